@@ -237,21 +237,21 @@ def warn(text: str) -> None:
     warnings.warn(text, stacklevel=level)
 
 
-def counted(n: int, things: str) -> str:
+def counted(n: int, objects: str) -> str:
     """Returns a count with its noun, which is given in the plural.
 
     Example:
         >>> counted(1, "ops"), counted(1, "edges of gradients"), counted(1, "matches"), counted(2000, "summaries")
         ('1 op', '1 edge of gradients', '1 match', '2,000 summaries')
     """
-    head, of, whose = things.partition(" of ")
+    head, of, whose = objects.partition(" of ")
     if n == 1:
         es = head.endswith(("ches", "shes", "sses", "xes"))
         head = f"{head[:-3]}y" if head.endswith("ies") else head[: -2 if es else -1]
     return f"{n:,} {head}{of}{whose}"
 
 
-def few(names: Iterable[str], most: int = 3) -> str:
+def few(names: Iterable[str], limit: int = 3) -> str:
     """Returns the first names, and how many more there are.
 
     Example:
@@ -259,7 +259,7 @@ def few(names: Iterable[str], most: int = 3) -> str:
         ('a, b, c and 3 more', "'a', 'b'", 'a and 2 more')
     """
     items = list(names)
-    return ", ".join(items[:most]) + (f" and {len(items) - most:,} more" if len(items) > most else "")
+    return ", ".join(items[:limit]) + (f" and {len(items) - limit:,} more" if len(items) > limit else "")
 
 
 def one_or_all(names: Sequence[str]) -> Any:

@@ -274,20 +274,20 @@ class _CopyCall:
         )
 
 
-def _copy_call(verb: str, thing: Any, graph: TFGraph, scope: Any, variables: Any) -> _CopyCall:
+def _copy_call(verb: str, obj: Any, graph: TFGraph, scope: Any, variables: Any) -> _CopyCall:
     """Checks the arguments of a call, before anything is done."""
-    request = f"{verb}({_word(thing)}, ...)"
-    thing = tf.graph_parts.unwrap(thing)
+    request = f"{verb}({_word(obj)}, ...)"
+    obj = tf.graph_parts.unwrap(obj)
     types = tf.graph_parts.Operation | tf.graph_parts.Tensor
-    live = isinstance(thing, types) or tf.graph_parts.is_variable_object(thing)
-    if not live or getattr(thing, "graph", None) is None:
+    live = isinstance(obj, types) or tf.graph_parts.is_variable_object(obj)
+    if not live or getattr(obj, "graph", None) is None:
         how = "Give an op, a tensor or a variable"
-        if isinstance(thing, str):
-            how += f" of the graph to copy from, for example graph.as_graph_element({thing!r})"
-        raise PlanError(request, f"an object of type {type(thing).__name__} is not a part of a graph", how)
+        if isinstance(obj, str):
+            how += f" of the graph to copy from, for example graph.as_graph_element({obj!r})"
+        raise PlanError(request, f"an object of type {type(obj).__name__} is not a part of a graph", how)
     if not isinstance(graph, tf.graph_parts.Graph):
         raise PlanError(
-            f"{verb}({_word(thing)}, {_word(graph)}, ...)",
+            f"{verb}({_word(obj)}, {_word(graph)}, ...)",
             f"an object of type {type(graph).__name__} is not a tf.Graph",
             "Give the graph itself, for example session.graph or ed.graph",
         )
@@ -301,12 +301,12 @@ def _copy_call(verb: str, thing: Any, graph: TFGraph, scope: Any, variables: Any
         words = "Use letters, digits, '_', '.', '-' and '/' between parts"
         raise PlanError(request, f"namespace {scope!r} is not a name scope", words)
     if isinstance(variables, str):
-        return _CopyCall(verb, thing, graph, bare_scope, {}, None, variables)
+        return _CopyCall(verb, obj, graph, bare_scope, {}, None, variables)
     variables_by_name = _replacement_map(variables, request)
     # The dict may have variables of several graphs.
     mine = {name: v for name, v in variables_by_name.items() if v.graph is graph}
     book = variables if isinstance(variables, MutableMapping) else None
-    return _CopyCall(verb, thing, graph, bare_scope, mine, book, "")
+    return _CopyCall(verb, obj, graph, bare_scope, mine, book, "")
 
 
 def _replacement_map(variables: Any, request: str) -> dict[str, Any]:
@@ -417,12 +417,12 @@ def _copy(call: _CopyCall, values: Any, after: Any = None) -> Any:
     return _require_copy(call)
 
 
-def _apply(call: _CopyCall, destination: Any, plan: Any, fresh: Selection) -> set[str]:
+def _apply(call: _CopyCall, destination: Any, plan: Any, missing: Selection) -> set[str]:
     """Applies a plan; returns the names of the source ops that have a copy now."""
     faults, scope = plan.check(), call.scope
     if faults:
         there, free = plan.base.index, free_name(scope or "copy", plan.base.taken)
-        is_taken = scope in there or any(join_scope(scope, name) in there for name in fresh)
+        is_taken = scope in there or any(join_scope(scope, name) in there for name in missing)
         how = f"Choose another namespace: {free!r} is free" if is_taken else faults[0].suggestion
         raise PlanError(call.request, faults[0].problem, how)
     applied = destination.apply(plan, record=False)  # the collections are the same as in 2016
@@ -584,10 +584,10 @@ def _current(source: Any, block: Any, skip: set[str], values: Any) -> tuple[dict
     return alone, apart
 
 
-def _with_initial_value(plan: Any, there: Any, info: Any, scope: str, array: Any) -> Any:
+def _with_initial_value(plan: Any, destination: Any, info: Any, scope: str, array: Any) -> Any:
     """Returns the plan with a constant as the initial value of one copied variable."""
     name = f"{info.initializer}/value"
-    while name in there.index or join_scope(scope, name) in plan.base.index:
+    while name in destination.index or join_scope(scope, name) in plan.base.index:
         name += "_"
     return plan.insert(
         tf.values.variables.constant_function(array),
@@ -597,6 +597,6 @@ def _with_initial_value(plan: Any, there: Any, info: Any, scope: str, array: Any
     )
 
 
-def _word(thing: Any) -> str:
-    name = getattr(thing, "name", None)
-    return repr(name) if isinstance(name, str) else repr(thing)[:60]
+def _word(obj: Any) -> str:
+    name = getattr(obj, "name", None)
+    return repr(name) if isinstance(name, str) else repr(obj)[:60]

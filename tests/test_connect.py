@@ -182,7 +182,7 @@ def test_an_iterator_gives_way_to_the_output_of_another_graph():
 def test_a_feed_that_something_else_reads_too_stays():
     g = Graph.of([("file", "Const", []), ("x", "Identity", ["file"]), ("y", "Neg", ["x"]), ("z", "Neg", ["file"])])
     assert removable_ops(g, [(1, 0)]).mask.tolist() == [False, True, False, False]
-    assert removable_ops(g, [(1, 0)], needed=[1]).mask.tolist() == [False, False, False, False]
+    assert removable_ops(g, [(1, 0)], needed_ops=[1]).mask.tolist() == [False, False, False, False]
 
 
 def test_an_input_that_is_replaced_and_read_elsewhere_is_passed_through():

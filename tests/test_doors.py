@@ -142,8 +142,8 @@ def test_several_doors_are_taken_at_once_and_none_is_held_while_another_is_waite
     with acquire_all([other]):
         both = inside(done, alone=[one, other])
         waiting(1)
-        assert one._alone is None  # not held
-        with acquire_all(alone=[one]):  # who is inside of a door waits for nobody who only waits
+        assert one._writer is None  # not held
+        with acquire_all(exclusive=[one]):  # who is inside of a door waits for nobody who only waits
             assert not done
     both.join(10)
     assert done == [{"alone": [one, other]}]
@@ -180,7 +180,7 @@ def test_waiting_ends_in_time():
 
         def work():
             try:
-                with acquire_all(alone=[door], timeout=0.01):
+                with acquire_all(exclusive=[door], timeout=0.01):
                     pass
             except BusyError as error:
                 failed.append(error)
@@ -194,5 +194,5 @@ def test_waiting_ends_in_time():
 
 def test_a_thread_that_is_inside_may_be_alone_there_when_nobody_else_is():
     door = RWLock()
-    with acquire_all([door]), acquire_all(alone=[door]):
+    with acquire_all([door]), acquire_all(exclusive=[door]):
         assert door.is_alone()

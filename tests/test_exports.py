@@ -66,9 +66,9 @@ def test_the_same_graph_gives_the_same_page():
 
 def test_what_is_open_at_first_can_be_said():
     ed = opened(30)
-    assert json.loads(data_of(ed.to_html(unfolded=[]), "gs-graph"))["packed"].get("open") is None
-    assert json.loads(data_of(ed.to_html(unfolded=[]), "gs-graph"))["open"] == []
-    assert json.loads(data_of(ed.to_html(unfolded=["net/"]), "gs-graph"))["open"] == ["net/"]
+    assert json.loads(data_of(ed.to_html(open_folds=[]), "gs-graph"))["packed"].get("open") is None
+    assert json.loads(data_of(ed.to_html(open_folds=[]), "gs-graph"))["open"] == []
+    assert json.loads(data_of(ed.to_html(open_folds=["net/"]), "gs-graph"))["open"] == ["net/"]
 
 
 def test_the_page_has_the_calls_open_that_are_asked_for():
@@ -78,7 +78,7 @@ def test_the_page_has_the_calls_open_that_are_asked_for():
         tf.identity(tf.function(lambda a: tf.exp(tf.abs(a, name="inside")))(x), name="y")
     ed = gs.open(graph)
     for keys, there in (([], False), (["PartitionedCall/"], True)):
-        first = json.loads(data_of(ed.to_html(unfolded=keys), "gs-graph"))["first"]
+        first = json.loads(data_of(ed.to_html(open_folds=keys), "gs-graph"))["first"]
         assert ("PartitionedCall/inside" in [box["name"] for box in first["boxes"]]) is there
 
 
@@ -90,9 +90,9 @@ def test_an_unknown_theme():
 def test_too_many_boxes_are_refused_as_everywhere(monkeypatch):
     from graphsurgeon.view import scene
 
-    monkeypatch.setattr(scene, "MOST", 5)
+    monkeypatch.setattr(scene, "MAX_BOXES", 5)
     with refuses(LayoutError, "unfolding 'net/'", "and the limit is 5", "Fold something first"):
-        opened().to_html(unfolded=["net/"])
+        opened().to_html(open_folds=["net/"])
 
 
 def test_orphans_are_marked_in_the_page():
@@ -107,9 +107,9 @@ def test_orphans_are_marked_in_the_page():
 
 def test_svg_and_dot_open_the_scopes_that_are_named():
     ed = opened(30)
-    assert "net" in ed.to_svg(unfolded=[])
-    assert len(ed.to_svg(unfolded=["net/"])) > len(ed.to_svg(unfolded=[]))
-    assert len(ed.to_dot(unfolded=["net/"]).source) > len(ed.to_dot(unfolded=[]).source)
+    assert "net" in ed.to_svg(open_folds=[])
+    assert len(ed.to_svg(open_folds=["net/"])) > len(ed.to_svg(open_folds=[]))
+    assert len(ed.to_dot(open_folds=["net/"]).source) > len(ed.to_dot(open_folds=[]).source)
 
 
 @pytest.fixture
@@ -173,12 +173,12 @@ def test_the_widget_is_one_module_without_addresses():
 
 
 def test_a_picture_needs_no_widget():
-    picture = opened().to_svg(unfolded=["net/"])
+    picture = opened().to_svg(open_folds=["net/"])
     assert repr(picture) == "<Picture of a title: 6 ops>"
     data = picture._repr_mimebundle_()
     assert sorted(data) == ["image/svg+xml", "text/html", "text/plain"]
     assert data["text/html"].startswith('<img alt="a title: 6 ops"')
-    assert data["image/svg+xml"] == opened().to_svg(unfolded=["net/"])
+    assert data["image/svg+xml"] == opened().to_svg(open_folds=["net/"])
 
 
 class Slow:
@@ -240,14 +240,14 @@ def test_nbconvert_shows_every_picture_of_a_tutorial():
 @pytest.mark.parametrize("call", ["to_svg", "to_dot", "to_html"])
 @pytest.mark.parametrize("odd", [5, "no/dir/x.svg", [5]], ids=["a number", "a path", "a list of numbers"])
 def test_what_is_not_a_list_of_scopes_is_refused(call, odd):
-    with refuses(SurgeryError, f"{call}({odd!r})", "unfolded= is not a list of the scopes", "unfolded=['net/'"):
+    with refuses(SurgeryError, f"{call}({odd!r})", "open_folds= is not a list of the scopes", "open_folds=['net/'"):
         getattr(gs.open(tiny()), call)(odd)
 
 
 @pytest.mark.parametrize("call", ["to_svg", "to_dot", "to_html"])
 def test_what_is_to_be_opened_is_there(call):
     with refuses(SurgeryError, f"{call}(['nett/']): there is no scope or call 'nett/' to open", "Did you mean 'net/'"):
-        getattr(opened(), call)(unfolded=["nett/"])
+        getattr(opened(), call)(open_folds=["nett/"])
 
 
 def test_a_picture_of_a_file_does_not_wait_for_its_shapes(monkeypatch):

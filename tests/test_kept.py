@@ -121,7 +121,7 @@ def packed(data) -> str:
 
 
 def test_what_is_too_much_for_a_page_is_kept_as_code_alone(monkeypatch):
-    monkeypatch.setattr(serialization, "_MOST", 2_000)
+    monkeypatch.setattr(serialization, "_MAX_DRAFT", 2_000)
     screen = row_of_ops()
     assert traits(screen)["plan"]["made"] == ""
     planned(screen)

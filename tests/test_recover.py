@@ -301,10 +301,10 @@ def test_a_file_that_has_changed_is_not_touched_blindly(path, place):
     data = tf1.GraphDef.FromString(path.read_bytes())
     data.node.add(name="new", op="NoOp")
     path.write_bytes(data.SerializeToString())
-    how = "Put back the file as it was; or try the steps on it as it is: changed=True"
+    how = "Put back the file as it was; or try the steps on it as it is: allow_changed=True"
     with refuses(OpenError, "recover(", f"'{path}' has changed since", how):
         gs.recover(path)
-    again = gs.recover(path, changed=True)
+    again = gs.recover(path, allow_changed=True)
     assert "the graph had 4 ops then, and has 5 now" in again.journal.notes[0]
     path.unlink()
     with refuses(OpenError, "there is no such file"):

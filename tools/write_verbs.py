@@ -11,13 +11,13 @@ from graphsurgeon.ui.commands.keys import GROUPS, KEYS
 from graphsurgeon.ui.commands.table import (
     COLOURS,
     COMMAND_SPECS,
+    CONTROL_POLICY,
     MODE,
     PANE,
     POLICY,
     STAGE,
     TRAINING,
     UNMAPPED,
-    WAITS,
     ArgType,
 )
 from graphsurgeon.view.plan_marks import SIGNS
@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FRONTEND = ROOT / "graphsurgeon" / "ui" / "frontend"
 ALIASES = {
     "PaneName": PANE, "Mode": MODE, "Unmapped": UNMAPPED, "Training": TRAINING,
-    "ColourBy": COLOURS, "Policy": POLICY, "StageName": STAGE, "Waits": WAITS,
+    "ColourBy": COLOURS, "Policy": POLICY, "StageName": STAGE, "Waits": CONTROL_POLICY,
 }  # fmt: skip
 """Kinds that have their own name in TypeScript."""
 _REFERENCE = "reference/screen.md#graphsurgeon.ui.screen.Screen"

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import tf
 from ..errors import SelectionError, counted, one_of
-from ..graph.reports import untrained_text
+from ..graph.reports import only_initial_text
 from ..graph.types import TFGraph
 from ..graph.variables import VARIABLE_TYPES
 from ..plan.copy_result import CopyResult
@@ -142,11 +142,11 @@ class Applied:
         new = self.effect.renamed
         return {new.get(name, name): name for i, name in enumerate(names) if i not in self.effect.removed}
 
-    def original(self, thing: Any) -> Any:
+    def original(self, obj: Any) -> Any:
         """Returns the original of an op, tensor or variable: the source of a copy, or the old op of a graph built anew.
 
         Args:
-            thing: an op, tensor or variable of the resulting graph, by name or object.
+            obj: an op, tensor or variable of the resulting graph, by name or object.
 
         Returns:
             the original op, tensor or variable, in its own graph.
@@ -154,9 +154,9 @@ class Applied:
         Raises:
             SelectionError: the op is not a copy, and not an op of a graph built anew.
         """
-        name = str(getattr(thing, "name", thing))
-        as_variable = not isinstance(thing, str) and hasattr(thing, "initializer")
-        op_name, _, port = (thing.op.name if as_variable else name).partition(":")
+        name = str(getattr(obj, "name", obj))
+        as_variable = not isinstance(obj, str) and hasattr(obj, "initializer")
+        op_name, _, port = (obj.op.name if as_variable else name).partition(":")
         for copied in self.copies:
             old = copied.original(op_name)
             if old is not None:
@@ -167,27 +167,27 @@ class Applied:
         problem = f"{op_name!r} has no original op"
         raise SelectionError(f"original({name!r})", problem, one_of(op_name, copied_ops))
 
-    def _in(self, copied: CopyResult, name: str) -> Any:
+    def _in(self, copy_result: CopyResult, name: str) -> Any:
         op, colon, port = name.partition(":")
-        number = copied.source.index.get(op)
+        number = copy_result.source.index.get(op)
         if number is None:
             return None
         if colon:
-            copied.source.tensor(name, f"done[{name!r}]")
-        if copied.role == "slice" and copied.place[number] < 0:
+            copy_result.source.tensor(name, f"done[{name!r}]")
+        if copy_result.role == "slice" and copy_result.place[number] < 0:
             return None  # the copies read a replacement, which is not a copy
-        if colon and (number, int(port)) in copied.external:
-            new, new_port = copied.external[number, int(port)]
+        if colon and (number, int(port)) in copy_result.external:
+            new, new_port = copy_result.external[number, int(port)]
             return self.graph.get_operation_by_name(new).outputs[new_port]
-        if copied.place[number] >= 0:
-            new = copied.renamed(op)
+        if copy_result.place[number] >= 0:
+            new = copy_result.renamed(op)
             if colon:
                 return self.graph.get_operation_by_name(new).outputs[int(port)]
             variable = self.made.variables.get(new)
             return self.graph.get_operation_by_name(new) if variable is None else variable
-        if not colon and (number, 0) in copied.external:
-            outside = copied.external[number, 0][0]
-            if copied.source.types[number] in VARIABLE_TYPES:
+        if not colon and (number, 0) in copy_result.external:
+            outside = copy_result.external[number, 0][0]
+            if copy_result.source.types[number] in VARIABLE_TYPES:
                 return _element(self.graph, outside)
             return self.graph.get_operation_by_name(outside)
         return None
@@ -235,7 +235,7 @@ class Applied:
         Partly copied loops and conds have no gradient. Tables and queues that a running session fills start empty.
         """
         lost = [f"gradients cannot go through {name!r}, of which the copy has only a part" for name in self.made.missed]
-        initial = untrained_text(self.untrained)
+        initial = only_initial_text(self.untrained)
         empty = [sentence for copied in self.copies for sentence in copied.missing_state]
         return [*self.notes, *self.plan.notes, *initial, *lost, *empty]
 

@@ -65,20 +65,20 @@ class _TensorFlow(Backend):
 
         return plan_picture(effect, marks, text)
 
-    def parts(self, thing: Any) -> list[Any]:
-        return tf.copy.attachments.parts_of(thing)
+    def parts(self, obj: Any) -> list[Any]:
+        return tf.copy.attachments.parts_of(obj)
 
-    def notes(self, copied: CopyResult) -> list[str]:
-        return tf.functions.library.describe_functions(copied) if _refusal(copied.source) is None else []
+    def notes(self, copy_result: CopyResult) -> list[str]:
+        return tf.functions.library.describe_functions(copy_result) if _refusal(copy_result.source) is None else []
 
-    def untrained_copies(self, copied: CopyResult) -> dict[str, str]:
-        return tf.copy.append.initial_values_of(copied) if _refusal(copied.source) is None else {}
+    def untrained_copies(self, copy_result: CopyResult) -> dict[str, str]:
+        return tf.copy.append.initial_values_of(copy_result) if _refusal(copy_result.source) is None else {}
 
     def opener(self, graph: Graph) -> GraphOpener | None:
         return log_of(graph)
 
-    def pattern(self, thing: Any, request: str, **about: Any) -> Pattern:
-        return tf.edit.patterns.as_pattern(thing, **about, request="replace")
+    def pattern(self, obj: Any, request: str, **options: Any) -> Pattern:
+        return tf.edit.patterns.as_pattern(obj, **options, request="replace")
 
     def array(self, node: TFNodeDef) -> Any:
         return tf.edit.patterns.array_of(node)
@@ -96,8 +96,8 @@ class _TensorFlow(Backend):
     ) -> Callable[..., Any]:
         return tf.edit.builders.collapse_ops(graph, mask, inputs, outputs, name)
 
-    def branch(self, graph: Graph, call: str, answers: Mapping[str, Any]) -> Callable[..., Any]:
-        return tf.edit.builders.branch_of(graph, call, answers)
+    def branch(self, graph: Graph, call: str, input_values: Mapping[str, Any]) -> Callable[..., Any]:
+        return tf.edit.builders.branch_of(graph, call, input_values)
 
     def unroll_builder(self, graph: Graph, op: int, loop: Loop | None, times: int) -> Callable[..., Any]:
         return tf.edit.builders.unroll_loop(graph, op, loop, times)

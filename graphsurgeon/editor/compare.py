@@ -186,11 +186,11 @@ def compare(
     return Comparison(tuple(rows), first, unknown)
 
 
-def _editor(thing: Any) -> Editor:
+def _editor(obj: Any) -> Editor:
     from .editor import Editor
     from .open import open
 
-    return thing if isinstance(thing, Editor) else open(thing)
+    return obj if isinstance(obj, Editor) else open(obj)
 
 
 class _CopyByName:
@@ -230,12 +230,12 @@ class _CopyByName:
         return opened_outputs or [name for name in default_fetches(self.source, "compare()", "outputs") if name in self]
 
 
-def same_places(ours: Graph, theirs: Graph) -> dict[str, str]:
+def same_places(graph_a: Graph, graph_b: Graph) -> dict[str, str]:
     """Returns op -> its partner in another graph: of the same name, else at the same place in the structure."""
-    if ours.index.keys() <= theirs.index.keys():
-        return {name: name for name in ours.names}
-    positions = pair(ours, theirs, "structure", meanings=(_role, _role)).tolist()
-    return {name: theirs.names[there] for name, there in zip(ours.names, positions, strict=True) if there >= 0}
+    if graph_a.index.keys() <= graph_b.index.keys():
+        return {name: name for name in graph_a.names}
+    positions = pair(graph_a, graph_b, "structure", meanings=(_role, _role)).tolist()
+    return {name: graph_b.names[there] for name, there in zip(graph_a.names, positions, strict=True) if there >= 0}
 
 
 def _role(value: Any) -> bytes:
@@ -246,16 +246,16 @@ def _role(value: Any) -> bytes:
     return b"function" if kind == "func" else attribute_bytes(value)
 
 
-def _before_and_after(source: Editor, applied: Applied) -> tuple[Editor, Editor]:
+def _before_and_after(source: Editor, result: Applied) -> tuple[Editor, Editor]:
     """Returns editors of the graph before and after a plan that changed it.
 
     Raises:
         PlanError: the plan was undone, or another plan was applied since.
     """
-    after = _editor(applied.session())
+    after = _editor(result.session())
     standing = [event.applied for event in source.history if not event.undone]
-    own = any(event.applied is applied for event in source.history)
-    if after.graph is not applied.graph or (own and standing[-1] is not applied):
+    own = any(event.applied is result for event in source.history)
+    if after.graph is not result.graph or (own and standing[-1] is not result):
         problem = "it was undone, or another plan was applied since"
         raise PlanError(
             "compare(ed, done)", problem, "Go to that step with ed.undo() and ed.redo(); or gs.compare(old, ed)"
@@ -274,22 +274,22 @@ def _all_feeds(
 
 
 def _differences(
-    copy: Applied | _CopyByName, names: list[str], fed: Mapping[str, Any], original: Any
+    copy: Applied | _CopyByName, names: list[str], feeds: Mapping[str, Any], original: Any
 ) -> list[Difference]:
-    expected = original.run(names, fed)
-    got = copy.session().run([copy[name] for name in names], _feeds_of_copy(copy, fed))
+    expected = original.run(names, feeds)
+    got = copy.session().run([copy[name] for name in names], _feeds_of_copy(copy, feeds))
     return [_difference(n, a, b) for n, a, b in zip(names, expected, got, strict=True)]
 
 
-def _feeds_of_copy(copy: Applied | _CopyByName, fed: Mapping[str, Any]) -> dict[Any, Any]:
-    return {copy[name]: value for name, value in fed.items() if name in copy}
+def _feeds_of_copy(copy: Applied | _CopyByName, feeds: Mapping[str, Any]) -> dict[Any, Any]:
+    return {copy[name]: value for name, value in feeds.items() if name in copy}
 
 
 def _first_difference(
     source: Editor,
     copy: Applied | _CopyByName,
     names: list[str],
-    fed: Mapping[str, Any],
+    feeds: Mapping[str, Any],
     original: Any,
     tolerance: float,
 ) -> tuple[FirstDifference | None, str]:
@@ -297,13 +297,13 @@ def _first_difference(
     session = copy.session()
     editor = copy.editor if isinstance(copy, _CopyByName) else _editor(session)
     try:
-        ours = trace(source, fed, names, session=original)
+        ours = trace(source, feeds, names, session=original)
         graph = ours.graph
         random = [graph.names[op] for op in unseeded_ops(graph)]
         called = _tensor_map(source, copy, [*ours, *(f"{op}:0" for op in random)])
         drawn = {called[f"{op}:0"].partition(":")[0]: op for op in random if f"{op}:0" in called}
         fetches = [copy[name] for name in names]
-        theirs = trace(editor, _feeds_of_copy(copy, fed), fetches, session=session, called=drawn)
+        theirs = trace(editor, _feeds_of_copy(copy, feeds), fetches, session=session, new_names=drawn)
     except SurgeryError as error:
         return None, f"they cannot be traced: {error}"
     if isinstance(copy, _CopyByName):  # ops inside calls have their partners, too
@@ -356,8 +356,8 @@ def _cuts(copy: Applied | _CopyByName, names: list[str]) -> list[str]:
     return []
 
 
-def _difference(name: str, expected: Any, got: Any) -> Difference:
-    a, b = np.asarray(expected), np.asarray(got)
+def _difference(name: str, expected: Any, actual: Any) -> Difference:
+    a, b = np.asarray(expected), np.asarray(actual)
     if a.shape != b.shape or a.dtype.kind in "OSU":
         same = a.shape == b.shape and bool(np.array_equal(a, b))
         return Difference(name, 0.0 if same else float("inf"), 0.0 if same else float("inf"), same)
@@ -445,10 +445,10 @@ def _legend(difference: Diff) -> list[tuple[str, str]]:
     return [(state, text.format(a=a, b=b, n=f"{marks[state]:,}")) for state, text in words.items() if marks[state]]
 
 
-def _snapshot(thing: Any) -> Graph:
-    if isinstance(thing, Graph):
-        return thing
-    editor = thing if isinstance(thing, Editor) else open(thing)
+def _snapshot(obj: Any) -> Graph:
+    if isinstance(obj, Graph):
+        return obj
+    editor = obj if isinstance(obj, Editor) else open(obj)
     graph = editor.snapshot
     orphans = orphan_mask(graph)
     if not orphans.any():

@@ -18,7 +18,7 @@ from ..graph.names import SINGLES, join_scope, tensor_name, valid_name
 from ..graph.open_graph import OpenedGraph
 from ..graph.provenance import orphan_mask
 from ..graph.references import ReferenceResolver
-from ..graph.reports import untrained_text
+from ..graph.reports import only_initial_text
 from ..graph.selection import Query, Selection
 from ..graph.types import GraphSource, TensorLike, TensorMap, ValueSource
 from ..graph.variables import FEED_TYPES
@@ -50,20 +50,20 @@ class RemovableOps:
     constants: dict[str, Any]
 
 
-def removable_ops(graph: Graph, replaced: Iterable[Tensor], needed: Collection[int] = ()) -> RemovableOps:
+def removable_ops(graph: Graph, replaced: Iterable[Tensor], needed_ops: Collection[int] = ()) -> RemovableOps:
     """Returns the ops that are not needed once some tensors are replaced, with the ops that fill their queues.
 
     Args:
         graph: the graph.
         replaced: the replaced tensors, as pairs (op, output).
-        needed: ops that always stay.
+        needed_ops: ops that always stay.
 
     Example:
         >>> g = Graph.of([("file", "Const", []), ("x", "Identity", ["file"]), ("y", "Neg", ["x"])])
         >>> removable_ops(g, [(1, 0)]).mask.tolist()
         [True, True, False]
     """
-    replaced_tensors, stay = set(replaced), set(needed)
+    replaced_tensors, stay = set(replaced), set(needed_ops)
     removed = np.zeros(graph.size, np.bool_)
     feeds = {op for op, _ in replaced_tensors}
     constants: dict[str, Any] = {}
@@ -97,10 +97,10 @@ def _free(graph: Graph, op: int, removed: Mask, replaced_tensors: set[Tensor], f
 
 
 def _unused_holder_ops(
-    graph: Graph, holder: int, removed: Mask, replaced_tensors: set[Tensor], constants: dict[str, Any]
+    graph: Graph, resource: int, removed: Mask, replaced_tensors: set[Tensor], constants: dict[str, Any]
 ) -> list[int]:
     """Returns a queue or iterator that no remaining op reads from, with the ops that fill and query it."""
-    users = [i for i in dict.fromkeys(graph.consumers.row(holder).tolist()) if not removed[i]]
+    users = [i for i in dict.fromkeys(graph.consumers.row(resource).tolist()) if not removed[i]]
     fills = [i for i in users if graph.types[i].startswith(_FILLS)]
     asks = [i for i in users if graph.types[i] in _QUEUE_QUERIES]
     if len(fills) + len(asks) < len(users):
@@ -109,7 +109,7 @@ def _unused_holder_ops(
         if graph.consumers.row(op).size:
             replaced_tensors.add((op, 0))
             constants[f"{graph.names[op]}:0"] = np.zeros([], np.int32)
-    return [*fills, *asks, holder]
+    return [*fills, *asks, resource]
 
 
 @dataclass
@@ -271,7 +271,7 @@ def _untrained_reasons(plan: Plan, models: Mapping[str, _Model], request: str) -
         first = next(name for name in models if any(n.startswith(f"{name}/") for n in refused))
         raise PlanError(
             request,
-            "; ".join(untrained_text(refused)),
+            "; ".join(only_initial_text(refused)),
             f"Give values={{{first!r}: session}}; or use initial values: values={{{first!r}: {INITIAL!r}}}"
             + (", or values='initial' for all" if len(names) > 1 else ""),
         )
@@ -313,40 +313,40 @@ def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], request: str) 
     return models
 
 
-def _end(thing: Any, models: dict[str, _Model], request: str, side: str = "inputs") -> tuple[_Model, str]:
+def _end(obj: Any, models: dict[str, _Model], request: str, side: str = "inputs") -> tuple[_Model, str]:
     """Returns the graph of a tensor, and its name there; `side` is the first side of the signature to search."""
-    if not isinstance(thing, str):
-        owners = [m for m in models.values() if m.editor.graph is getattr(thing, "graph", None)]
+    if not isinstance(obj, str):
+        owners = [m for m in models.values() if m.editor.graph is getattr(obj, "graph", None)]
         if len(owners) != 1:
             problem = (
                 "belongs to none of these graphs"
                 if not owners
                 else f"may belong to {owners[0].name} or {owners[1].name}"
             )
-            raise PlanError(request, f"{getattr(thing, 'name', thing)!r} {problem}", "Give it as 'graph/name:0'")
-        return owners[0], tensor_name(thing)
+            raise PlanError(request, f"{getattr(obj, 'name', obj)!r} {problem}", "Give it as 'graph/name:0'")
+        return owners[0], tensor_name(obj)
     for name in sorted(models, key=len, reverse=True):
-        if thing.startswith(name + "/"):
+        if obj.startswith(name + "/"):
             editor = models[name].editor
             ends = (editor.outputs | editor.inputs) if side == "inputs" else (editor.inputs | editor.outputs)
             resolver = ReferenceResolver(editor.snapshot, editor.layers, request, ends)
             try:
-                tensor = tensor_name(resolver.tensor(thing[len(name) + 1 :]))
+                tensor = tensor_name(resolver.tensor(obj[len(name) + 1 :]))
                 editor.snapshot.tensor(tensor, request)
             except SelectionError as error:
                 how = _proposal(name, error)
                 served = editor.opened.serving.opened
                 if served:
                     how = f"{how.rstrip('.')}. These are the names of signature {served!r}; with raw=True it has others"
-                raise SelectionError(request, f"{thing!r}: {error.problem}", how) from error
+                raise SelectionError(request, f"{obj!r}: {error.problem}", how) from error
             return models[name], tensor
-    rest = (thing, thing.partition("/")[2])
+    rest = (obj, obj.partition("/")[2])
     candidates = [
         join_scope(n, t) for n, m in models.items() for t in rest if t.partition(":")[0] in m.editor.snapshot.index
     ]
     raise PlanError(
         request,
-        f"{thing!r} does not begin with the name of a graph",
+        f"{obj!r} does not begin with the name of a graph",
         "Type the graph first: " + " or ".join(map(repr, candidates or [f"{name}/..." for name in models])),
     )
 
@@ -358,10 +358,10 @@ def _proposal(name: str, error: SelectionError) -> str:
     return error.proposing(lambda one: join_scope(name, one))
 
 
-def _refuse_unread(target: _Model, into: str, request: str) -> None:
+def _refuse_unread(target: _Model, destination: str, request: str) -> None:
     """Refuses to feed a tensor without consumers."""
     graph = target.editor.snapshot
-    op, port = graph.tensor(into)
+    op, port = graph.tensor(destination)
     if not graph.readers((op, port)):
         placeholders = [n for n in graph.names if graph.types[graph.index[n]].startswith("Placeholder")]
         placeholders = [n for n in placeholders if len(graph.consumers.row(graph.index[n]))][:4]
@@ -369,7 +369,9 @@ def _refuse_unread(target: _Model, into: str, request: str) -> None:
             f", as {few([repr(join_scope(target.name, f'{n}:0')) for n in placeholders])}" if placeholders else ""
         )
         raise PlanError(
-            request, f"nothing in {target.name} reads {join_scope(target.name, into)!r}: feeding it does nothing", how
+            request,
+            f"nothing in {target.name} reads {join_scope(target.name, destination)!r}: feeding it does nothing",
+            how,
         )
 
 
@@ -401,12 +403,12 @@ def _is_fed(graph: Graph, tensor: str) -> bool:
     return graph.types[graph.tensor(tensor)[0]].startswith("Placeholder")
 
 
-def _replace(target: _Model, into: str, source: str, tensor: str, request: str) -> None:
-    before = target.replaced.get(into)
+def _replace(target: _Model, destination: str, source: str, tensor: str, request: str) -> None:
+    before = target.replaced.get(destination)
     if before is not None and before != tensor:
-        name = join_scope(target.name, into)
+        name = join_scope(target.name, destination)
         raise PlanError(request, f"{name!r} is fed twice: by {before!r} and by {tensor!r}", "Choose one of them")
-    target.replaced[into], target.feeds[into] = tensor, source
+    target.replaced[destination], target.feeds[destination] = tensor, source
 
 
 def _order(models: dict[str, _Model], request: str) -> list[_Model]:
@@ -467,8 +469,8 @@ def _with_placeholders(
     return Editor(OpenedGraph(graph, title, code))
 
 
-def _several(things: Any) -> list[Any]:
-    return [things] if isinstance(things, str) or hasattr(things, "graph") else list(things)
+def _several(objects: Any) -> list[Any]:
+    return [objects] if isinstance(objects, str) or hasattr(objects, "graph") else list(objects)
 
 
 def _pass_through(models: dict[str, _Model]) -> None:

@@ -69,24 +69,24 @@ class Editor:
     layer.
 
     Args:
-        opened: the opened graph. For a TF2 function, `inputs` and `outputs` map its arguments and results to names of
-            tensors.
+        opened_graph: the opened graph. For a TF2 function, `inputs` and `outputs` map its arguments and results to
+            names of tensors.
         snapshot: an earlier snapshot of the same graph. Only ops added since then are read.
-        follows: the log of the editor from which this editor is made, the moment, and the call that makes it.
+        parent_log: the log of the editor from which this editor is made, the moment, and the call that makes it.
 
     Attributes:
-        opened: the opened graph.
+        opened_graph: the opened graph.
         values: the values of the variables.
         changes: its watchers are called after each apply, undo and redo.
         journal: the journal on disk; None if no journal is kept.
     """
 
     def __init__(
-        self, opened: OpenedGraph, snapshot: Graph | None = None, follows: tuple[Log, int, str] | None = None
+        self, opened_graph: OpenedGraph, snapshot: Graph | None = None, parent_log: tuple[Log, int, str] | None = None
     ) -> None:
-        self.opened = opened
-        self._timeline = Timeline(opened, snapshot, follows)
-        self.values, self.changes = Values(opened, self._timeline), self._timeline.changes
+        self.opened = opened_graph
+        self._timeline = Timeline(opened_graph, snapshot, parent_log)
+        self.values, self.changes = Values(opened_graph, self._timeline), self._timeline.changes
         self._screen: Screen | None = None
         self.journal: Journal | None = None
 
@@ -281,11 +281,11 @@ class Editor:
         counts = Counter(key for key, _ in pairs)
         return {key: tensor for key, tensor in pairs if counts[key] == 1}
 
-    def _current_name(self, thing: Any, verb: str) -> Any:
+    def _current_name(self, obj: Any, verb: str) -> Any:
         """Returns the name of an op or tensor of this graph. Other objects are returned unchanged for a later check."""
-        graph, name = getattr(thing, "graph", None), getattr(thing, "name", None)
+        graph, name = getattr(obj, "graph", None), getattr(obj, "name", None)
         if graph is None or name is None:
-            return thing
+            return obj
         if graph is not self.graph:
             request, problem = (
                 f"{verb}({name!r})",
@@ -349,7 +349,7 @@ class Editor:
 
     def select(
         self,
-        *things: object,
+        *objects: object,
         scope: str | None = None,
         op: str | Iterable[str] | None = None,
         name: str | Iterable[str] | None = None,
@@ -361,7 +361,7 @@ class Editor:
         """Returns the ops that match all given criteria; without criteria, all ops. Orphans match only by name.
 
         Args:
-            things: not supported; the error message suggests the keyword to use.
+            objects: not supported; the error message suggests the keyword to use.
             scope: a name scope, with all scopes below it.
             op: an op type, or several.
             name: op names or patterns (``"conv*/W"``); the name of a Keras layer means its ops, as `layer` does.
@@ -386,16 +386,16 @@ class Editor:
             >>> ed.select(layer="body").types
             {'ReadVariableOp': 2, 'VarHandleOp': 2, 'BiasAdd': 1, 'MatMul': 1, 'Relu': 1}
         """
-        if things:
+        if objects:
             problem = "it is not clear whether that is a name, a scope or an op type"
-            how = f"Type select(name={things[0]!r}), select(scope=...) or select(op=...)"
-            raise SelectionError(f"select({', '.join(map(repr, things))})", problem, how)
+            how = f"Type select(name={objects[0]!r}), select(scope=...) or select(op=...)"
+            raise SelectionError(f"select({', '.join(map(repr, objects))})", problem, how)
 
         graph, layers = self._around((scope, name, inputs, outputs)), self.layers
 
-        def tensors(key: str, things: Any) -> list[Any] | None:
-            resolver = ReferenceResolver(graph, layers, f"select({key}={things!r})", self._signature)
-            return None if things is None else resolver.ends(tf.copy.attachments.parts_of(things))
+        def tensors(key: str, objects: Any) -> list[Any] | None:
+            resolver = ReferenceResolver(graph, layers, f"select({key}={objects!r})", self._signature)
+            return None if objects is None else resolver.ends(tf.copy.attachments.parts_of(objects))
 
         input_tensors, output_tensors = tensors("inputs", inputs), tensors("outputs", outputs)
         if name is not None:
@@ -410,10 +410,10 @@ class Editor:
             selection = replace(selection, mask=selection.mask & ~orphan_mask(selection.graph))
         return selection if where is None else selection.where(where)
 
-    def _around(self, things: Iterable[Any]) -> Graph:
+    def _around(self, objects: Iterable[Any]) -> Graph:
         """Returns the current graph. Calls are unfolded if a name is inside them."""
         now = self.snapshot
-        references = [one for thing in things for one in (thing if isinstance(thing, (list, tuple, set)) else [thing])]
+        references = [one for thing in objects for one in (thing if isinstance(thing, (list, tuple, set)) else [thing])]
         paths = [one for one in references if isinstance(one, str) and "/" in one]
         away = [one for one in paths if not any(candidate in now.index for candidate in (one, op_name(one)))]
         away = [one for one in away if one.rstrip("/") not in now.scopes.index]
@@ -451,16 +451,16 @@ class Editor:
         selected = selection if isinstance(selection, Selection) else resolver.ops(selection)
         return explain(self.snapshot, resolver.op(op), selected)
 
-    def removal_blockers(self, what: OpsLike) -> RemovalBlockers:
+    def removal_blockers(self, ops: OpsLike) -> RemovalBlockers:
         """Returns the reasons why ops cannot be removed. The result is false (``bool(result)``) if they can be removed.
 
         Args:
-            what: an op by name or object, several ops, or a selection.
+            ops: an op by name or object, several ops, or a selection.
 
         Raises:
             SelectionError: if there is no such op, or the selection is empty.
         """
-        selection = what if isinstance(what, Selection) else self._resolver(f"removal_blockers({what!r})").ops(what)
+        selection = ops if isinstance(ops, Selection) else self._resolver(f"removal_blockers({ops!r})").ops(ops)
         return find_removal_blockers(self.snapshot, selection, described(self).end_texts())
 
     def match(
@@ -522,7 +522,7 @@ class Editor:
         inside = [one.graph for one in (within, pattern) if isinstance(one, Selection) and one.graph.unfolded]
         graph = next((one for one in inside if one.folded.owner is self.snapshot.owner), self.snapshot)
         return match(
-            graph, compiled, overlapping=overlapping, within=within, steps=steps, read=tf.edit.patterns.array_of
+            graph, compiled, overlapping=overlapping, within=within, steps=steps, read_array=tf.edit.patterns.array_of
         )
 
     # -- planning, applying and undoing ----------------------------------------------------------
@@ -1276,7 +1276,7 @@ class Editor:
         calls = tuple(resolver.op(one) for one in calls)
         now = replace(described(self), layers=self.layers)
         opened, call = inlined(self.snapshot, now, self.values, calls)
-        other = Editor(opened, follows=(self._timeline.log, moment(), call))
+        other = Editor(opened, parent_log=(self._timeline.log, moment(), call))
         if self.journal is not None:
             other.keep_journal(self.journal.place)
         return other
@@ -1357,7 +1357,7 @@ class Editor:
         self.screen.paint(values=values, name="value" if name is None else name, reduce=reduce, scale=scale)
         return self
 
-    def to_svg(self, unfolded: Iterable[str] | None = None) -> Picture:
+    def to_svg(self, open_folds: Iterable[str] | None = None) -> Picture:
         """Returns the picture as a self-contained SVG text, which a notebook cell shows.
 
         The picture is also shown without a kernel, for example on GitHub. The widget needs the kernel that made it. A
@@ -1365,8 +1365,8 @@ class Editor:
         shapes.
 
         Args:
-            unfolded: the scopes and calls to open, such as ``["net/", "net/block1/"]``. Default: as on screen, with the
-                selection and the marks.
+            open_folds: the scopes and calls to open, such as ``["net/", "net/block1/"]``. Default: as on screen, with
+                the selection and the marks.
 
         Raises:
             LayoutError: if there would be more than 400 boxes, or no layout engine is available.
@@ -1378,13 +1378,13 @@ class Editor:
             >>> gs.open(graph).to_svg()[:4]
             '<svg'
         """
-        return svg_of(self.screen, unfolded)
+        return svg_of(self.screen, open_folds)
 
-    def to_dot(self, unfolded: Iterable[str] | None = None) -> Any:
+    def to_dot(self, open_folds: Iterable[str] | None = None) -> Any:
         """Returns the picture as a labeled `graphviz.Digraph`, with the same shapes as in `to_html`.
 
         Args:
-            unfolded: the scopes and calls to open. Default: as on screen.
+            open_folds: the scopes and calls to open. Default: as on screen.
 
         Raises:
             LayoutError: if there would be more than 400 boxes.
@@ -1392,10 +1392,10 @@ class Editor:
         from ..view.scene import to_dot
 
         infer(self.snapshot)
-        keys = self.screen.unfolded if unfolded is None else fold_keys(self.screen, unfolded, "to_dot")
+        keys = self.screen.unfolded if open_folds is None else fold_keys(self.screen, open_folds, "to_dot")
         return to_dot(self.screen.tree_of(keys), keys)
 
-    def to_html(self, unfolded: Iterable[str] | None = None, theme: str = "auto") -> str:
+    def to_html(self, open_folds: Iterable[str] | None = None, theme: str = "auto") -> str:
         """Returns an HTML page to view, fold, unfold and search the graph, without kernel or network.
 
         The page is at most about 6 MB. In very large graphs the deepest scopes stay folded, and the page shows how
@@ -1404,7 +1404,7 @@ class Editor:
         second.
 
         Args:
-            unfolded: the scopes and calls that are open at first. Default: as on screen. Other calls stay closed.
+            open_folds: the scopes and calls that are open at first. Default: as on screen. Other calls stay closed.
             theme: ``auto`` follows the system of the viewer; or ``light`` or ``dark``.
 
         Raises:
@@ -1420,7 +1420,7 @@ class Editor:
             ('<!doctype html>', False)
         """
         infer(self.snapshot)
-        keys = self.screen.unfolded if unfolded is None else fold_keys(self.screen, unfolded, "to_html")
+        keys = self.screen.unfolded if open_folds is None else fold_keys(self.screen, open_folds, "to_html")
         marks = {self.snapshot.index[name]: "orphan" for name in self.orphans}
         picture = self.screen.expanded(keys)
         return html_page(picture.graph, keys, picture.spread(marks), theme, self.screen.direction)

@@ -171,10 +171,10 @@ class Picture(str):
 
     words: str
 
-    def __new__(cls, svg: str, words: str) -> Picture:
+    def __new__(cls, svg: str, description: str) -> Picture:
         """Returns the text with its words."""
         picture = super().__new__(cls, svg)
-        picture.words = words
+        picture.words = description
         return picture
 
     def __repr__(self) -> str:
@@ -187,25 +187,25 @@ class Picture(str):
         return {"image/svg+xml": svg, "text/html": picture_html(svg, self.words), "text/plain": self.words}
 
 
-def svg_of(screen: Any, unfolded: Iterable[str] | None = None) -> Picture:
+def svg_of(screen: Any, open_folds: Iterable[str] | None = None) -> Picture:
     """Returns the picture of a screen, as `Editor.to_svg` does, with the known shapes."""
-    svg = screen.svg() if unfolded is None else screen.svg_of(fold_keys(screen, unfolded, "to_svg"))
+    svg = screen.svg() if open_folds is None else screen.svg_of(fold_keys(screen, open_folds, "to_svg"))
     return Picture(svg, f"{screen.source.title}: {counted(screen.source.snapshot.size, 'ops')}")
 
 
-def fold_keys(screen: Any, unfolded: Iterable[str], call: str) -> frozenset[str]:
+def fold_keys(screen: Any, open_folds: Iterable[str], call: str) -> frozenset[str]:
     """Returns the scopes and calls to open.
 
     Raises:
-        SurgeryError: if `unfolded` is not a list of names, for example a path, or a name is not a scope or call.
+        SurgeryError: if `open_folds` is not a list of names, for example a path, or a name is not a scope or call.
     """
     from ..view.tree import find_item
 
-    alone = isinstance(unfolded, (str, bytes)) or not isinstance(unfolded, Iterable)
-    names: list[Any] = [unfolded] if alone else list(unfolded)
+    alone = isinstance(open_folds, (str, bytes)) or not isinstance(open_folds, Iterable)
+    names: list[Any] = [open_folds] if alone else list(open_folds)
     if alone or not all(isinstance(name, str) for name in names):
-        how = f"Type {call}(unfolded=['net/', 'net/block1/']). Write a file with Path(...).write_text(...)"
-        raise SurgeryError(f"{call}({unfolded!r})", "unfolded= is not a list of the scopes and calls to open", how)
+        how = f"Type {call}(open_folds=['net/', 'net/block1/']). Write a file with Path(...).write_text(...)"
+        raise SurgeryError(f"{call}({open_folds!r})", "open_folds= is not a list of the scopes and calls to open", how)
     tree = screen.tree_of(frozenset(names))
     for name in names:
         there = name.endswith("/") and name[:-1] in tree.graph.scopes.index
@@ -218,7 +218,7 @@ def fold_keys(screen: Any, unfolded: Iterable[str], call: str) -> frozenset[str]
 
 def html_page(
     graph: Graph,
-    unfolded: Iterable[str] = (),
+    open_folds: Iterable[str] = (),
     marks: Mapping[int, str] | None = None,
     theme: str = "auto",
     direction: str = "auto",
@@ -227,7 +227,7 @@ def html_page(
 
     Args:
         graph: the snapshot; the page has its title.
-        unfolded: fold keys of the boxes that are open at first; hidden helpers stay hidden.
+        open_folds: fold keys of the boxes that are open at first; hidden helpers stay hidden.
         marks: op number -> mark, such as ``orphan``.
         theme: auto, light or dark.
         direction: TB, LR or auto.
@@ -245,7 +245,7 @@ def html_page(
     if theme not in THEMES:
         themes = ", ".join(repr(name) for name in THEMES)
         raise SurgeryError(f"to_html(theme={theme!r})", "there is no such theme", f"The themes are {themes}")
-    keys = frozenset(key for key in unfolded if not key.endswith("+"))
+    keys = frozenset(key for key in open_folds if not key.endswith("+"))
     tree = Tree(graph)
     first = place(build(tree, keys, marks), direction=direction).to_dict()
     most = ITEMS

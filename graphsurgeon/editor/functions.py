@@ -123,9 +123,9 @@ def model_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, trainin
     return tf.functions.keras_model.keras_model(graph, first, renamed, opened.origin, takes, form, gives, *about)
 
 
-def _refuse_no_outputs(editor: EditorLike, gives: Any, request: str) -> None:
+def _refuse_no_outputs(editor: EditorLike, results: Any, request: str) -> None:
     """Refuses a function without outputs. The error lists the signatures of the file."""
-    if isinstance(gives, (Mapping, list, tuple)) and not gives:
+    if isinstance(results, (Mapping, list, tuple)) and not results:
         editor.graph  # noqa: B018  # raises an error if the graph can only be viewed
         ways = [f"gs.open(..., signature={one.name!r})" for one in editor.opened.serving.signatures]
         others = f", or open what is served: {few(ways)}" if ways else ""
@@ -133,25 +133,25 @@ def _refuse_no_outputs(editor: EditorLike, gives: Any, request: str) -> None:
 
 
 def _boundary(
-    graph: Graph, opened: OpenedGraph, layers: Layers, inputs: Any, outputs: Any, verb: str, request: str
+    graph: Graph, opened_graph: OpenedGraph, layers: Layers, inputs: Any, outputs: Any, verb: str, request: str
 ) -> tuple[Any, Any]:
     """Returns the input and output tensors; by default those of the opened function."""
     takes = (
-        opened.inputs
+        opened_graph.inputs
         if inputs is None
         else _tensors(graph, layers, inputs, verb, f"{verb}(inputs={inputs!r})", named=True)
     )
-    return takes, _as_packed(opened) if outputs is None else _tensors(graph, layers, outputs, verb, request)
+    return takes, _as_packed(opened_graph) if outputs is None else _tensors(graph, layers, outputs, verb, request)
 
 
 def _refuse_unconnected(
-    graph: Graph, layers: Layers, inputs: Any, takes: Any, gives: Any, also: Any, request: str
+    graph: Graph, layers: Layers, inputs: Any, feed_tensors: Any, results: Any, also: Any, request: str
 ) -> None:
     """Refuses requested inputs that no output depends on, and outputs that are the inputs themselves."""
     if inputs is None:
         return
-    cuts = [graph.tensor(name, request) for name in tf.functions.graph_function.arguments(takes).values()]
-    ends_of = [graph.tensor(name, request) for name in tf.functions.graph_function.tensors_of(gives)]
+    cuts = [graph.tensor(name, request) for name in tf.functions.graph_function.arguments(feed_tensors).values()]
+    ends_of = [graph.tensor(name, request) for name in tf.functions.graph_function.tensors_of(results)]
     along = [graph.find(op_name(op), request) for op in (also if isinstance(also, list | tuple) else [also])]
     if ends_of and not along and set(ends_of) <= set(cuts):
         names = [getattr(one, "path", one) for one in (inputs if isinstance(inputs, list | tuple) else [inputs])]
@@ -166,33 +166,33 @@ def _refuse_unconnected(
     region(graph, used_cuts, [*(end for end in ends_of if end not in cuts), *((op, 0) for op in along)], request)
 
 
-def _tensors(graph: Graph, layers: Layers, things: Any, verb: str, request: str, named: bool = False) -> Any:
+def _tensors(graph: Graph, layers: Layers, objects: Any, verb: str, request: str, named: bool = False) -> Any:
     """Returns tensor names in the structure of the given references.
 
     A layer name becomes the outputs of the layer. If `named`, and all references are such names, the result is a dict
     by name.
     """
 
-    def one(thing: Any) -> Any:
-        if isinstance(thing, Selection):
-            raise _selected_tensors(thing, verb)
-        if not isinstance(getattr(thing, "name", thing), str):
-            problem = f"{thing!r} is of type {type(thing).__name__}, neither a text nor an object with a name"
+    def one(obj: Any) -> Any:
+        if isinstance(obj, Selection):
+            raise _selected_tensors(obj, verb)
+        if not isinstance(getattr(obj, "name", obj), str):
+            problem = f"{obj!r} is of type {type(obj).__name__}, neither a text nor an object with a name"
             raise SelectionError(request, problem, "Give one name such as 'x:0', several, or a dict")
-        tensors = ReferenceResolver(graph, layers, request).ends([thing])
+        tensors = ReferenceResolver(graph, layers, request).ends([obj])
         for tensor in tensors:
             graph.tensor(tensor_name(tensor), request)
         return tensors[0] if len(tensors) == 1 else tensors
 
-    if isinstance(things, Mapping):
-        return {key: one(thing) for key, thing in things.items()}
-    references = list(things) if isinstance(things, (list, tuple)) else [things]
+    if isinstance(objects, Mapping):
+        return {key: one(thing) for key, thing in objects.items()}
+    references = list(objects) if isinstance(objects, (list, tuple)) else [objects]
     tensors = [one(thing) for thing in references]
     if named and all(
         isinstance(a, str) and a != b and isinstance(b, str) for a, b in zip(references, tensors, strict=True)
     ):
         return dict(zip(references, tensors, strict=True))
-    return tensors if isinstance(things, (list, tuple)) else tensors[0]
+    return tensors if isinstance(objects, (list, tuple)) else tensors[0]
 
 
 def _selected_tensors(selection: Selection, verb: str) -> SelectionError:
@@ -200,14 +200,14 @@ def _selected_tensors(selection: Selection, verb: str) -> SelectionError:
     graph, edge = selection.graph, selection.boundary
     takes, gives = [*edge.inputs, *placeholders_in(graph, selection.mask)], [*edge.outputs]
     how = f"inputs={one_or_all(takes)!r}, outputs={one_or_all(gives)!r}"
-    if len(takes) > _LISTED_MOST or len(gives) > _LISTED_MOST:
+    if len(takes) > _MAX_LISTED or len(gives) > _MAX_LISTED:
         how = "inputs=selection.boundary.inputs, outputs=selection.boundary.outputs"
     problem = f"a selection of {counted(len(selection), 'ops')} is given, and tensors are needed"
     return SelectionError(f"{verb}(selection)", problem, f"Give the tensors at its boundary: {how}")
 
 
 #: An error lists up to this many inputs or outputs.
-_LISTED_MOST = 4
+_MAX_LISTED = 4
 
 
 def _value_source(editor: EditorLike, values: Any) -> Any:
@@ -217,30 +217,30 @@ def _value_source(editor: EditorLike, values: Any) -> Any:
     return values if giver is None else giver.reader
 
 
-def _as_packed(opened: OpenedGraph) -> Any:
+def _as_packed(opened_graph: OpenedGraph) -> Any:
     """Returns the output names in the structure that the opened function returns: one, a list or a dict."""
-    names = list(opened.outputs.values())
-    if opened.packed is None:
-        return names[0] if len(names) == 1 else dict(opened.outputs)
+    names = list(opened_graph.outputs.values())
+    if opened_graph.packed is None:
+        return names[0] if len(names) == 1 else dict(opened_graph.outputs)
     try:
-        form = opened.packed(range(len(names)))
+        form = opened_graph.packed(range(len(names)))
     except (TypeError, ValueError):  # sparse and ragged results: their component tensors, by name
-        return dict(opened.outputs)
+        return dict(opened_graph.outputs)
     if isinstance(form, int):
         return names[form]
     if isinstance(form, (list, tuple)) and all(isinstance(i, int) for i in form):
         return [names[i] for i in form]
     if isinstance(form, Mapping) and all(isinstance(i, int) for i in form.values()):
         return {str(key): names[i] for key, i in form.items()}
-    return dict(opened.outputs)
+    return dict(opened_graph.outputs)
 
 
-def inlined(graph: Graph, opened: OpenedGraph, values: Values, calls: Iterable[Any]) -> tuple[OpenedGraph, str]:
+def inlined(graph: Graph, opened_graph: OpenedGraph, values: Values, calls: Iterable[Any]) -> tuple[OpenedGraph, str]:
     """Returns a new graph in which function calls are replaced by their bodies, and the code of this call.
 
     Args:
         graph: the snapshot.
-        opened: the opened graph.
+        opened_graph: the opened graph.
         values: the values of its variables.
         calls: the call ops to replace, by name or object; empty for all.
     """
@@ -250,14 +250,19 @@ def inlined(graph: Graph, opened: OpenedGraph, values: Values, calls: Iterable[A
     def moved_ends(ends: Mapping[str, str]) -> dict[str, str]:
         return {key: expansion.tensors.get(name, name) for key, name in ends.items()}
 
-    others = {key: (dict(ins), moved_ends(outs)) for key, (ins, outs) in opened.other_signatures.items()}
+    others = {key: (dict(ins), moved_ends(outs)) for key, (ins, outs) in opened_graph.other_signatures.items()}
     layers = update_layers(
-        opened.layers,
+        opened_graph.layers,
         graph,
         CallTree(tf.open.snapshot.snapshot(expansion.graph), tf.functions.function_bodies.function_body),
         expansion.tensors,
         call,
     )
-    about = {"code": opened.code + call, "session": None, "values": values.in_other(expansion.graph), "layers": layers}
-    about |= {"outputs": moved_ends(opened.outputs), "other_signatures": others}
-    return replace(opened, graph=expansion.graph, lack="", **about), call
+    about = {
+        "code": opened_graph.code + call,
+        "session": None,
+        "values": values.in_other(expansion.graph),
+        "layers": layers,
+    }
+    about |= {"outputs": moved_ends(opened_graph.outputs), "other_signatures": others}
+    return replace(opened_graph, graph=expansion.graph, lack="", **about), call

@@ -89,12 +89,12 @@ class Event:
     values: str = ""
 
     @classmethod
-    def of(cls, number: int, applied: Applied, seconds: float, **about: Any) -> Event:
+    def of(cls, number: int, result: Applied, seconds: float, **fields: Any) -> Event:
         """Returns the entry of a plan that was just applied."""
-        effect = applied.effect
-        counts = {"added": len(applied.made.ops), "removed": len(effect.removed), "variables": len(applied.made.infos)}
+        effect = result.effect
+        counts = {"added": len(result.made.ops), "removed": len(effect.removed), "variables": len(result.made.infos)}
         text = steps_text(effect.steps)
-        return cls(number, applied, seconds, text=text, counts=counts, names=frozenset(applied.made.ops), **about)
+        return cls(number, result, seconds, text=text, counts=counts, names=frozenset(result.made.ops), **fields)
 
     @property
     def dropped(self) -> bool:
@@ -363,7 +363,7 @@ class VariableStore(Protocol):
     def session(self) -> Any:
         """Returns a session with all values."""
 
-    def moved(self, before: Any, after: Any, names: Mapping[str, str], renamed: Mapping[str, str]) -> None:
+    def moved(self, old_graph: Any, after: Any, names: Mapping[str, str], new_names: Mapping[str, str]) -> None:
         """Notes that a plan has built a graph anew, as `Values.moved` does."""
 
 
@@ -371,9 +371,9 @@ class Timeline:
     """The current live graph of an editor, and the plans that made it.
 
     Args:
-        opened: the opened graph.
+        opened_graph: the opened graph.
         snapshot: an earlier snapshot of the graph, or None: only ops added since then are read.
-        follows: see `Log`.
+        parent_log: see `Log`.
         changes: the existing watchers, or None.
 
     Attributes:
@@ -385,20 +385,27 @@ class Timeline:
 
     def __init__(
         self,
-        opened: OpenedGraph,
+        opened_graph: OpenedGraph,
         snapshot: Graph | None = None,
-        follows: tuple[Log, int, str] | None = None,
+        parent_log: tuple[Log, int, str] | None = None,
         changes: Changes | None = None,
     ) -> None:
-        self._graph = opened.graph
-        waiting = lazy_graph_of(opened.graph)
-        size = len(opened.graph.get_operations()) if waiting is None else waiting.read.size
-        self.log = Log(opened.code, opened.title, opened.live, size, weakref.ref(graph_identity(opened.graph)), follows)
-        self.log.editor, self.log.file = weakref.ref(self), opened.file
+        self._graph = opened_graph.graph
+        waiting = lazy_graph_of(opened_graph.graph)
+        size = len(opened_graph.graph.get_operations()) if waiting is None else waiting.read.size
+        self.log = Log(
+            opened_graph.code,
+            opened_graph.title,
+            opened_graph.live,
+            size,
+            weakref.ref(graph_identity(opened_graph.graph)),
+            parent_log,
+        )
+        self.log.editor, self.log.file = weakref.ref(self), opened_graph.file
         self._snapshot = snapshot
-        self.log.first_layers = opened.layers
+        self.log.first_layers = opened_graph.layers
         self.changes = Changes() if changes is None else changes
-        if opened.code:
+        if opened_graph.code:
             _register(self.log, self._graph)
 
     @property
@@ -410,7 +417,7 @@ class Timeline:
     @property
     def live(self) -> TFGraph:
         """The live graph. Stand-in ops replace ops unknown to TensorFlow, which `Graph.refused_ops` lists."""
-        live: TFGraph = materialize(self._graph, whole=False)
+        live: TFGraph = materialize(self._graph, complete=False)
         return live
 
     @property

@@ -28,7 +28,7 @@ from ..graph.atomic_files import lock, write_failure
 from ..graph.open_graph import OpenedFile
 from ..plan.steps import Step
 from .history import Event, Log
-from .serialization import MOST_RECORD, NotSerializable, StepEncoder, file_of
+from .serialization import MAX_RECORD, NotSerializable, StepEncoder, file_of
 
 #: The setting: a folder, or ``off``.
 SETTING = "GRAPHSURGEON_JOURNALS"
@@ -166,16 +166,16 @@ class Journal:
         self.path: Path | None = None
         self.notes: list[str] = []
         self.offer = recovery_notice(log.file, place) if log.file is not None and place is not None else ""
-        self._end, self._number, self._last = 0, -1, 0
-        self._recorded: set[int] = set()
+        self._end, self._number, self._last_moment = 0, -1, 0
+        self._recorded_steps: set[int] = set()
         self._sources: dict[str, int] = {}
-        self._drafted: tuple[Step, ...] = ()
-        self._last_screen: dict[str, Any] = {"marks": [[], [], []], "views": []}
+        self._draft_steps: tuple[Step, ...] = ()
+        self._screen_record: dict[str, Any] = {"marks": [[], [], []], "views": []}
 
     @property
     def words(self) -> list[str]:
         """Sentences about the journal: the offer to recover, and the notes."""
-        return [*([self.offer] if self.offer and not self._recorded else []), *self.notes]
+        return [*([self.offer] if self.offer and not self._recorded_steps else []), *self.notes]
 
     def __repr__(self) -> str:
         where = "nothing written yet" if self.path is None else str(self.path)
@@ -185,20 +185,20 @@ class Journal:
         """Writes the plans that were applied, undone and redone since the last call."""
         turns = [(turn, at, event) for event in self.log.events for at, turn in enumerate(event.turns)]
         for turn, at, event in sorted(turns, key=lambda one: one[0]):
-            if turn <= self._last:
+            if turn <= self._last_moment:
                 continue
             if at == 0 and event.dropped:  # a step that cannot be redone is not needed
-                self._last = turn
+                self._last_moment = turn
                 continue
-            if at and event.number not in self._recorded:
-                self._last = turn
+            if at and event.number not in self._recorded_steps:
+                self._last_moment = turn
                 continue
             kind = "plan" if at == 0 else "undo" if at % 2 else "redo"
             with self._errors_as_note():
                 about = self._plan(event) if at == 0 else {}
                 self._write_record({"kind": kind, "number": event.number, "turn": at, **about})
-                self._recorded.add(event.number)
-            self._last = turn
+                self._recorded_steps.add(event.number)
+            self._last_moment = turn
 
     def record_screen(self, state: Any) -> None:
         """Writes the plan, the marks and the saved views of the screen, if they have changed.
@@ -208,22 +208,22 @@ class Journal:
         """
         steps = state.draft.steps if state.draft is not None else ()
         common = 0
-        while common < min(len(steps), len(self._drafted)) and steps[common] is self._drafted[common]:
+        while common < min(len(steps), len(self._draft_steps)) and steps[common] is self._draft_steps[common]:
             common += 1
-        if not common == len(steps) == len(self._drafted):
+        if not common == len(steps) == len(self._draft_steps):
             with self._errors_as_note():
                 encoder = StepEncoder(self, state.draft.base, ()) if steps else None
                 new = [encoder.step(one) for one in steps[common:]] if encoder is not None else []
                 lost = encoder.lost if encoder is not None else []
                 self._write_record({"kind": "draft", "keep": common, "steps": new, "lost": lost})
-            self._drafted = steps
+            self._draft_steps = steps
         marks = [list(part) for part in (state.marks.inputs, state.marks.outputs, state.marks.included)]
         views = [[k, sorted(v.unfolded), list(v.selected), list(v.at)] for k, v in state.views.items()]
         now = {"marks": marks, "views": views}
-        if now != self._last_screen:
+        if now != self._screen_record:
             with self._errors_as_note():
                 self._write_record({"kind": "look", **now})
-            self._last_screen = now
+            self._screen_record = now
 
     def saved(self, path: str) -> None:
         """Notes that the graph was written to a file, so that the edits until now are no longer unsaved.
@@ -231,7 +231,7 @@ class Journal:
         Args:
             path: the written file or folder.
         """
-        if self._recorded:
+        if self._recorded_steps:
             with self._errors_as_note():
                 self._write_record({"kind": "saved", "path": path})
 
@@ -261,7 +261,7 @@ class Journal:
         if self._number < 0:
             data = line(self._first()) + data
             self._make()
-        if len(data) > MOST_RECORD or self._end + len(data) > MOST:
+        if len(data) > MAX_RECORD or self._end + len(data) > MOST:
             raise NotSerializable("it would be too large")
         if not os.fstat(self._number).st_nlink:
             raise NotSerializable("it was deleted")
@@ -299,14 +299,14 @@ class Journal:
         about = {"text": event.text, "ops": effect.base.size, "record": bool(event.record)}
         return {**about, "steps": [encoder.step(step) for step in effect.steps], "lost": encoder.lost}
 
-    def source(self, log: Log, when: int) -> int:
+    def source(self, log: Log, moment: int) -> int:
         """Returns the number of a source graph of a plan, and writes a record of it if it is new.
 
         Args:
             log: the log of its editor.
-            when: the moment whose state of the graph is used.
+            moment: the moment whose state of the graph is used.
         """
-        record = {"kind": "source", "of": _source(log, when)}
+        record = {"kind": "source", "of": _source(log, moment)}
         text = json.dumps(record)
         if text not in self._sources:
             self._write_record(record)
@@ -354,7 +354,7 @@ class _NoSources:
         """Returns whether a graph came from a file, as `Journal.reaches` does."""
         return file_of(log) is not None
 
-    def source(self, log: Log, when: int) -> int:
+    def source(self, log: Log, moment: int) -> int:
         """Refuses a nested source graph."""
         raise NotSerializable(f"{self.log.title} itself has ops of {log.title}")
 

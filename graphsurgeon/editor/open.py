@@ -14,7 +14,7 @@ from .journal import folder
 
 
 def open(
-    thing: GraphSource,
+    obj: GraphSource,
     *,
     tags: str | Iterable[str] | None = None,
     signature: Any = None,
@@ -36,7 +36,7 @@ def open(
     the documentation.
 
     Args:
-        thing: a `tf.Graph` or `tf.compat.v1.Session`; a GraphDef or MetaGraphDef; the path of a ``.pb``, ``.pbtxt``,
+        obj: a `tf.Graph` or `tf.compat.v1.Session`; a GraphDef or MetaGraphDef; the path of a ``.pb``, ``.pbtxt``,
             ``.meta`` (also ``.gz``) or ``.keras`` file, or of a SavedModel folder; or a TF2 object: a ConcreteFunction,
             a `tf.function`, a Keras model, a `tf.Module`, or the result of `tf.saved_model.load`.
         tags: the tags of a graph, for a SavedModel with several graphs.
@@ -66,7 +66,7 @@ def open(
         `Editor.outputs` map the arguments and results of a TF2 object to names of tensors.
 
     Raises:
-        OpenError: if `thing` cannot be read as a graph, or a journal is requested for a graph that is not in a file.
+        OpenError: if `obj` cannot be read as a graph, or a journal is requested for a graph that is not in a file.
 
     Example:
         >>> import tensorflow as tf
@@ -82,7 +82,7 @@ def open(
         >>> ed.session().run(ed.outputs, {ed.inputs["x"]: [1.0, 2.0]})
         {'output': array([3., 6.], dtype=float32)}
     """
-    source = tf.open.source.open_source(thing, tags, signature, function, training, raw, trust, timeout)
+    source = tf.open.source.open_source(obj, tags, signature, function, training, raw, trust, timeout)
     editor = Editor(replace(source, title=title) if title else source)
     if source.file is None and journal:
         problem = f"a journal needs a file, and {editor.title} did not come from one"

@@ -17,7 +17,7 @@ from .serialization import NotDeserializable, StepDecoder
 
 
 def recover(
-    path: PathLike, *, journal: PathLike | None = None, changed: bool = False, trust: bool | None = None
+    path: PathLike, *, journal: PathLike | None = None, allow_changed: bool = False, trust: bool | None = None
 ) -> Editor:
     """Opens a file, and applies the edits again that were made before the kernel stopped.
 
@@ -31,7 +31,7 @@ def recover(
     Args:
         path: the file, the same as for `gs.open`.
         journal: the path of a journal; default: the newest journal of the file that has edits.
-        changed: restore even if the file has changed since.
+        allow_changed: restore even if the file has changed since.
         trust: as in `gs.open`.
 
     Returns:
@@ -61,7 +61,7 @@ def recover(
     records, which = _journal_of(path, journal, request)
     reader = _JournalReader(request, trust)
     try:
-        editor: Editor = reader.opened(records.records[0]["of"], changed, True)
+        editor: Editor = reader.opened(records.records[0]["of"], allow_changed, True)
     except (NotDeserializable, KeyError, TypeError, ValueError) as error:
         raise OpenError(
             request, f"{which.name} does not contain what was opened: {error}", "Open the file itself"
@@ -107,10 +107,10 @@ class _JournalReader:
         self._sources: list[Any] = []
         self.steps = StepDecoder(request, self._place)
 
-    def opened(self, of: Any, changed: bool, journal: bool) -> Any:
+    def opened(self, of: Any, allow_changed: bool, journal: bool) -> Any:
         """Opens the graph of a record, and repeats the plans that the record lists."""
         if "from" in of:
-            editor = self.opened(of["from"], changed, journal)
+            editor = self.opened(of["from"], allow_changed, journal)
             editor = editor.inlined(*_inlined_calls(of["call"]))
         else:
             path, options = of["path"], dict(of["options"])
@@ -118,9 +118,9 @@ class _JournalReader:
             if not isinstance(path, str) or not options.keys() <= option_names:
                 raise NotDeserializable("the arguments are not those of gs.open")
             digest = digest_of(_main(path)) if _main(path).exists() else None
-            if digest is not None and digest != of["digest"] and not changed:
+            if digest is not None and digest != of["digest"] and not allow_changed:
                 problem = f"{path!r} has changed since: the steps in the journal were made for another version"
-                how = "Put back the file as it was; or try the steps on it as it is: changed=True"
+                how = "Put back the file as it was; or try the steps on it as it is: allow_changed=True"
                 raise OpenError(self._request, problem, how)
             editor = open(path, **options, trust=self._trust, journal=journal)
         inner = _JournalReader(self._request, self._trust).steps
@@ -192,9 +192,9 @@ class _JournalReader:
         self.notes += [f"step {record['number']}: {text}" for text in record.get("lost", [])]
         return int(editor.history[-1].number)
 
-    def _restore_screen(self, editor: Any, draft: Sequence[Any], looks: Mapping[str, Any]) -> None:
+    def _restore_screen(self, editor: Any, draft: Sequence[Any], screen: Mapping[str, Any]) -> None:
         """Restores the plan, the marks and the saved views of the screen."""
-        if not draft and not looks:
+        if not draft and not screen:
             return
         from ..ui.state import Marks, NavEntry
 
@@ -202,10 +202,10 @@ class _JournalReader:
         try:
             if draft:
                 state = state.replace(draft=self.steps.plan(editor, draft))
-            if looks:
-                marks = Marks(*(_texts(one) for one in looks["marks"]))
+            if screen:
+                marks = Marks(*(_texts(one) for one in screen["marks"]))
                 views = {str(k): NavEntry(frozenset(_texts(u)), _texts(s), tuple(map(float, a)))
-                         for k, u, s, a in looks["views"]}  # fmt: skip
+                         for k, u, s, a in screen["views"]}  # fmt: skip
                 state = state.replace(marks=marks, views=views)
         except (SurgeryError, NotDeserializable, KeyError, TypeError, ValueError, AttributeError) as error:
             self.notes.append(f"the plan on screen could not be restored: {error}")

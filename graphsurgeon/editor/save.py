@@ -55,14 +55,14 @@ def restore(
 
 
 def save(
-    timeline: Timeline, values: Values, opened: OpenedGraph, path: Any, value_source: Any, **settings: Any
+    timeline: Timeline, values: Values, opened_graph: OpenedGraph, path: Any, value_source: Any, **settings: Any
 ) -> Saved:
     """Writes the graph of an editor with its values, as `Editor.save` does.
 
     Args:
         timeline: the current graph.
         values: the values of its variables.
-        opened: the description of the model, whose signatures are the default.
+        opened_graph: the description of the model, whose signatures are the default.
         path: the file or folder to write.
         value_source: the argument `values` of `Editor.save`.
         settings: the other arguments of `Editor.save`.
@@ -74,14 +74,14 @@ def save(
         "feeds": {tensor_name(k): v for k, v in (settings["feeds"] or {}).items()},
         "initial": initial,
     }
-    options = tf.save.save.SaveRequest(path, **settings, untrained={}, model=opened)
+    options = tf.save.save.SaveRequest(path, **settings, untrained={}, model=opened_graph)
     options.refuse()
-    whole = with_signatures(timeline, values, opened, options, value_source)
+    whole = with_signatures(timeline, values, opened_graph, options, value_source)
     if whole.timeline is not timeline:
         timeline, values, value_source = whole.timeline, whole.values, INITIAL if initial else None
     init_ops, feeds = values.init_ops
-    paths = {**opened.variable_paths, **whole.variable_paths}
-    model = replace(opened, other_signatures=whole.signatures, init_ops=init_ops, asset_feeds=feeds)
+    paths = {**opened_graph.variable_paths, **whole.variable_paths}
+    model = replace(opened_graph, other_signatures=whole.signatures, init_ops=init_ops, asset_feeds=feeds)
     options = replace(options, model=replace(model, variable_paths=paths))
     base, own = timeline.snapshot, value_source is None or initial
     if options.constant or options.kind != "graph_def":
@@ -98,19 +98,19 @@ def save(
     given = {str(name).removesuffix(":0") for name in source} if isinstance(source, Mapping) else set()
     uninitialized = (values.uninitialized - given) | _empty_locals(base, source, options)
     saved = tf.save.save.save(base, uninitialized, source, options)
-    if options.keeps_signatures and len(opened.served_names) > 1:
-        names = map(repr, opened.served_names)
+    if options.keeps_signatures and len(opened_graph.served_names) > 1:
+        names = map(repr, opened_graph.served_names)
         whole.notes.append(f"signature {' is also '.join(names)}, which the opened file does not have")
     reasons = {n: why for n, why in options.untrained.items() if n in saved.variables}
-    notes = [*saved.notes, *whole.notes, *_lost_training(timeline, opened, options)]
+    notes = [*saved.notes, *whole.notes, *_lost_training(timeline, opened_graph, options)]
     return replace(saved, untrained={**saved.untrained, **reasons}, notes=notes)
 
 
-def _lost_training(timeline: Timeline, opened: OpenedGraph, options: Any) -> list[str]:
+def _lost_training(timeline: Timeline, opened_graph: OpenedGraph, options: Any) -> list[str]:
     """Returns notes about properties of the opened Keras model that no file of this request has."""
-    if opened.origin is None or options.kind == "checkpoint":
+    if opened_graph.origin is None or options.kind == "checkpoint":
         return []
-    base, facts = timeline.snapshot, opened.origin.facts(History(timeline.events).renamed)
+    base, facts = timeline.snapshot, opened_graph.origin.facts(History(timeline.events).renamed)
     signatures = options.all_signatures(base).values()
     ends = ([tensor for side in sides for tensor in side.values()] for sides in zip(*signatures, strict=True))
     inputs, outputs = ends if signatures else ([], [])
@@ -173,26 +173,26 @@ class WholeModel:
 
 
 def with_signatures(
-    timeline: Timeline, values: Values, opened: OpenedGraph, options: Any, value_source: Any
+    timeline: Timeline, values: Values, opened_graph: OpenedGraph, options: Any, value_source: Any
 ) -> WholeModel:
     """Returns a graph with all signatures of the opened file, for `Editor.save`.
 
     Args:
         timeline: the current graph, which does not change.
         values: the values of its variables.
-        opened: the opened graph, with the current names of its ends.
+        opened_graph: the opened graph, with the current names of its ends.
         options: the request.
         value_source: the argument `values` of `Editor.save`.
     """
     whole = WholeModel(timeline, values)
-    own = opened.signature or ("" if options.outputs is None else DEFAULT)
+    own = opened_graph.signature or ("" if options.outputs is None else DEFAULT)
     served = options.kind.startswith(("saved_model", "tflite"))  # the format has a place for a signature
-    names = [one.name for one in opened.serving.signatures]
+    names = [one.name for one in opened_graph.serving.signatures]
     names = [name for name in names if name not in (options.signatures or ({own} if served else ()))]
-    if options.kind == "checkpoint" or opened.serving.opened.startswith("function "):
+    if options.kind == "checkpoint" or opened_graph.serving.opened.startswith("function "):
         return whole
-    if opened.serving.functions:
-        functions = few(list(map(repr, opened.serving.functions)))
+    if opened_graph.serving.functions:
+        functions = few(list(map(repr, opened_graph.serving.functions)))
         whole.notes.append(f"not included: functions {functions} of the saved object")
     if not names:
         return whole
@@ -201,18 +201,18 @@ def with_signatures(
         whole.notes.append(f"not included: {_named(names)}, because {reason}")
         return whole
     index = timeline.snapshot.index
-    for name, (inputs, outputs) in opened.other_signatures.items():
+    for name, (inputs, outputs) in opened_graph.other_signatures.items():
         lost = [tensor for tensor in (*inputs.values(), *outputs.values()) if op_name(tensor) not in index]
         if lost:
             whole.notes.append(f"not included: {_named([name])}, because {lost[0]!r} is not in the graph")
         elif name in names:
             whole.signatures[name] = inputs, outputs
-    elsewhere = [name for name in names if name not in opened.other_signatures]
-    if opened.serving.other is None or not opened.signature:
+    elsewhere = [name for name in names if name not in opened_graph.other_signatures]
+    if opened_graph.serving.other is None or not opened_graph.signature:
         reason = "they are not in the graph, and cannot be read from its file"
         whole.notes += [f"not included: {_named(elsewhere)}, because {reason}"] if elsewhere else []
         return whole
-    return _merged(whole, opened, elsewhere, value_source)
+    return _merged(whole, opened_graph, elsewhere, value_source)
 
 
 def _named(names: list[str]) -> str:
@@ -232,43 +232,43 @@ def _reason_to_leave_out(graph: Graph, options: Any) -> str:
     return f"inputs= cuts the graph at {few(list(map(repr, cuts)))}" if cuts else ""
 
 
-def _merged(whole: WholeModel, opened: OpenedGraph, names: list[str], value_source: Any) -> WholeModel:
+def _merged(model: WholeModel, opened_graph: OpenedGraph, names: list[str], value_source: Any) -> WholeModel:
     """Copies a graph, and the ops of other signatures of its file, to a new graph.
 
     The variables that the signatures share are in it once, with their current values. A variable that an edit has
     removed has its value from the file.
     """
-    base = whole.timeline.snapshot
-    new = OpenedGraph(tf.graph_parts.graph_with_placeholders({}, "save()"), opened.title)
+    base = model.timeline.snapshot
+    new = OpenedGraph(tf.graph_parts.graph_with_placeholders({}, "save()"), opened_graph.title)
     timeline = Timeline(new)
     values = Values(new, timeline)
-    given = whole.values if value_source is None or isinstance(value_source, str) else value_source
+    given = model.values if value_source is None or isinstance(value_source, str) else value_source
     plan = new_plan(timeline.snapshot).copy(select(base), to="", control="include", values=given, collections="keep")
     if plan.effect.faults:
         problem = plan.effect.faults[0].problem
-        whole.notes.append(f"not included: {_named(names)}, because the graph cannot be copied: {problem}")
-        return whole
-    known = {identity: name for name, identity in whole.values.identities().items()}
+        model.notes.append(f"not included: {_named(names)}, because the graph cannot be copied: {problem}")
+        return model
+    known = {identity: name for name, identity in model.values.identities().items()}
     added, paths = dict[str, Ends](), dict[str, str]()
     for name in names:
         try:
-            result = _with_signature(plan, opened, name, known, paths)
+            result = _with_signature(plan, opened_graph, name, known, paths)
         except SurgeryError as error:
             result = error.problem
         if isinstance(result, str):
-            whole.notes.append(f"not included: {_named([name])}, because {result}")
+            model.notes.append(f"not included: {_named([name])}, because {result}")
         else:
             plan, added[name] = result
     if not added:
-        return whole
+        return model
     timeline.apply(plan, values, record=False)
-    if any(not event.undone for event in whole.timeline.events):
-        whole.notes.append(f"not edited: {_named(list(added))}; the plans changed {opened.signature!r}")
-    return WholeModel(timeline, values, {**whole.signatures, **added}, paths, whole.notes)
+    if any(not event.undone for event in model.timeline.events):
+        model.notes.append(f"not edited: {_named(list(added))}; the plans changed {opened_graph.signature!r}")
+    return WholeModel(timeline, values, {**model.signatures, **added}, paths, model.notes)
 
 
 def _with_signature(
-    plan: Plan, opened: OpenedGraph, name: str, known: dict[Any, str], paths: dict[str, str]
+    plan: Plan, opened_graph: OpenedGraph, name: str, known: dict[Any, str], paths: dict[str, str]
 ) -> tuple[Plan, Ends] | str:
     """Returns a plan that also copies the ops of a signature, and the ends of the signature after it.
 
@@ -276,7 +276,7 @@ def _with_signature(
 
     Args:
         plan: the steps so far.
-        opened: the opened graph.
+        opened_graph: the opened graph.
         name: the name of the signature.
         known: identity of a variable -> the variable; new variables are added.
         paths: the paths of new variables, which are added.
@@ -284,7 +284,7 @@ def _with_signature(
     Raises:
         SurgeryError: the signature cannot be read.
     """
-    other = opened.serving.other(name)  # type: ignore[misc]
+    other = opened_graph.serving.other(name)  # type: ignore[misc]
     timeline = Timeline(other)
     graph, base = timeline.snapshot, plan.after()
     block = select(graph, outputs=[*other.inputs.values(), *other.outputs.values()])

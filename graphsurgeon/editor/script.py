@@ -65,13 +65,13 @@ class _Script:
 
     short = True
 
-    def __init__(self, beside: str) -> None:
-        self.beside = beside
+    def __init__(self, folder: str) -> None:
+        self.beside = folder
         self.saved: dict[str, Any] = {}
         self._lines: list[str] = []
-        self._open: list[tuple[Log, list[Event], str]] = []  # the editors so far, and the plans applied in each
+        self._editors: list[tuple[Log, list[Event], str]] = []  # the editors so far, and the plans applied in each
         self._sources = Sources()
-        self._words: set[str] = set()
+        self._used_names: set[str] = set()
         self._event: Event | None = None
         self._log: Log | None = None  # the log that is being written
         self._main: Log | None = None
@@ -99,24 +99,24 @@ class _Script:
 
     # -- editors ----------------------------------------------------------------------------------
 
-    def _at(self, log: Log, when: int) -> str:
+    def _at(self, log: Log, moment: int) -> str:
         """Returns the variable of an editor with the steps until a moment. Writes its opening and steps if needed."""
-        events_at = log.at(when)
-        for number, (open_log, events, word) in enumerate(self._open):
+        events_at = log.at(moment)
+        for number, (open_log, events, word) in enumerate(self._editors):
             if open_log is log and events_at[: len(events)] == events:
-                self._open[number] = (log, events_at, word)
+                self._editors[number] = (log, events_at, word)
                 self._redo(log, events_at[len(events) :], word)
                 return word
         word = self._open_code(log)
-        self._open.append((log, events_at, word))
+        self._editors.append((log, events_at, word))
         self._redo(log, events_at, word)
         return word
 
     def _open_code(self, log: Log) -> str:
         word = "ed" if log is self._main else "src"
-        if word in self._words:
-            word += str(sum(used_word.startswith(word) for used_word in self._words) + 1)
-        self._words.add(word)
+        if word in self._used_names:
+            word += str(sum(used_word.startswith(word) for used_word in self._used_names) + 1)
+        self._used_names.add(word)
         if log.follows is not None:
             parent, when, call = log.follows
             self._lines.append(f"{word} = {self._at(parent, when)}{call}")
@@ -185,7 +185,7 @@ class _Script:
                 f"step {self._event.number} copies from {graph.title}, a snapshot that no editor has made",
                 "Select from an editor: gs.open(...).select(...)",
             )
-        for open_log, events, word in reversed(self._open):
+        for open_log, events, word in reversed(self._editors):
             if open_log is log and self._event in events:
                 return word
         event, own = self._event, self._log
@@ -236,14 +236,14 @@ class _Script:
         assert self._event is not None
         return self._arrays(dict(step.constants), "constants", f"{{tensor: array}}, of step {self._event.number}")
 
-    def _arrays(self, arrays: dict[str, Any], wish: str, about: str) -> str:
+    def _arrays(self, arrays: dict[str, Any], preferred: str, comment: str) -> str:
         text = arrays_code(arrays)
         if text:
             return text
-        word = self._sources.free(wish)
+        word = self._sources.free(preferred)
         if not self.beside:
             more = "ed.to_code('redo.py', arrays=True) writes them to a file next to it"
-            self._sources.parameters[word] = f"{about}: {shapes_text(arrays)}; {more}"
+            self._sources.parameters[word] = f"{comment}: {shapes_text(arrays)}; {more}"
             return word
         keys = {name: f"{word}_{number}" for number, name in enumerate(arrays)}
         self.saved.update({key: _array(arrays[name]) for name, key in keys.items()})
@@ -285,9 +285,9 @@ def _array(value: Any) -> Any:
     return np.asarray(value.read() if hasattr(value, "read") else value)
 
 
-def _values_of(step: CopyStep | RenameStep, applied: Applied) -> dict[str, Any]:
+def _values_of(step: CopyStep | RenameStep, result: Applied) -> dict[str, Any]:
     """Returns the values of a copy or of renamed variables, by the names in the source."""
-    applied_ops, effect = applied.made, applied.effect
+    applied_ops, effect = result.made, result.effect
     if isinstance(step, RenameStep):
         return {old: applied_ops.values[new] for old, new in effect.renamed.items() if new in applied_ops.values}
     copied = next(c for c in effect.copies if (c.step.selection, c.step.to) == (step.selection, step.to))
@@ -298,18 +298,18 @@ def _values_of(step: CopyStep | RenameStep, applied: Applied) -> dict[str, Any]:
     return {**arrays, **frozen}
 
 
-def _manual_ops(log: Log, events: list[Event], now: Graph) -> list[str]:
+def _manual_ops(log: Log, events: list[Event], graph: Graph) -> list[str]:
     """Returns ops that were added since the graph was opened, but not by a step."""
     if events and events[-1].dropped:
         return []
-    known_names = set(events[-1].applied.effect.after.names) if events else set(now.names[: log.size])
+    known_names = set(events[-1].applied.effect.after.names) if events else set(graph.names[: log.size])
     known_names |= {name for event in log.events for name in event.names}
-    return [name for name in now.names if name not in known_names]
+    return [name for name in graph.names if name not in known_names]
 
 
-def _comment(ops: list[str], when: str) -> str:
+def _comment(ops: list[str], place: str) -> str:
     count = f"{counted(len(ops), 'ops')} {'was' if len(ops) == 1 else 'were'}"
-    return f"# {when}, {count} added by hand, {ops[0]!r} first: add them here"
+    return f"# {place}, {count} added by hand, {ops[0]!r} first: add them here"
 
 
 def _plain(title: str) -> str:

@@ -247,10 +247,10 @@ def _short(value: Any) -> str:
 
 
 #: The maximum number of bytes of a plan.
-MOST_RECORD = 16 << 20
+MAX_RECORD = 16 << 20
 #: The note about values of a session or an editor.
 FROM_FILE = "variables have the values of the file: later training is not in the journal"
-_LATER = sys.maxsize
+_END = sys.maxsize
 """A moment after all events."""
 
 
@@ -264,7 +264,7 @@ class RecordContext(Protocol):
     def reaches(self, log: Log) -> bool:
         """Returns whether the graph of an editor can be restored."""
 
-    def source(self, log: Log, when: int) -> int:
+    def source(self, log: Log, moment: int) -> int:
         """Returns the number of a source graph of a plan, in its state at a moment."""
 
 
@@ -319,14 +319,14 @@ class StepEncoder:
         log = log_of(graph.folded)
         if log is None or not self._place.reaches(log):
             raise NotSerializable(f"ops of {graph.title}, which does not come from a file")
-        return ["source", self._place.source(log, _LATER)]
+        return ["source", self._place.source(log, _END)]
 
     def _values(self, values: Any) -> Any:
         if isinstance(values, str):
             return values
         if isinstance(values, Mapping):
             sizes = [getattr(one, "nbytes", 0) for one in values.values()]
-            if sum(sizes) < MOST_RECORD // 2:
+            if sum(sizes) < MAX_RECORD // 2:
                 with suppress(NotSerializable):
                     arrays = {str(getattr(k, "name", k)): one.read() if hasattr(one, "read") else one
                             for k, one in values.items()}  # fmt: skip
@@ -344,7 +344,7 @@ class StepEncoder:
             return None
         if log.sessions:
             self.lost.append(FROM_FILE)
-        return {"values": None if log is self._place.log else ["source", self._place.source(log, _LATER)]}
+        return {"values": None if log is self._place.log else ["source", self._place.source(log, _END)]}
 
     def _replace(self, step: ReplaceStep) -> Any:
         """Returns a replacement as the arguments of `Plan.replace`; only replacements by an op type can be written."""
@@ -422,18 +422,18 @@ class StepDecoder:
             return tf.graph_parts.dtype_of(int(content))
         raise NotDeserializable(f"there is no value of kind {kind!r}")
 
-    def _source(self, where: Any) -> Any:
-        kind, number = where
+    def _source(self, record: Any) -> Any:
+        kind, number = record
         if kind != "source" or type(number) is not int:
-            raise NotDeserializable(f"{where!r} is not a place")
+            raise NotDeserializable(f"{record!r} is not a place")
         return self._place(number)
 
-    def _selection(self, where: Any, names: Any, inputs: Any, outputs: Any) -> Selection:
+    def _selection(self, record: Any, names: Any, inputs: Any, outputs: Any) -> Selection:
         graph, editor = self._base, self._editor
-        if where is not None and where[0] == "before":
-            graph, editor = self.before[where[1]], None
-        elif where is not None:
-            editor = self._source(where)
+        if record is not None and record[0] == "before":
+            graph, editor = self.before[record[1]], None
+        elif record is not None:
+            editor = self._source(record)
             graph = editor.snapshot
         assert graph is not None
         names_needed = [*names, *inputs, *outputs]
@@ -451,7 +451,7 @@ def file_of(log: Log) -> OpenedFile | None:
 
 
 #: The maximum length of a text: a fifth of the storage of a page.
-_MOST = 1 << 20
+_MAX_DRAFT = 1 << 20
 #: Identifies this process: its plans are not offered for recovery while it runs.
 _PROCESS_ID = secrets.token_hex(8)
 
@@ -469,7 +469,7 @@ class DraftCodec:
 
     def __init__(self, editors: Sequence[Any], logs: tuple[Log, Log | None]) -> None:
         self._editors, self._logs, self.log = editors, logs, logs[0]
-        self._last: tuple[Any, Any, Any] = (None, None, None)
+        self._cache: tuple[Any, Any, Any] = (None, None, None)
         self._text = ""
 
     @property
@@ -490,14 +490,14 @@ class DraftCodec:
             plan: the plan.
             marks: the marked tensors: inputs, outputs, and those included together with their ancestors.
         """
-        base, steps, marked = self._last
+        base, steps, marked = self._cache
         if base is not plan.base or steps is not plan.steps or marked != marks:
             writer = StepEncoder(self, plan.base, ())
             step_records = [writer.step(step) for step in plan.steps]
             data = json.dumps({"of": self.of, "steps": step_records, "marks": marks, "lost": writer.lost})
             text = base64.b64encode(zlib.compress(data.encode("ascii"), 1)).decode("ascii")
-            self._last = plan.base, plan.steps, marks
-            self._text = text if (plan.steps or any(marks)) and len(text) <= _MOST else ""
+            self._cache = plan.base, plan.steps, marks
+            self._text = text if (plan.steps or any(marks)) and len(text) <= _MAX_DRAFT else ""
         return self._text
 
     def read(self, text: str) -> tuple[Plan, list[tuple[str, ...]], list[str]]:
@@ -536,19 +536,19 @@ class DraftCodec:
         """
         return log in self._logs
 
-    def source(self, log: Log, when: int) -> int:
+    def source(self, log: Log, moment: int) -> int:
         """Returns the number of a graph of the screen: 0 for the destination, 1 for the source.
 
         Args:
             log: the log of its editor.
-            when: not used; the current state is meant.
+            moment: not used; the current state is meant.
         """
         return self._logs.index(log)
 
 
 def _decompress(text: str) -> bytes:
     reader = zlib.decompressobj()
-    data = reader.decompress(base64.b64decode(text, validate=True), MOST_RECORD)
+    data = reader.decompress(base64.b64decode(text, validate=True), MAX_RECORD)
     if not reader.eof:
         raise ValueError("it is cut off, or too large")
     return data

@@ -17,10 +17,10 @@ from ..graph.lazy_graph import graph_identity, materialized_graph
 from ..graph.names import op_name, rename_input
 from ..graph.open_graph import OpenedGraph
 from ..graph.provenance import orphans_of
-from ..graph.reports import untrained_text
+from ..graph.reports import only_initial_text
 from ..graph.traversal import backward
 from ..graph.types import TFGraph, TFSession
-from ..graph.variables import UNHELD, VARIABLE_TYPES, VariableInfo
+from ..graph.variables import NOT_IN_SESSION, VARIABLE_TYPES, VariableInfo
 from .history import Event, History, Timeline
 
 
@@ -84,35 +84,35 @@ class Values:
     file, else its initial value.
 
     Args:
-        opened: the opened graph, with its session or file.
+        opened_graph: the opened graph, with its session or file.
         timeline: the current graph, and the plans that made it.
     """
 
-    def __init__(self, opened: OpenedGraph, timeline: Timeline) -> None:
-        self._session, self._source = opened.session, opened.values
-        self._init_ops, self._asset_feeds = opened.init_ops, opened.asset_feeds
+    def __init__(self, opened_graph: OpenedGraph, timeline: Timeline) -> None:
+        self._session, self._source = opened_graph.session, opened_graph.values
+        self._init_ops, self._asset_feeds = opened_graph.init_ops, opened_graph.asset_feeds
         self._timeline = timeline
-        self._first = weakref.ref(graph_identity(opened.graph))
-        self._has_initial_source = opened.values is not None or bool(opened.lack)
-        self._missing_reason = opened.lack or (
-            "no session or checkpoint was given" if opened.values is None else "not in the checkpoint"
+        self._first = weakref.ref(graph_identity(opened_graph.graph))
+        self._has_initial_source = opened_graph.values is not None or bool(opened_graph.lack)
+        self._missing_reason = opened_graph.lack or (
+            "no session or checkpoint was given" if opened_graph.values is None else "not in the checkpoint"
         )
-        same = getattr(opened.values, "same", {})
+        same = getattr(opened_graph.values, "same", {})
         self._names: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
         self._ids: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary(
-            {graph_identity(opened.graph): {}} | same
+            {graph_identity(opened_graph.graph): {}} | same
         )
         self._numbers = itertools.count(1 + max((n for names in same.values() for n in names.values()), default=-1))
-        self._detached: dict[int, _DetachedValue] = {}
+        self._detached_values: dict[int, _DetachedValue] = {}
         self._initialized: weakref.WeakKeyDictionary[Any, frozenset[str]] = weakref.WeakKeyDictionary()
         self._applied_events: weakref.WeakKeyDictionary[Any, frozenset[int]] = weakref.WeakKeyDictionary()
         self._own_sessions: weakref.WeakSet[Any] = weakref.WeakSet()
         self._graph_versions: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._assigned_steps: frozenset[int] = frozenset()  # steps whose values a session has received
-        if opened.session is not None:
-            timeline.log.session = weakref.ref(opened.session)
-        if hasattr(opened.values, "stored"):
-            timeline.log.stored = opened.values.stored
+        if opened_graph.session is not None:
+            timeline.log.session = weakref.ref(opened_graph.session)
+        if hasattr(opened_graph.values, "stored"):
+            timeline.log.stored = opened_graph.values.stored
 
     def __repr__(self) -> str:
         return f"<Values of {self.snapshot.title}>"
@@ -180,7 +180,7 @@ class Values:
         initialized = self._variables_in_file(graph, variables)
         missing = [v for v in variables.values() if v.op not in initialized]
         missing = [v for v in missing if not v.initializer or tf.values.initialization.cannot_start(graph, v)]
-        given = {*self._planned_values(self._timeline.log.now()), *self._detached}
+        given = {*self._planned_values(self._timeline.log.now()), *self._detached_values}
         missing = [v for v in missing if self._id(graph, v.op) not in given]
         own, held = self._session, frozenset[str]()
         if missing and own is not None and own.graph is graph:
@@ -274,7 +274,7 @@ class Values:
         why |= dict.fromkeys(self._without_value(), self._missing_reason)
         why |= self._reasons(graph, report, events, own)
         if own is not None and own.graph is graph:
-            why |= tf.values.initialization.untrained_variables(own)
+            why |= tf.values.initialization.only_initial_variables(own)
         return {info.op: why[info.op] for info in targets if info.op in why and (local or not info.local)}
 
     def value(self, name: str) -> Any:
@@ -289,7 +289,7 @@ class Values:
         if (
             self._session is not None
             or self._assigned_steps
-            or self._detached
+            or self._detached_values
             or name not in self.snapshot.state.variables
         ):
             return None
@@ -307,7 +307,7 @@ class Values:
         fill = partial(
             tf.values.assign_values.fill_tables,
             init_ops=[] if self._init_ops else None,
-            as_found=self._source is not None,
+            unchanged=self._source is not None,
         )
         return tf.values.assign_values.SessionValues(
             self.reader,
@@ -320,18 +320,18 @@ class Values:
             self.init_ops,
         )
 
-    def moved(self, before: Any, after: Any, names: Mapping[str, str], renamed: Mapping[str, str]) -> None:
+    def moved(self, old_graph: Any, after: Any, names: Mapping[str, str], new_names: Mapping[str, str]) -> None:
         """Notes that a plan has built a graph anew.
 
         Args:
-            before, after: the graphs.
+            old_graph, after: the graphs.
             names: variable of the new graph -> the same variable in the old graph.
-            renamed: op of the old graph -> its name in the new one, if it differs.
+            new_names: op of the old graph -> its name in the new one, if it differs.
         """
-        old_names = self._names.get(before, {})
-        later = {first: renamed.get(now, now) for first, now in old_names.items()}
-        self._names[after] = {old: new for old, new in renamed.items() if old not in old_names.values()} | later
-        self._ids[after] = {new: self._id(before, old) for new, old in names.items()}
+        old_names = self._names.get(old_graph, {})
+        later = {first: new_names.get(now, now) for first, now in old_names.items()}
+        self._names[after] = {old: new for old, new in new_names.items() if old not in old_names.values()} | later
+        self._ids[after] = {new: self._id(old_graph, old) for new, old in names.items()}
 
     def _current_names(self, graph: TFGraph) -> Mapping[str, str]:
         """Returns op of the opened graph -> its name in `graph`, which plans have made, if the name differs."""
@@ -348,26 +348,31 @@ class Values:
     # -- the parts --------------------------------------------------------------------------------
 
     def _open_session(
-        self, graph: Any, own: Any, config: Any, events: list[Event], initialize: bool = True
+        self, graph: Any, source_session: Any, config: Any, events: list[Event], initialize: bool = True
     ) -> tuple[Any, ValueReport]:
         """Returns a session of a graph in which every variable has the value that the rule gives it.
 
         Args:
             graph: the graph.
-            own: the session to take values from, of this graph or another; None if there is no session.
+            source_session: the session to take values from, of this graph or another; None if there is no session.
             config: a ConfigProto for a new session.
             events: the applied steps that are not undone.
-            initialize: whether variables without a value in `own` start from their initial values. If false and `own`
-                is the caller's session, they stay without a value.
+            initialize: whether variables without a value in `source_session` start from their initial values. If false
+                and `source_session` is the caller's session, they stay without a value.
 
         Returns:
-            `own` itself if it is a session of `graph`, else a new session; and the sources of the values.
+            `source_session` itself if it is a session of `graph`, else a new session; and the sources of the values.
 
         Raises:
             PlanError: a value cannot be read or set, or a table cannot be filled. A new session is then closed.
         """
         opened = self._opened_graph()
-        if own is None and self._source is not None and graph is not opened and self._stored_values() is None:
+        if (
+            source_session is None
+            and self._source is not None
+            and graph is not opened
+            and self._stored_values() is None
+        ):
             # Only a session of the opened graph can read the values.
             there = [event for event in events if event.applied.graph is opened]
             first, transferred = self._open_session(opened, None, config, there)
@@ -375,30 +380,35 @@ class Values:
                 new, report = self._open_session(graph, first, config, events)
             report.warnings += transferred.warnings
             return new, report
-        initialize = initialize or own is None or own in self._own_sessions
-        request = "session()" if own is None or own.graph is graph else "session(old)"
+        initialize = initialize or source_session is None or source_session in self._own_sessions
+        request = "session()" if source_session is None or source_session.graph is graph else "session(old)"
         with tf.values.assign_values.translate_errors(
-            lambda: own if own is not None else tf.values.assign_values.new_session(None, config), request
+            lambda: source_session if source_session is not None else tf.values.assign_values.new_session(None, config),
+            request,
         ):
-            if own is not None and own.graph is graph:
-                return own, self._assign_values(own, own, events, request, initialize)
+            if source_session is not None and source_session.graph is graph:
+                return source_session, self._assign_values(source_session, source_session, events, request, initialize)
             new = tf.values.assign_values.new_session(graph, config)
             self._own_sessions.add(new)
             try:
-                return new, self._assign_values(new, own, events, request, initialize)
+                return new, self._assign_values(new, source_session, events, request, initialize)
             except BaseException:
                 new.close()  # no other code uses it yet: its memory is released at once
                 raise
 
-    def _reasons(self, graph: TFGraph, report: ValueReport, events: list[Event], own: Any) -> dict[str, str]:
+    def _reasons(self, graph: TFGraph, report: ValueReport, events: list[Event], source_session: Any) -> dict[str, str]:
         """Returns the reason for each variable of the report that holds only its initial value."""
         results = [event.applied.made for event in events]
         copied = {self._id(one.graph, name): why for one in results for name, why in one.untrained.items()}
-        lack = UNHELD if own is not None and own not in self._own_sessions else self._missing_reason
+        lack = (
+            NOT_IN_SESSION
+            if source_session is not None and source_session not in self._own_sessions
+            else self._missing_reason
+        )
         why = {name: copied.get(self._id(graph, name), lack) for name in report.initial}
         why |= {n: copied[self._id(graph, n)] for n in report.planned if self._id(graph, n) in copied}
-        if own is not None and own.graph is not graph:
-            old = tf.values.initialization.untrained_variables(own)
+        if source_session is not None and source_session.graph is not graph:
+            old = tf.values.initialization.only_initial_variables(source_session)
             why |= {name: old[was] for name, was in report.carried.items() if was in old}
         return why
 
@@ -411,43 +421,46 @@ class Values:
         own = {self._id(opened, op.name) for op in ops if op.type in VARIABLE_TYPES}
         lacking = [name for name in initial if self._id(graph, name) in own]
         how = "Give them others: ed.restore(checkpoint, partial=True); ed.untrained() tells which are left"
-        texts = untrained_text(dict.fromkeys(lacking, self._missing_reason))
+        texts = only_initial_text(dict.fromkeys(lacking, self._missing_reason))
         return [str(PlanError("session()", problem, how)) for problem in texts]
 
     def _assign_values(
-        self, session: TFSession, own: Any, events: list[Event], request: str, initialize: bool
+        self, session: TFSession, source_session: Any, events: list[Event], request: str, initialize: bool
     ) -> ValueReport:
         """Gives the variables of a session their values by the rule: all in a new session, missing ones in an open one.
 
         Args:
             session: the session.
-            own: the session to take values from: `session` itself, or one of another graph; None for a first session.
+            source_session: the session to take values from: `session` itself, or one of another graph; None for a first
+                session.
             events, initialize: as for `_open_session`.
             request: the request, for messages.
         """
-        graph, source, new = session.graph, self._source, session is not own
+        graph, source, new = session.graph, self._source, session is not source_session
         init_ops = self._init_ops_as(self._current_names(graph))
         pending = self._pending_events(session, events)
         if not new and not pending and self._graph_versions.get(session) == graph.version:
             return ValueReport()
         infos, removed = tf.values.variables.variable_infos(graph), self._removed_variables(graph)
         targets = [info for name, info in infos.items() if name not in removed]
-        due, report = tf.values.assign_values.ValueAssignment(session, request, own), ValueReport()
-        filed = own is None and source is not None and graph is self._opened_graph()
+        due, report = tf.values.assign_values.ValueAssignment(session, request, source_session), ValueReport()
+        filed = source_session is None and source is not None and graph is self._opened_graph()
         if filed:
             source.fill(session)
-        initialized, before = self._initialized_before(graph, own, targets, request)
-        settled_events = frozenset() if own is None else self._applied_events.get(own, frozenset())
+        initialized, before = self._initialized_before(graph, source_session, targets, request)
+        settled_events = (
+            frozenset() if source_session is None else self._applied_events.get(source_session, frozenset())
+        )
         ran = self._init_ops if filed else ()
         if ran:  # the initialization ops of the file may have set more variables
             more = [info for info in targets if info.op not in initialized]
             initialized |= tf.values.initialization.initialized_variables(
                 session, tf.values.initialization.within_reach(graph, [*initialized, *ran], more), request
             )
-        if new and own is not None:
+        if new and source_session is not None:
             bare = [(before[n], i) for i in targets if not i.initializer and (n := self._id(graph, i.op)) in before]
             initialized = tf.values.assign_values.set_without_initializers(
-                own,
+                source_session,
                 session,
                 bare,
                 source,
@@ -462,38 +475,38 @@ class Values:
         if not initialize:
             due.initial, report.initial = [], []
         tf.values.assign_values.apply_assignment(due, [infos[name] for name in removed if name in infos])
-        if new and own is None and not filed:
+        if new and source_session is None and not filed:
             tf.values.assign_values.run_init_ops(session, *init_ops)
         if new:
-            tf.values.assign_values.fill_tables(session, as_found=source is not None and graph is self._opened_graph())
+            tf.values.assign_values.fill_tables(session, unchanged=source is not None and graph is self._opened_graph())
         for event in pending:
             if event.number not in settled_events:
                 tf.values.assign_values.fill_new_tables(session, event.applied.made)
         initialized |= due.names
-        why = self._reasons(graph, report, events, own)
+        why = self._reasons(graph, report, events, source_session)
         why |= source.untrained() if filed else {}
-        if own is None:
+        if source_session is None:
             report.warnings += self._missing_value_warnings(
                 graph, [name for name in report.initial if not infos[name].local]
             )
             report.warnings += _lost_warnings(graph, [info for info in targets if info.op not in initialized])
-        tf.values.initialization.note_untrained(session, infos.values(), why)
-        if new and own is not None:
-            self._detach(own, before, {self._id(graph, name) for name in initialized})
+        tf.values.initialization.note_only_initial(session, infos.values(), why)
+        if new and source_session is not None:
+            self._detach(source_session, before, {self._id(graph, name) for name in initialized})
         self._record_session(session, initialized, events, initialize)
         return report
 
     def _initialized_before(
-        self, graph: TFGraph, own: Any, targets: list[VariableInfo], request: str
+        self, graph: TFGraph, source_session: Any, targets: list[VariableInfo], request: str
     ) -> tuple[frozenset[str], dict[int, VariableInfo]]:
         """Returns the variables that hold a value, and variable -> its counterpart in another graph."""
-        if own is None:
+        if source_session is None:
             return self._variables_in_file(
                 graph, [info.op for info in targets]
             ) if graph is self._opened_graph() else frozenset(), {}
-        if own.graph is graph:
-            return self._initialized_in(own, targets, request), {}
-        return frozenset(), self._before(own, request)
+        if source_session.graph is graph:
+            return self._initialized_in(source_session, targets, request), {}
+        return frozenset(), self._before(source_session, request)
 
     def _pending_events(self, session: TFSession, events: list[Event]) -> list[Event]:
         """Returns the steps whose values a session has not received yet."""
@@ -501,13 +514,13 @@ class Values:
 
     def _decide(
         self,
-        due: Any,
+        assignment: Any,
         report: ValueReport,
         targets: Iterable[VariableInfo],
         initialized: frozenset[str],
         events: list[Event],
         pending: list[Event],
-        before: Mapping[int, VariableInfo],
+        old_infos: Mapping[int, VariableInfo],
         graph: TFGraph,
     ) -> None:
         """Decides by the rule of `Values` which value each variable of a session gets."""
@@ -518,21 +531,23 @@ class Values:
             name, number = info.op, self._id(graph, info.op)
             if name in initialized and number not in again:
                 continue
-            if number in first or (number in planned and number not in before and number not in self._detached):
-                due.arrays[info] = planned[number]
+            if number in first or (
+                number in planned and number not in old_infos and number not in self._detached_values
+            ):
+                assignment.arrays[info] = planned[number]
                 report.planned.append(name)
-            elif number in before and info.initializer:
-                due.pairs.append((before[number], info))
-                report.carried[name] = before[number].op
-            elif number in self._detached and info.initializer:
-                due.arrays[info] = self._detached[number].read()
-                report.carried[name] = self._detached[number].info.op
+            elif number in old_infos and info.initializer:
+                assignment.pairs.append((old_infos[number], info))
+                report.carried[name] = old_infos[number].op
+            elif number in self._detached_values and info.initializer:
+                assignment.arrays[info] = self._detached_values[number].read()
+                report.carried[name] = self._detached_values[number].info.op
             elif info.initializer:
                 filed = self._stored_values() or {} if filed is None else filed
                 if number in filed:
-                    due.arrays[info] = filed[number]
+                    assignment.arrays[info] = filed[number]
                 elif not tf.values.initialization.cannot_start(graph, info):
-                    due.initial.append(info)
+                    assignment.initial.append(info)
                     report.initial.append(name)
 
     def _planned_values(self, events: Iterable[Event]) -> dict[int, Any]:
@@ -568,24 +583,26 @@ class Values:
         self._initialized[session] = initialized
         return initialized
 
-    def _detach(self, old: Any, before: Mapping[int, VariableInfo], now: set[int]) -> None:
+    def _detach(self, old: Any, old_infos: Mapping[int, VariableInfo], numbers: set[int]) -> None:
         """Keeps the values of variables that only the old session has, if an undo or a redo can bring them back."""
         alive = {number for names in self._ids.values() for number in names.values()}
-        lost = {number: info for number, info in before.items() if number in alive - now}
+        lost = {number: info for number, info in old_infos.items() if number in alive - numbers}
         values = tf.values.initialization.read_all(old, list(lost.values()))
         there = weakref.ref(old)
-        self._detached = {number: alive_left for number, alive_left in self._detached.items() if number in alive - now}
-        self._detached |= {
+        self._detached_values = {
+            number: alive_left for number, alive_left in self._detached_values.items() if number in alive - numbers
+        }
+        self._detached_values |= {
             n: _DetachedValue(there, info, values[info.op]) for n, info in lost.items() if info.op in values
         }
 
     def _record_session(
-        self, session: TFSession, initialized: frozenset[str], events: list[Event], whole: bool
+        self, session: TFSession, initialized: frozenset[str], events: list[Event], complete: bool
     ) -> None:
         numbers = frozenset(event.number for event in events)
         self._initialized[session] = initialized
         self._applied_events[session] = self._applied_events.get(session, frozenset()) | numbers
-        if whole:
+        if complete:
             self._graph_versions[session] = session.graph.version
         self._assigned_steps |= numbers
 

@@ -104,48 +104,48 @@ def transfer(
 
 
 def _pairs(
-    give: ValueStore, take: ValueStore, first: int | None, partial: bool, request: str
+    target_store: ValueStore, source_store: ValueStore, first: int | None, partial: bool, request: str
 ) -> list[tuple[VariableEntry, VariableEntry]]:
     if first is not None:
-        return _by_layers(give, take, first, request)
-    by_name = {v.name: v for v in give.variables}
-    pairs = [(by_name[v.name], v) for v in take.variables if v.name in by_name]
+        return _by_layers(target_store, source_store, first, request)
+    by_name = {v.name: v for v in target_store.variables}
+    pairs = [(by_name[v.name], v) for v in source_store.variables if v.name in by_name]
     if not pairs:
-        return _by_layers(give, take, None, request)
-    missing = [v.name for v in take.variables if v.name not in by_name]
+        return _by_layers(target_store, source_store, None, request)
+    missing = [v.name for v in source_store.variables if v.name not in by_name]
     if missing and not partial:
         raise PlanError(
             request,
-            f"{give.title} has no value for {len(missing)} "
-            f"of {counted(len(take.variables), 'variables')}: {few(missing)}",
+            f"{target_store.title} has no value for {len(missing)} "
+            f"of {counted(len(source_store.variables), 'variables')}: {few(missing)}",
             "Type partial=True to copy the others, first=n for the first layers, or names={...}",
         )
     return pairs
 
 
 def _by_names(
-    give: ValueStore, take: ValueStore, names: Mapping[str, str], request: str
+    target_store: ValueStore, source_store: ValueStore, names: Mapping[str, str], request: str
 ) -> list[tuple[VariableEntry, VariableEntry]]:
-    sources, targets = {v.name: v for v in give.variables}, {v.name: v for v in take.variables}
+    sources, targets = {v.name: v for v in target_store.variables}, {v.name: v for v in source_store.variables}
     pairs: dict[str, tuple[VariableEntry, VariableEntry]] = {}
     for old, new in names.items():
         old, new = str(old).removesuffix(":0"), str(new).removesuffix(":0")
         hits = expand_wildcard(old, new, sources, request) if "*" in old else {old: new} if old in sources else {}
         if not hits:
-            raise PlanError(request, f"{give.title} has no variable {old!r}", one_of(old, sources))
+            raise PlanError(request, f"{target_store.title} has no variable {old!r}", one_of(old, sources))
         for name, target in hits.items():
             if target not in targets:
-                raise PlanError(request, f"{take.title} has no variable {target!r}", one_of(target, targets))
+                raise PlanError(request, f"{source_store.title} has no variable {target!r}", one_of(target, targets))
             pairs[target] = (sources[name], targets[target])
     return list(pairs.values())
 
 
 def _by_layers(
-    give: ValueStore, take: ValueStore, first: int | None, request: str
+    target_store: ValueStore, source_store: ValueStore, first: int | None, request: str
 ) -> list[tuple[VariableEntry, VariableEntry]]:
-    olds, news = _layers(give), _layers(take)
+    olds, news = _layers(target_store), _layers(source_store)
     count = max(len(olds), len(news)) if first is None else first
-    for side, layers in ((give, olds), (take, news)):
+    for side, layers in ((target_store, olds), (source_store, news)):
         if not 0 < count <= len(layers):
             have = f"{side.title} has {counted(len(layers), 'layers')} with weights" + ": " * bool(layers) + few(layers)
             raise PlanError(request, have, "Give the pairs: names={'source': 'target'}, or first=n up to that")

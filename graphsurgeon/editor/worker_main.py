@@ -36,18 +36,18 @@ def main() -> None:
         (folder / FAULT).write_text(json.dumps(fault), encoding="utf-8")
 
 
-def run(folder: Path, request: Any, stopped: threading.Event) -> None:
+def run(folder: Path, request: Any, stop_event: threading.Event) -> None:
     """Runs a graph, and writes the trace.
 
     Args:
         folder: the folder of the graph and its feeds.
         request: the request.
-        stopped: once it is set, the run ends, and the trace contains the ops that ran until then.
+        stop_event: once it is set, the run ends, and the trace contains the ops that ran until then.
     """
 
-    def watch(count: int, of: int) -> bool:
-        print("seen", count, of, flush=True)
-        return not stopped.is_set()
+    def watch(count: int, total: int) -> bool:
+        print("seen", count, total, flush=True)
+        return not stop_event.is_set()
 
     with np.load(folder / FEEDS, allow_pickle=False) as arrays:
         fed = unpack_arrays(dict(arrays), "feed")
@@ -55,8 +55,8 @@ def run(folder: Path, request: Any, stopped: threading.Event) -> None:
     trace(editor, fed, request["fetches"], watch=watch, isolated=False, **request["how"]).save(folder / ANSWER)
 
 
-def _listen(stopped: threading.Event) -> None:
+def _listen(stop_event: threading.Event) -> None:
     """Waits for the message to stop. Ends this process when the parent process ends."""
     while os.read(0, len(STOP)):  # not `sys.stdin`: a thread that reads it keeps Python from ending
-        stopped.set()
+        stop_event.set()
     os.kill(os.getpid(), signal.SIGTERM)

@@ -20,7 +20,7 @@ from ..graph.traversal import backward
 from ..graph.types import GraphSource, TensorLike, TFNodeDef
 
 _INFIX = {"Add": "+", "AddV2": "+", "Sub": "-", "Mul": "*", "RealDiv": "/", "Div": "/"}
-_MOST_TEXT = 2000
+_MAX_TEXT = 2000
 
 
 @dataclass(frozen=True)
@@ -107,15 +107,15 @@ class Candidate:
         kinds = {name: graph.info(i, 0) for name, i in numbers.items() if graph.types[i] == "Const"}
         return [name for name, info in kinds.items() if info is not None and info.dtype.startswith(("float", "bfloat"))]
 
-    def below(self, tensor: str, without: Iterable[str] = ()) -> tuple[str, ...]:
+    def below(self, tensor: str, stop_at: Iterable[str] = ()) -> tuple[str, ...]:
         """Returns the ops that compute a tensor from the inputs, in graph order.
 
         Args:
             tensor: its name.
-            without: ops at which the search stops. They are left out, like the inputs.
+            stop_at: ops at which the search stops. They are left out, like the inputs.
         """
         graph = self.editor.snapshot
-        stay = ~graph.mask(graph.index[name] for name in (*self.inputs, *without))
+        stay = ~graph.mask(graph.index[name] for name in (*self.inputs, *stop_at))
         ops = backward(graph, graph.mask([graph.index[op_name(tensor)]]) & stay, within=stay)
         return tuple(graph.names[i] for i in np.flatnonzero(ops).tolist())
 
@@ -127,7 +127,7 @@ class Candidate:
         for name in self.needed:
             number = graph.index[name]
             args = [texts.get(op_name(t), "…") for t in graph.input_names(number)]
-            texts[name] = _op_formula(graph.types[number], args, graph.nodes[number])[:_MOST_TEXT]
+            texts[name] = _op_formula(graph.types[number], args, graph.nodes[number])[:_MAX_TEXT]
         text = texts.get(op_name(self.output), self.output)
         return text[1:-1] if _is_bracketed(text) else text
 
@@ -183,26 +183,26 @@ class Assembly:
     """Builds a new candidate: pieces are added, then one plan copies all of them to a new graph.
 
     Args:
-        like: a candidate; the new candidate gets the same inputs.
+        template: a candidate; the new candidate gets the same inputs.
     """
 
-    def __init__(self, like: Candidate) -> None:
-        self._like = like
-        self._pieces: list[tuple[Subexpression, dict[str, str]]] = []
-        self._taken = set(like.inputs)
-        self._new = {f"{name}:0": f"{name}:0" for name in like.inputs}
+    def __init__(self, template: Candidate) -> None:
+        self._template = template
+        self._parts: list[tuple[Subexpression, dict[str, str]]] = []
+        self._used_names = set(template.inputs)
+        self._new = {f"{name}:0": f"{name}:0" for name in template.inputs}
 
     @property
     def size(self) -> int:
         """The number of ops that were added so far."""
-        return sum(len(piece.ops) for piece, _ in self._pieces)
+        return sum(len(piece.ops) for piece, _ in self._parts)
 
     def add(self, piece: Subexpression) -> dict[str, str]:
         """Adds a piece; returns a mapping of its tensors to their names in the new candidate."""
         graph = piece.of.editor.snapshot
         variable_names = self._of_variables(piece)
         names = {op: variable_names.get(op) or self._free(graph.types[graph.index[op]]) for op in piece.ops}
-        self._pieces.append((piece, {**variable_names, **names}))
+        self._parts.append((piece, {**variable_names, **names}))
         inputs = {f"{name}:0": f"{name}:0" for name in piece.of.inputs}
         count = {op: len(graph.outputs(graph.index[op]) or ()) for op in names}
         outputs = {f"{op}:{k}": f"{new}:{k}" for op, new in names.items() for k in range(count[op])}
@@ -217,35 +217,35 @@ class Assembly:
             new = free_name(name, self._is_taken, as_tensorflow=True)
             for op in parts:
                 out.setdefault(op, new + op[len(name) :])
-        self._taken.update(out.values())
+        self._used_names.update(out.values())
         return out
 
     def _is_taken(self, name: str) -> bool:
-        return any(used_name == name or used_name.startswith(f"{name}/") for used_name in self._taken)
+        return any(used_name == name or used_name.startswith(f"{name}/") for used_name in self._used_names)
 
     def _free(self, kind: str) -> str:
-        number = 1 + sum(name.startswith(f"{kind}_") for name in self._taken)
-        while f"{kind}_{number}" in self._taken:
+        number = 1 + sum(name.startswith(f"{kind}_") for name in self._used_names)
+        while f"{kind}_{number}" in self._used_names:
             number += 1
-        self._taken.add(f"{kind}_{number}")
+        self._used_names.add(f"{kind}_{number}")
         return f"{kind}_{number}"
 
-    def made(self, output: str, born: str) -> Candidate:
+    def made(self, output: str, origin: str) -> Candidate:
         """Returns the new candidate.
 
         Args:
             output: the output of the new candidate, by its new name.
-            born: how the new candidate is made, in words.
+            origin: how the new candidate is made, in words.
 
         Raises:
             PlanError: the pieces do not fit: TensorFlow infers another shape, or a loop was cut.
         """
         # An editor refers to its plans, a plan to its source graph, and a graph to the origin of each op. This would
         # keep all ancestors in memory, with longer descriptions in each generation. So this editor is not kept.
-        tensors = {name: self._like.graph.get_tensor_by_name(f"{name}:0") for name in self._like.inputs}
+        tensors = {name: self._template.graph.get_tensor_by_name(f"{name}:0") for name in self._template.inputs}
         editor = Editor(OpenedGraph(tf.graph_parts.graph_with_placeholders(tensors, "made(...)"), "candidate"))
         plan = editor.plan()
-        for number, (piece, names) in enumerate(self._pieces):
+        for number, (piece, names) in enumerate(self._parts):
             if not piece.ops:
                 continue
             graph = piece.of.editor.snapshot
@@ -259,18 +259,18 @@ class Assembly:
         if len(plan):
             editor.apply(plan)
         editor.graph.clear_collection(COLLECTION)
-        new = Candidate(open(editor.graph, title="candidate"), self._like.inputs, output, born=born)
-        old, now = (str(c.editor.snapshot.info(*c.editor.snapshot.tensor(c.output))) for c in (self._like, new))
+        new = Candidate(open(editor.graph, title="candidate"), self._template.inputs, output, born=origin)
+        old, now = (str(c.editor.snapshot.info(*c.editor.snapshot.tensor(c.output))) for c in (self._template, new))
         if old != now:
             raise PlanError("made(...)", f"the output would be {now}, not {old}", "Cut the graph at another tensor")
         return new
 
 
-def candidate(thing: GraphSource, output: TensorLike | None = None, inputs: Iterable[str] | None = None) -> Candidate:
+def candidate(obj: GraphSource, output: TensorLike | None = None, inputs: Iterable[str] | None = None) -> Candidate:
     """Returns a graph as a candidate.
 
     Args:
-        thing: a graph, in any form that `gs.open` takes.
+        obj: a graph, in any form that `gs.open` takes.
         output: the output of the graph, by name or object. Default: its only output.
         inputs: names of its placeholders. Default: all its placeholders.
 
@@ -286,7 +286,7 @@ def candidate(thing: GraphSource, output: TensorLike | None = None, inputs: Iter
         >>> print(candidate(graph))
         sin(x * 2) + x
     """
-    editor = thing if isinstance(thing, Editor) else open(thing)
+    editor = obj if isinstance(obj, Editor) else open(obj)
     graph = editor.snapshot
     input_names = list(inputs) if inputs is not None else [
         n for n, kind in zip(graph.names, graph.types, strict=True) if kind.startswith("Placeholder")
@@ -343,12 +343,12 @@ def crossover(one: Candidate, other: Candidate, rng: np.random.Generator, limit:
     return None
 
 
-def _graft(one: Candidate, tensor: str, other: Candidate, graft: str, born: str, limit: int) -> Candidate | None:
+def _graft(one: Candidate, tensor: str, other: Candidate, graft: str, origin: str, limit: int) -> Candidate | None:
     """Returns `one` with all consumers of `tensor` reading a copy of the tensor `graft` of `other`, or None."""
     assembly = Assembly(one)
     ops = () if op_name(graft) in other.inputs else other.below(graft)
     new = assembly.add(Subexpression(other, ops))[graft]
-    return _replace(one, tensor, new, assembly, born, limit)
+    return _replace(one, tensor, new, assembly, origin, limit)
 
 
 def _replace(
@@ -356,7 +356,7 @@ def _replace(
     tensor_cut: str,
     new: str,
     assembly: Assembly,
-    born: str,
+    origin: str,
     limit: int,
     mapping: Mapping[str, str] | None = None,
 ) -> Candidate | None:
@@ -367,21 +367,21 @@ def _replace(
         tensor_cut: the tensor of the parent that is replaced.
         new: the replacement, by its name in the assembly.
         assembly: the parts of the child so far.
-        born: how the child is made, in words.
+        origin: how the child is made, in words.
         limit: the maximum number of ops of the child.
         mapping: tensor of the parent that the assembly already contains -> its name there.
     """
     mapping, output = mapping or {}, new
     if tensor_cut != one.output:
         there = {op_name(tensor) for tensor in mapping}
-        rest = tuple(name for name in one.below(one.output, without=[op_name(tensor_cut)]) if name not in there)
+        rest = tuple(name for name in one.below(one.output, stop_at=[op_name(tensor_cut)]) if name not in there)
         if _reads_another(one, rest, tensor_cut):
             return None  # other outputs of the same op are read too
         output = assembly.add(Subexpression(one, rest, {**mapping, tensor_cut: new}))[one.output]
     if assembly.size > limit:
         return None
     try:
-        return assembly.made(output, born)
+        return assembly.made(output, origin)
     except PlanError:
         return None
 
@@ -490,10 +490,10 @@ def grow(
     return candidate(graph, output, list(inputs))
 
 
-def sprout(one: Candidate, fresh: Candidate, rng: Any, limit: int = 200) -> Candidate | None:
+def sprout(one: Candidate, expression: Candidate, rng: Any, limit: int = 200) -> Candidate | None:
     """Returns `one` with a random part replaced by a whole new expression; None if no part fits."""
-    kind = str(fresh.editor.snapshot.info(*fresh.editor.snapshot.tensor(fresh.output)))
+    kind = str(expression.editor.snapshot.info(*expression.editor.snapshot.tensor(expression.output)))
     cuts = [p for p in one.points if p.kind == kind]
     if not cuts:
         return None
-    return _graft(one, cuts[rng.integers(len(cuts))].tensor, fresh, fresh.output, "growth", limit)
+    return _graft(one, cuts[rng.integers(len(cuts))].tensor, expression, expression.output, "growth", limit)

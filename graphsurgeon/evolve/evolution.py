@@ -216,7 +216,7 @@ class _Breeder:
 
     def __init__(self, rng: Any, new: Callable[[], Candidate] | None, rules: list[Rule], limit: int) -> None:
         self._rng, self._new, self._rules, self._limit = rng, new, rules, limit
-        self._made = 0  # children since the last garbage collection
+        self._child_count = 0  # children since the last garbage collection
         self.births: Counter[str] = Counter()
 
     def after(self, population: list[Candidate], best: Candidate) -> list[Candidate]:
@@ -226,16 +226,18 @@ class _Breeder:
         repeated = 0  # equal graphs are useless, but a population may have no other children left
         while len(grown) < len(population):
             child = self._child(population)
-            self._made += 1
+            self._child_count += 1
             if child.key in keys and repeated < len(population):
                 repeated += 1
                 continue
             keys.add(child.key)
             self.births[child.born] += 1
             grown.append(child)
-        if self._made >= _COLLECT_AFTER:  # graphs contain many reference cycles, and Python collects these too rarely
+        if (
+            self._child_count >= _COLLECT_AFTER
+        ):  # graphs contain many reference cycles, and Python collects these too rarely
             gc.collect()
-            self._made = 0
+            self._child_count = 0
         return grown
 
     def _child(self, population: list[Candidate]) -> Candidate:
@@ -287,8 +289,8 @@ def _refuse_unfit(score: Any, constants: Any, rules: Any) -> None:
             raise PlanError("evolve(rules=...)", f"{rule!r} is not a pair of functions", how)
 
 
-def _refuse_other_inputs(starters: list[Candidate], inputs: list[str]) -> None:
-    for one in starters:
+def _refuse_other_inputs(population: list[Candidate], inputs: list[str]) -> None:
+    for one in population:
         if sorted(one.inputs) != sorted(inputs):
             raise PlanError(
                 "evolve(initial=...)",

@@ -26,11 +26,11 @@ from .arrays import size_text
 
 #: None on Windows: the files of a killed process are not removed there.
 _fcntl: Any = import_module("fcntl") if find_spec("fcntl") is not None else None
-_ASIDE, _HELD, _MOVES, _BEFORE = ".being_written_", "held", "moves.json", ".before"
+_STAGING_PREFIX, _LOCK_FILE, _MOVES, _BEFORE = ".being_written_", "held", "moves.json", ".before"
 _LISTS = ("before", "new")
 _AT_CWD, _EXCHANGE = -100, 2
 #: Path -> the identity of the file that this process has written there.
-_written: dict[str, tuple[int, ...]] = {}
+_written_files: dict[str, tuple[int, ...]] = {}
 
 
 class TargetExistsError(PlanError):
@@ -71,13 +71,13 @@ def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
     record_write(target)
 
 
-def write_failure(error: OSError, folder: str | os.PathLike[str], needed: int = 0) -> str:
+def write_failure(error: OSError, folder: str | os.PathLike[str], size: int = 0) -> str:
     """Returns the reason why a file cannot be written; if the disk is full, with the missing space.
 
     Args:
         error: the error of the system.
         folder: the target folder.
-        needed: the number of bytes; 0 if it is not known.
+        size: the number of bytes; 0 if it is not known.
 
     Example:
         >>> write_failure(PermissionError(errno.EACCES, "Permission denied"), ".")
@@ -88,8 +88,8 @@ def write_failure(error: OSError, folder: str | os.PathLike[str], needed: int = 
         return message
     there = Path(folder).absolute()
     free = shutil.disk_usage(next(one for one in (there, *there.parents) if one.exists())).free
-    short = f", {size_text(needed - free)} missing" if needed > free else ""
-    request = f"{size_text(needed)} needed, " if needed else ""
+    short = f", {size_text(size - free)} missing" if size > free else ""
+    request = f"{size_text(size)} needed, " if size else ""
     return f"{message}: {request}{size_text(free)} free{short}"
 
 
@@ -131,7 +131,7 @@ def ensure_writable(path: str | os.PathLike[str], overwrite: bool, request: str)
     if file.is_file() and not file.stat().st_mode & 0o222:
         problem = f"{os.fspath(path)!r} exists and is read-only"
         raise PlanError(request, problem, "Choose another path, or make it writable")
-    if overwrite or _written.get(_key(file)) == _stamp(file):
+    if overwrite or _written_files.get(_key(file)) == _stamp(file):
         return
     raise TargetExistsError(
         request, f"{os.fspath(path)!r} already exists", "Choose another path, or type overwrite=True"
@@ -141,7 +141,7 @@ def ensure_writable(path: str | os.PathLike[str], overwrite: bool, request: str)
 def record_write(path: str | os.PathLike[str]) -> None:
     """Records that this process has just written a file."""
     with suppress(OSError):
-        _written[_key(path)] = _stamp(path)
+        _written_files[_key(path)] = _stamp(path)
 
 
 def _key(path: str | os.PathLike[str]) -> str:
@@ -176,20 +176,20 @@ def staging_dir(path: str | os.PathLike[str]) -> Iterator[str]:
             os.close(lock_file)
 
 
-def install_files(moves: Sequence[tuple[str, str]], aside: str, obsolete: Sequence[str] = ()) -> None:
+def install_files(moves: Sequence[tuple[str, str]], staging: str, obsolete: Sequence[str] = ()) -> None:
     """Moves new files and folders to their targets, either all of them or none.
 
     Args:
         moves: (current path, target path); an existing target is replaced. The last target is the main file: its old
             file is moved away first, and its new file is moved in last.
-        aside: the folder of `staging_dir`; replaced files wait in it.
+        staging: the folder of `staging_dir`; replaced files wait in it.
         obsolete: other paths to remove.
 
     Raises:
         OSError: if a file cannot be moved; then all files are as before.
     """
     old = [path for path in [*(new for _, new in reversed(moves)), *obsolete] if os.path.lexists(path)]
-    before = [(os.path.join(aside, f"{_BEFORE}{number}"), path) for number, path in enumerate(old)]
+    before = [(os.path.join(staging, f"{_BEFORE}{number}"), path) for number, path in enumerate(old)]
     if len(moves) == 1 and (not old or (old == [moves[0][1]] and _exchange(*moves[0]))):
         if not old:
             os.replace(*moves[0])
@@ -198,7 +198,7 @@ def install_files(moves: Sequence[tuple[str, str]], aside: str, obsolete: Sequen
         "before": [[*_names(*one), ""] for one in before],
         "new": [[*_names(*one), _file_identity(one[0])] for one in moves],
     }
-    list_path = os.path.join(aside, _MOVES)
+    list_path = os.path.join(staging, _MOVES)
     with open(f"{list_path}.new", "w", encoding="utf-8") as file:
         json.dump(plan, file)
         file.flush()
@@ -210,7 +210,7 @@ def install_files(moves: Sequence[tuple[str, str]], aside: str, obsolete: Sequen
         for new, path in moves:
             os.replace(new, path)
     except BaseException:
-        _undo(aside)
+        _undo(staging)
         raise
     with suppress(OSError):  # all files are at their targets, so `recover_files` only deletes the list
         os.unlink(list_path)
@@ -228,7 +228,7 @@ def recover_files(folder: str | os.PathLike[str]) -> list[str]:
     """
     restored: list[str] = []
     try:
-        folders = [one.path for one in os.scandir(folder) if one.name.startswith(_ASIDE)]
+        folders = [one.path for one in os.scandir(folder) if one.name.startswith(_STAGING_PREFIX)]
     except OSError:
         return restored
     for aside in folders:
@@ -239,24 +239,24 @@ def recover_files(folder: str | os.PathLike[str]) -> list[str]:
     return restored
 
 
-def _undo(aside: str) -> list[str]:
+def _undo(staging: str) -> list[str]:
     """Reverses a list of moves; returns the restored paths.
 
     Only the same files that were moved are moved back, and never onto an existing file. Files that were written since
     then stay, and a forged list affects no other file.
     """
-    list_path, parent = os.path.join(aside, _MOVES), os.path.dirname(aside)
+    list_path, parent = os.path.join(staging, _MOVES), os.path.dirname(staging)
     if not os.path.exists(list_path):
         return []
     moves = _read_lists(list_path)
     back: list[str] = []
-    new = [(os.path.join(aside, name), os.path.join(parent, to), file) for name, to, file in moves["new"]]
+    new = [(os.path.join(staging, name), os.path.join(parent, to), file) for name, to, file in moves["new"]]
     if any(os.path.lexists(waiting) for waiting, _, _ in new):  # otherwise all new files are at their targets
         for waiting, path, file in reversed(new):
             if not os.path.lexists(waiting) and file and _file_identity(path) == file:
                 os.replace(path, waiting)
         for name, to, _ in reversed(moves["before"]):
-            place, path = os.path.join(aside, name), os.path.join(parent, to)
+            place, path = os.path.join(staging, name), os.path.join(parent, to)
             if os.path.lexists(place) and not os.path.lexists(path):
                 os.replace(place, path)
                 back.append(path)
@@ -307,8 +307,8 @@ def _marked_folder(parent: str) -> tuple[str, int]:
         the folder, and the descriptor of the lock file, which is locked as long as the process lives.
     """
     while True:
-        folder = tempfile.mkdtemp(prefix=_ASIDE, dir=parent)
-        lock_file = os.path.join(folder, _HELD)
+        folder = tempfile.mkdtemp(prefix=_STAGING_PREFIX, dir=parent)
+        lock_file = os.path.join(folder, _LOCK_FILE)
         try:
             number = os.open(lock_file, os.O_CREAT | os.O_RDWR, 0o600)
         except FileNotFoundError:  # another process has removed it, because it looked abandoned
@@ -318,36 +318,36 @@ def _marked_folder(parent: str) -> tuple[str, int]:
         os.close(number)
 
 
-def _cleanup_began(aside: str) -> bool:
+def _cleanup_began(staging: str) -> bool:
     """Returns whether a process was killed while it removed the folder; removes empty folders."""
-    names = os.listdir(aside)
+    names = os.listdir(staging)
     if not names:  # an abandoned folder; or a new folder, which the other process then makes again
-        os.rmdir(aside)
-    return bool(names) and _HELD not in names
+        os.rmdir(staging)
+    return bool(names) and _LOCK_FILE not in names
 
 
 @contextmanager
-def _exclusive(aside: str) -> Iterator[bool]:
+def _exclusive(staging: str) -> Iterator[bool]:
     """Yields whether no other process uses the folder; if so, this process locks it until the end."""
     if _fcntl is None:
         yield False
         return
-    if _cleanup_began(aside):
+    if _cleanup_began(staging):
         yield True
         return
-    number = os.open(os.path.join(aside, _HELD), os.O_RDWR)
+    number = os.open(os.path.join(staging, _LOCK_FILE), os.O_RDWR)
     try:
-        yield lock(number, unknown=False)
+        yield lock(number, default=False)
     finally:
         os.close(number)
 
 
-def lock(number: int, unknown: bool = True) -> bool:
+def lock(number: int, default: bool = True) -> bool:
     """Locks an open file for this process until it is closed; False if it is already locked, here or elsewhere.
 
     Args:
         number: the descriptor of the file.
-        unknown: the result if the file system has no locks.
+        default: the result if the file system has no locks.
     """
     if _fcntl is None:
         return True
@@ -356,7 +356,7 @@ def lock(number: int, unknown: bool = True) -> bool:
     except BlockingIOError:
         return False
     except OSError:
-        return unknown
+        return default
     return True
 
 

@@ -10,11 +10,11 @@ import numpy as np
 from ..errors import Kind, SelectionError, did_you_mean, few
 from .graph import Graph, Mask
 from .traversal import backward, forward, uncut_edges
-from .variables import ASKING_TYPES, FEED_TYPES, PLACEHOLDER_TYPES, VARIABLE_TYPES
+from .variables import FEED_TYPES, PLACEHOLDER_TYPES, QUERY_TYPES, VARIABLE_TYPES
 
 Tensor = tuple[int, int]
 #: Ops that set or check a variable, or feed. They are not outputs, even without consumers.
-_QUIET = VARIABLE_TYPES | ASKING_TYPES | PLACEHOLDER_TYPES | {"Assign"}
+_NO_LEAKS = VARIABLE_TYPES | QUERY_TYPES | PLACEHOLDER_TYPES | {"Assign"}
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def leaving_tensors(graph: Graph, mask: Mask) -> list[Tensor]:
     consumed = graph.mask(graph.data.node)
     for op in np.flatnonzero(mask & ~consumed).tolist():
         outputs = graph.outputs(op)
-        if outputs and graph.types[op] not in _QUIET:
+        if outputs and graph.types[op] not in _NO_LEAKS:
             pairs.setdefault((op, 0))
     return sorted(pairs)
 
@@ -118,7 +118,7 @@ def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], re
     through = {t for t in outputs if t in cuts and graph.types[t[0]] in FEED_TYPES}
     outputs_mask = graph.mask(t[0] for t in outputs if t not in through)
     waits = _is_counted_control(graph, cuts)
-    ancestry = backward(graph, outputs_mask, cuts, waits=waits)
+    ancestry = backward(graph, outputs_mask, cuts, control_edges=waits)
     if not cuts:
         return ancestry
     rows = graph.data.rows
@@ -131,32 +131,34 @@ def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], re
     core, fed = ops_from_inputs(graph, cuts, ancestry), downstream_of_feeds(graph, ancestry)
     # An output that is computed only from a leak is kept, and its own inputs become the leaks.
     # Ops that only a leak needs, such as the weights of a layer above it, stay outside with the leak.
-    return backward(graph, core | outputs_mask, cuts, within=ancestry & (core | ~fed) | outputs_mask, waits=waits)
+    return backward(
+        graph, core | outputs_mask, cuts, within=ancestry & (core | ~fed) | outputs_mask, control_edges=waits
+    )
 
 
-def ops_from_inputs(graph: Graph, cuts: frozenset[Tensor], among: Mask) -> Mask:
+def ops_from_inputs(graph: Graph, cuts: frozenset[Tensor], candidates: Mask) -> Mask:
     """Returns the ops that compute something from tensors that are fed.
 
     Args:
         graph: the snapshot.
         cuts: the tensors.
-        among: only these ops.
+        candidates: only these ops.
     """
     keep = uncut_edges(graph, cuts)
-    first = graph.mask([]) if keep is None else graph.mask(graph.data.rows[~keep]) & among
-    return forward(graph, first, control=False, within=among)
+    first = graph.mask([]) if keep is None else graph.mask(graph.data.rows[~keep]) & candidates
+    return forward(graph, first, control=False, within=candidates)
 
 
-def downstream_of_feeds(graph: Graph, among: Mask, feeds: Mask | None = None) -> Mask:
+def downstream_of_feeds(graph: Graph, candidates: Mask, feeds: Mask | None = None) -> Mask:
     """Returns the ops that compute something from a feed that is among them, such as a placeholder or a queue.
 
     Args:
         graph: the snapshot.
-        among: only these ops.
+        candidates: only these ops.
         feeds: count only feeds among these.
     """
-    sources = among & graph.typed(FEED_TYPES) & ~_variable_arguments(graph)
-    return forward(graph, sources if feeds is None else sources & feeds, control=False, within=among)
+    sources = candidates & graph.typed(FEED_TYPES) & ~_variable_arguments(graph)
+    return forward(graph, sources if feeds is None else sources & feeds, control=False, within=candidates)
 
 
 def _variable_arguments(graph: Graph) -> Mask:
@@ -210,21 +212,21 @@ def leaks(graph: Graph, mask: Mask, inputs: Sequence[Tensor]) -> tuple[Leak, ...
     return tuple(out)
 
 
-def _refuse_unconnected(graph: Graph, unused: list[str], outputs: Sequence[Tensor], request: str) -> None:
-    if not unused:
+def _refuse_unconnected(graph: Graph, unconnected: list[str], outputs: Sequence[Tensor], request: str) -> None:
+    if not unconnected:
         return
     ends = " or ".join(repr(f"{graph.names[op]}:{port}") for op, port in list(outputs)[:3])
     last = graph.mask(op for op, _ in outputs)
     above = backward(graph, last) & ~last
     candidates = [graph.names[i] for i in np.flatnonzero(above).tolist() if graph.types[i] not in ("Const", "NoOp")]
-    word = unused[0].rpartition(":")[0]
+    word = unconnected[0].rpartition(":")[0]
     turned = backward(graph, graph.mask([graph.index[word]])) & last
     hint = "Inputs and outputs seem to be swapped" if turned.any() else did_you_mean(word, candidates)
-    do, it = ("does", "it") if len(unused) == 1 else ("do", "them")
+    do, it = ("does", "it") if len(unconnected) == 1 else ("do", "them")
     raise SelectionError(
         request,
-        f"the boundary does not connect: {' and '.join(repr(u) for u in unused)} {do} not lead to {ends}",
+        f"the boundary does not connect: {' and '.join(repr(u) for u in unconnected)} {do} not lead to {ends}",
         f"Leave {it} out, or name a tensor that {ends} is computed from. {hint}",
         kind=Kind.UNCONNECTED,
-        names=unused,
+        names=unconnected,
     )

@@ -178,13 +178,13 @@ class CallFrame:
         """Scope -> the call with its functions in this scope."""
         return {call.scope: call for call in self.calls.values()}
 
-    def _call(self, op: int, called: Sequence[Callee], slope: str = "") -> CallSite:
+    def _call(self, op: int, callees: Sequence[Callee], slope: str = "") -> CallSite:
         graph = self.graph
         functions, name, plain = graph.functions, graph.names[op], is_inlinable(graph.nodes[op], graph.functions)
-        missing = tuple(one.function for one in called if one.function not in functions)
-        around = tuple(one.function for one in called if one.function in self.functions)
+        missing = tuple(one.function for one in callees if one.function not in functions)
+        around = tuple(one.function for one in callees if one.function in self.functions)
         inside = tuple(
-            one for one in called
+            one for one in callees
             if one.function not in missing and one.function not in around and len(functions[one.function].node_def)
         )  # fmt: skip
         if slope in functions and slope not in self.functions and len(functions[slope].node_def):
@@ -195,24 +195,24 @@ class CallFrame:
         if plain and inside and name in graph.scopes.index:
             leaves = [node.name.lower() for node in functions[inside[0].function].node_def]
 
-            def is_used(wish: str) -> bool:
-                return any(f"{wish.lower()}/{leaf}" in graph.lowered for leaf in leaves)
+            def is_used(name: str) -> bool:
+                return any(f"{name.lower()}/{leaf}" in graph.lowered for leaf in leaves)
 
             scope = free_name(name, is_used, as_tensorflow=True)
         return CallSite(op, scope, plain, inside, missing, around)
 
-    def body(self, call: CallSite, called: Callee, read_body: Callable[[Graph, str, int], Graph]) -> CallFrame:
+    def body(self, call: CallSite, callee: Callee, read_body: Callable[[Graph, str, int], Graph]) -> CallFrame:
         """Returns the part of a called function; it is made only once."""
-        key = (call.op, called.below)
+        key = (call.op, callee.below)
         if key not in self.inner:
-            graph = read_body(self.graph, called.function, call.op)
+            graph = read_body(self.graph, callee.function, call.op)
             path = (
-                join_scope(join_scope(self.path, call.scope), called.below)
-                if called.below
+                join_scope(join_scope(self.path, call.scope), callee.below)
+                if callee.below
                 else join_scope(self.path, call.scope)
             )
-            functions = (*self.functions, called.function)
-            self.inner[key] = CallFrame(graph, path, functions, call.op, self, called.below, called.gradient)
+            functions = (*self.functions, callee.function)
+            self.inner[key] = CallFrame(graph, path, functions, call.op, self, callee.below, callee.gradient)
         return self.inner[key]
 
 
@@ -222,17 +222,17 @@ class CallTree:
     Args:
         graph: the snapshot.
         body: reads the body of a called function; not needed for a graph without functions.
-        most: the largest number of ops that unfolding makes.
+        limit: the largest number of ops that unfolding makes.
     """
 
-    def __init__(self, graph: Graph, body: BodyReader = _read_uncached, most: int = MAX_EXPANDED_OPS) -> None:
-        self.base, self.most = graph, most
+    def __init__(self, graph: Graph, body: BodyReader = _read_uncached, limit: int = MAX_EXPANDED_OPS) -> None:
+        self.base, self.most = graph, limit
         cache: dict[Any, Graph] = {}
         self._body = lambda graph, function, op: body(graph, function, op, cache)
         self._root = CallFrame(graph)
         all_ = np.arange(graph.size, dtype=np.int32)
-        self._none = ExpandedGraph(graph, (self._root,), np.zeros(graph.size, np.int32), all_, (all_,))
-        self._made: dict[frozenset[str], ExpandedGraph] = {}
+        self._folded = ExpandedGraph(graph, (self._root,), np.zeros(graph.size, np.int32), all_, (all_,))
+        self._expansions: dict[frozenset[str], ExpandedGraph] = {}
 
     def expanded(self, scopes: Iterable[str]) -> ExpandedGraph:
         """Returns the graph with calls unfolded.
@@ -243,12 +243,12 @@ class CallTree:
         targets = frozenset(scopes)
         opened = frozenset(path for part, call in self._walk(targets) if (path := join_scope(part.path, call.scope)))
         if not opened:
-            return self._none
-        if opened not in self._made:
-            while len(self._made) > 3:
-                del self._made[next(iter(self._made))]
-            self._made[opened] = _Expander(self._root, opened, self._body, self._graph).done()
-        return self._made[opened]
+            return self._folded
+        if opened not in self._expansions:
+            while len(self._expansions) > 3:
+                del self._expansions[next(iter(self._expansions))]
+            self._expansions[opened] = _Expander(self._root, opened, self._body, self._graph).done()
+        return self._expansions[opened]
 
     def _graph(self, scopes: Iterable[str]) -> Graph:
         return self.expanded(scopes).graph
@@ -261,7 +261,9 @@ class CallTree:
     def searchable(self) -> ExpandedGraph:
         """All ops at any depth, including the calls themselves, up to the limit of ops; a search uses them."""
         scopes = frozenset(join_scope(part.path, call.scope) for part, call in self._walk(None))
-        return _Expander(self._root, scopes, self._body, self._graph, keep=True).done() if scopes else self._none
+        return (
+            _Expander(self._root, scopes, self._body, self._graph, keep_calls=True).done() if scopes else self._folded
+        )
 
     def to(self, name: str) -> list[str]:
         """Returns the scopes of the calls to unfold, outermost first, so that the op, tensor or scope `name` exists.
@@ -381,11 +383,11 @@ class CallTree:
         for part, call in self._walk(None):
             yield from self._bodies(part, call)
 
-    def callers(self, function: str, most: int = 1000) -> list[str]:
-        """Returns the names of the ops that call a function, outer ops first, among the first `most` calls."""
+    def callers(self, function: str, limit: int = 1000) -> list[str]:
+        """Returns the names of the ops that call a function, outer ops first, among the first `limit` calls."""
         names = []
         for count, (part, call) in enumerate(self._walk(None)):
-            if count >= most:
+            if count >= limit:
                 break
             if any(called.function == function and not called.gradient for called in call.functions):
                 names.append(part.named(call.op))
@@ -518,12 +520,12 @@ class _Expander:
     def __init__(
         self,
         root: CallFrame,
-        opened: frozenset[str],
+        unfolded_calls: frozenset[str],
         read_body: Callable[[Graph, str, int], Graph],
         expand: Callable[[Iterable[str]], Graph],
-        keep: bool = False,
+        keep_calls: bool = False,
     ) -> None:
-        self.opened, self.expand, self.keep = opened, expand, keep  # keep: whether calls stay
+        self.opened, self.expand, self.keep = unfolded_calls, expand, keep_calls  # keep: whether calls stay
         self.parts, self.open = [root], dict[int, list[int]]()  # parts; global number of a call -> its parts
         self.first = [0]
         self.moved: dict[tuple[int, int], tuple[int, int]] = {}  # tensor -> the tensor that replaces it
@@ -533,7 +535,7 @@ class _Expander:
         total = root.graph.size
         for k, part in enumerate(self.parts):
             for op, call in part.calls.items():
-                if call.functions and join_scope(part.path, call.scope) in opened:
+                if call.functions and join_scope(part.path, call.scope) in unfolded_calls:
                     for called in call.functions:
                         self.open.setdefault(self.first[k] + op, []).append(len(self.parts))
                         self.parts.append(part.body(call, called, read_body))
@@ -638,12 +640,12 @@ class _Expander:
             ptr.append(len(node))
         return Edges(np.asarray(ptr, np.int32), np.asarray(node, np.int32), np.asarray(port, np.int32))
 
-    def _put(self, maker: int, out: int, stands: list[int], node: list[int], port: list[int]) -> None:
-        if stands[maker] < 0:
-            maker, out = self._end((maker, out))
-        if stands[maker] >= 0:
-            node.append(stands[maker])
-            port.append(out)
+    def _put(self, producer: int, output: int, place: list[int], node: list[int], port: list[int]) -> None:
+        if place[producer] < 0:
+            producer, output = self._end((producer, output))
+        if place[producer] >= 0:
+            node.append(place[producer])
+            port.append(output)
 
     def _control(self, order: Ints, place: Ints, drop: Any) -> Edges:
         ptr, node = [0], list[int]()

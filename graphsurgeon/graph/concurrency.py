@@ -58,9 +58,9 @@ class RWLock:
     """
 
     def __init__(self) -> None:
-        self._inside: dict[int, int] = {}  # thread -> how often it holds the lock for reading
+        self._read_counts: dict[int, int] = {}  # thread -> how often it holds the lock for reading
         self._open_ended: dict[int, int] = {}  # the readers that may need another thread to read before they finish
-        self._alone: int | None = None
+        self._writer: int | None = None
 
     def reading(self) -> AbstractContextManager[None]:
         """Acquires the lock for reading, together with other readers; waits while another thread writes."""
@@ -73,31 +73,31 @@ class RWLock:
             PlanError: if this thread already holds the lock, because it would wait for itself.
         """
         self.refuse_reader()
-        return acquire_all(alone=[self])
+        return acquire_all(exclusive=[self])
 
-    def admits(self, thread: int, alone: bool) -> bool:
+    def admits(self, thread: int, exclusive: bool) -> bool:
         """Returns whether a thread could acquire the lock now. Only `acquire_all` uses this method and the next two."""
-        return self._alone in (None, thread) and not (alone and self._inside.keys() - {thread})
+        return self._writer in (None, thread) and not (exclusive and self._read_counts.keys() - {thread})
 
     @property
     def needs_others(self) -> bool:
         """Whether a reader may need another thread to acquire the lock before the reader can finish."""
         return bool(self._open_ended)
 
-    def count(self, thread: int, more: int, alone: bool, open_ended: bool) -> None:
+    def count(self, thread: int, change: int, exclusive: bool, open_ended: bool) -> None:
         """Records that a thread has acquired (1) or released (-1) the lock."""
-        if alone:
-            self._alone = thread if more > 0 else None
-        for counts in () if alone else (self._inside, self._open_ended)[: 1 + open_ended]:
-            _count(counts, thread, more)
+        if exclusive:
+            self._writer = thread if change > 0 else None
+        for counts in () if exclusive else (self._read_counts, self._open_ended)[: 1 + open_ended]:
+            _count(counts, thread, change)
 
     def is_reader(self) -> bool:
         """Returns whether this thread holds the lock for reading."""
-        return threading.get_ident() in self._inside
+        return threading.get_ident() in self._read_counts
 
     def is_alone(self) -> bool:
         """Returns whether this thread holds the lock for writing."""
-        return self._alone == threading.get_ident()
+        return self._writer == threading.get_ident()
 
     def refuse_reader(self) -> None:
         """Refuses a writer that already holds the lock.
@@ -120,8 +120,8 @@ class _LockRequest:
 
     def fits(self) -> bool:
         """Whether no holder of a lock blocks the request."""
-        shared = all(door.admits(self.thread, alone=False) for door in self.shared)
-        return shared and all(door.admits(self.thread, alone=True) for door in self.alone)
+        shared = all(door.admits(self.thread, exclusive=False) for door in self.shared)
+        return shared and all(door.admits(self.thread, exclusive=True) for door in self.alone)
 
     def waits_for(self, other: _LockRequest) -> bool:
         """Whether an earlier request, which also waits, must be granted first."""
@@ -135,17 +135,17 @@ class _LockRequest:
         before = _waiting_requests[: _waiting_requests.index(self)] if self in _waiting_requests else _waiting_requests
         return bool(_lock_counts.get(self.thread)) or not any(self.waits_for(other) for other in before)
 
-    def count(self, more: int) -> None:
+    def count(self, change: int) -> None:
         """Records that the request was granted (1) or has ended (-1)."""
-        _count(_lock_counts, self.thread, more)
+        _count(_lock_counts, self.thread, change)
         for door in self.shared:
-            door.count(self.thread, more, False, self.open_ended)
+            door.count(self.thread, change, False, self.open_ended)
         for door in self.alone:
-            door.count(self.thread, more, True, self.open_ended)
+            door.count(self.thread, change, True, self.open_ended)
 
 
-def _count(counts: dict[int, int], thread: int, more: int) -> None:
-    counts[thread] = counts.get(thread, 0) + more
+def _count(counts: dict[int, int], thread: int, change: int) -> None:
+    counts[thread] = counts.get(thread, 0) + change
     if not counts[thread]:
         del counts[thread]
 
@@ -153,7 +153,7 @@ def _count(counts: dict[int, int], thread: int, more: int) -> None:
 @contextmanager
 def acquire_all(
     shared: Sequence[RWLock] = (),
-    alone: Sequence[RWLock] = (),
+    exclusive: Sequence[RWLock] = (),
     *,
     open_ended: bool = False,
     timeout: float | None = None,
@@ -162,7 +162,7 @@ def acquire_all(
 
     Args:
         shared: the locks to acquire for reading.
-        alone: the locks to acquire for writing; this thread itself may already hold them.
+        exclusive: the locks to acquire for writing; this thread itself may already hold them.
         open_ended: whether the code inside may wait for other readers of these locks. Such readers are admitted even if
             a writer arrived earlier.
         timeout: the longest time to wait, in seconds; None for no limit.
@@ -170,7 +170,7 @@ def acquire_all(
     Raises:
         BusyError: if other threads held a lock until the timeout.
     """
-    entry = _LockRequest(threading.get_ident(), shared, alone, open_ended)
+    entry = _LockRequest(threading.get_ident(), shared, exclusive, open_ended)
     with _lock_condition:
         if not entry.ready():
             _waiting_requests.append(entry)
@@ -204,24 +204,24 @@ class once(Generic[_T]):
     """A cached property that is computed at most once. Its computation may read the property itself.
 
     No thread gets an incomplete value. The computation runs under the object's `lock`, so other threads wait for its
-    result. If the computation itself reads the property, it gets the value of `during`.
+    result. If the computation itself reads the property, it gets the value of `recursive_value`.
 
     Args:
-        during: returns the value that the computation itself gets, for an object.
+        recursive_value: returns the value that the computation itself gets, for an object.
 
     Example:
         >>> import threading
         >>> class Number:
         ...     lock = threading.RLock()
-        ...     @once(during=lambda number: 1)
+        ...     @once(recursive_value=lambda number: 1)
         ...     def value(self):
         ...         return self.value + 1
         >>> Number().value
         2
     """
 
-    def __init__(self, *, during: Callable[[Any], _T]) -> None:
-        self._during = during
+    def __init__(self, *, recursive_value: Callable[[Any], _T]) -> None:
+        self._recursive_value = recursive_value
 
     def __call__(self, compute: Callable[[Any], _T]) -> once[_T]:
         """Decorates the method that computes the value."""
@@ -229,25 +229,25 @@ class once(Generic[_T]):
         return self
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self._name, self._running = name, f"computing {name}"
+        self._name, self._computing_key = name, f"computing {name}"
 
     @overload
-    def __get__(self, thing: None, owner: type) -> once[_T]: ...
+    def __get__(self, obj: None, owner: type) -> once[_T]: ...
     @overload
-    def __get__(self, thing: LockedObject, owner: type) -> _T: ...
-    def __get__(self, thing: Any, owner: type) -> Any:
-        if thing is None:
+    def __get__(self, obj: LockedObject, owner: type) -> _T: ...
+    def __get__(self, obj: Any, owner: type) -> Any:
+        if obj is None:
             return self
-        cache = thing.__dict__
-        with thing.lock:
+        cache = obj.__dict__
+        with obj.lock:
             if self._name in cache:
                 return cache[self._name]
-            if self._running in cache:  # the lock is reentrant: only the computing thread comes here
-                return self._during(thing)
-            cache[self._running] = True
+            if self._computing_key in cache:  # the lock is reentrant: only the computing thread comes here
+                return self._recursive_value(obj)
+            cache[self._computing_key] = True
             try:
-                value = self._compute(thing)
+                value = self._compute(obj)
             finally:
-                del cache[self._running]
+                del cache[self._computing_key]
             cache[self._name] = value
             return value

@@ -151,16 +151,16 @@ def fix_predicate(graph: Graph, tensor: Tensor, value: bool) -> PredicateEffect:
     """
     values = implied_predicates(graph, tensor, value)
     switches = [op for op in np.flatnonzero(graph.typed(SWITCHES)).tolist() if graph.data.ends(op)[1] in values]
-    dead, dead_tensors = np.zeros(graph.size, np.bool_), set[Tensor]()
-    subs: dict[Tensor, Tensor] = {}
+    unreachable, dead_tensors = np.zeros(graph.size, np.bool_), set[Tensor]()
+    substitutes: dict[Tensor, Tensor] = {}
     todo: deque[int] = deque()
 
     def kill(op: int, port: int | None) -> None:
         """Marks one output of an op, or the whole op, as never computed."""
         if port is None:
-            if dead[op]:
+            if unreachable[op]:
                 return
-            dead[op] = True
+            unreachable[op] = True
             dead_tensors.update((op, at) for at in range(len(graph.outputs(op) or (0, 0))))
             todo.extend(graph.control_consumers.row(op).tolist())
         else:
@@ -169,21 +169,21 @@ def fix_predicate(graph: Graph, tensor: Tensor, value: bool) -> PredicateEffect:
 
     for op in switches:
         live = int(bool(values[graph.data.ends(op)[1]]))
-        subs[op, live] = graph.data.ends(op)[0]
+        substitutes[op, live] = graph.data.ends(op)[0]
         kill(op, 1 - live)
     while todo:
         op = todo.popleft()
-        if dead[op]:
+        if unreachable[op]:
             continue
         ends = graph.data.ends(op)
         if graph.types[op] in MERGES:  # runs if any input arrives; the input of the next round needs an earlier run
             if all(end in dead_tensors for end in ends if graph.types[end[0]] not in TURNING):
                 kill(op, None)
-        elif any(end in dead_tensors for end in ends) or dead[graph.control.row(op)].any():
+        elif any(end in dead_tensors for end in ends) or unreachable[graph.control.row(op)].any():
             kill(op, None)
     torn, observed = [], []
     consumed = set(zip(graph.data.node.tolist(), graph.data.port.tolist(), strict=True)) if switches else set()
-    for op in np.flatnonzero(graph.typed(MERGES) & ~dead).tolist() if switches else ():
+    for op in np.flatnonzero(graph.typed(MERGES) & ~unreachable).tolist() if switches else ():
         ends = graph.data.ends(op)
         live_ends = [end for end in ends if end not in dead_tensors]
         if len(live_ends) == len(ends):
@@ -193,8 +193,13 @@ def fix_predicate(graph: Graph, tensor: Tensor, value: bool) -> PredicateEffect:
         elif (op, 1) in consumed:
             observed.append(op)
         else:
-            subs[op, 0] = live_ends[0]
-    switches = [op for op in switches if not dead[op]]
+            substitutes[op, 0] = live_ends[0]
+    switches = [op for op in switches if not unreachable[op]]
     return PredicateEffect(
-        values, switches, dead, {old: new for old, new in subs.items() if not dead[old[0]]}, torn, observed
+        values,
+        switches,
+        unreachable,
+        {old: new for old, new in substitutes.items() if not unreachable[old[0]]},
+        torn,
+        observed,
     )

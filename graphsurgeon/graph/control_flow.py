@@ -75,22 +75,22 @@ class Frames:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._found: list[Frame] = []
-        self._of: list[int] = [ROOT] * graph.size
+        self._loops: list[Frame] = []
+        self._frame_of: list[int] = [ROOT] * graph.size
         if graph.typed(ENTERS).any():
             self._follow()
 
     def of(self, op: int) -> int:
         """Returns the number of the innermost loop around the results of an op; -1 for none, -2 if it is not known."""
-        return self.outside(self._of[op]) if self.graph.types[op] in EXITS else self._of[op]
+        return self.outside(self._frame_of[op]) if self.graph.types[op] in EXITS else self._frame_of[op]
 
     def about(self, frame: int) -> Frame:
         """Returns a loop by its number."""
-        return self._found[frame]
+        return self._loops[frame]
 
     def outside(self, frame: int) -> int:
         """Returns the loop around a loop; for an outermost one, the loop itself."""
-        return self._found[frame].outer if frame >= 0 else frame
+        return self._loops[frame].outer if frame >= 0 else frame
 
     def _follow(self) -> None:
         """Visits all ops, each after its inputs and control inputs, except for the back edges of loops."""
@@ -99,13 +99,13 @@ class Frames:
         for op in sorted(range(graph.size), key=place.__getitem__):
             if place[op] == graph.size:  # this op and all later ops are not in the order
                 break
-            self._of[op] = self._frame(op, place, visited)
-            if graph.types[op] == "LoopCond" and self._of[op] >= 0:
-                self._found[self._of[op]] = replace(self._found[self._of[op]], asks=op)
-        lost = {frame for frame, one in enumerate(self._found) if one.asks < 0}
+            self._frame_of[op] = self._frame(op, place, visited)
+            if graph.types[op] == "LoopCond" and self._frame_of[op] >= 0:
+                self._loops[self._frame_of[op]] = replace(self._loops[self._frame_of[op]], asks=op)
+        lost = {frame for frame, one in enumerate(self._loops) if one.asks < 0}
         for op in range(graph.size):
-            if place[op] == graph.size or self._of[op] in lost:
-                self._of[op] = UNKNOWN
+            if place[op] == graph.size or self._frame_of[op] in lost:
+                self._frame_of[op] = UNKNOWN
 
     def _frame(self, op: int, place: list[int], visited: dict[tuple[int, str], int]) -> int:
         graph = self.graph
@@ -117,14 +117,14 @@ class Frames:
             return frame
         name, before = frame_name(graph, op), graph.data.ends(op)[0][0]
         if (frame, name) not in visited:
-            visited[frame, name] = len(self._found)
+            visited[frame, name] = len(self._loops)
             attr = getattr(graph.nodes[op], "attr", {})
             parallel = int(attr["parallel_iterations"].i) if "parallel_iterations" in attr else 10
-            self._found.append(Frame(name, frame, self._depth(frame) + 1, parallel, before, -1))
+            self._loops.append(Frame(name, frame, self._depth(frame) + 1, parallel, before, -1))
         return visited[frame, name]
 
     def _depth(self, frame: int) -> int:
-        return self._found[frame].depth if frame >= 0 else 0
+        return self._loops[frame].depth if frame >= 0 else 0
 
 
 def outside_control_flow(graph: Graph) -> Mask:

@@ -175,14 +175,14 @@ class Unconvertible(PlanError):
 
     Args:
         request, problem, suggestion: as of every error.
-        made: the result of freezing or of the converter.
+        result: the result of freezing or of the converter.
     """
 
     def __init__(
-        self, request: str, problem: str = "", suggestion: str = "", made: ConversionResult = ConversionResult()
+        self, request: str, problem: str = "", suggestion: str = "", result: ConversionResult = ConversionResult()
     ) -> None:
         super().__init__(request, problem, suggestion)
-        self.made = made
+        self.made = result
 
 
 @dataclass(frozen=True)

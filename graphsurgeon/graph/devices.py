@@ -96,5 +96,5 @@ def colocate(node: TFNodeDef, names: Mapping[str, str]) -> None:
         del node.attr["_class"]
 
 
-def _fits(have: str | None, required: str) -> bool:
-    return have is not None and (have == required or have.partition(":")[0] == required)
+def _fits(device: str | None, required: str) -> bool:
+    return device is not None and (device == required or device.partition(":")[0] == required)

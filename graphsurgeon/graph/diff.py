@@ -21,7 +21,7 @@ PAIRING_MODES = ("mapping", "name", "structure")
 #: Attributes for TensorFlow's own use, or with the origin of an op: a difference in them is not a change of the op.
 VOLATILE = frozenset({"_output_shapes", "_has_manual_control_dependencies", "_gs_origin"})
 #: Attributes that contain names of ops, so that they change when an op is renamed.
-NAMING = frozenset({"_class", "shared_name", "frame_name"})
+NAME_ATTRIBUTES = frozenset({"_class", "shared_name", "frame_name"})
 #: The distance around an op, in edges, within which its surroundings are compared.
 _RADIUS = 6
 
@@ -101,11 +101,11 @@ def _pair_by_mapping(
 
 
 def _pair_by_name(
-    a: Graph, b: Graph, place: Ints, used: NDArray[np.bool_], alone: NDArray[np.bool_], strict: bool
+    a: Graph, b: Graph, place: Ints, used: NDArray[np.bool_], unmatched: NDArray[np.bool_], strict: bool
 ) -> None:
     """Pairs ops with the same name; with `strict`, the type must also be the same."""
     find = b.index.get
-    for i in np.flatnonzero((place < 0) & ~alone).tolist():
+    for i in np.flatnonzero((place < 0) & ~unmatched).tolist():
         j = find(a.names[i])
         if j is not None and not used[j] and not (strict and a.types[i] != b.types[j]):
             place[i], used[j] = j, True
@@ -136,10 +136,10 @@ class _NeighborhoodMatcher:
         b: Graph,
         place: Ints,
         used: NDArray[np.bool_],
-        alone: NDArray[np.bool_],
+        unmatched: NDArray[np.bool_],
         meanings: tuple[Meaning, Meaning],
     ) -> None:
-        self.place, self.taken, self.gone = place, used, alone | (place >= 0)
+        self.place, self.taken, self.gone = place, used, unmatched | (place >= 0)
         key_ids: dict[Any, int] = {}
         labels = [_labels(graph, key_ids, meaning) for graph, meaning in zip((a, b), meanings, strict=True)]
         starts = [_mix_bits(label.astype(np.uint64)) for label in labels]
@@ -197,10 +197,10 @@ class _NeighborhoodMatcher:
                     _kinds(getattr(b, edges), j, self.b.labels, self.taken),
                 )
 
-    def _single(self, ours: dict[Any, int], theirs: dict[Any, int]) -> None:
+    def _single(self, labels_a: dict[Any, int], labels_b: dict[Any, int]) -> None:
         """Pairs neighbors if each side has exactly one of a kind; -1 means more than one."""
-        for key, i in ours.items():
-            j = theirs.get(key, -1)
+        for key, i in labels_a.items():
+            j = labels_b.get(key, -1)
             if i >= 0 and j >= 0:
                 self._take(i, j)
 
@@ -221,7 +221,7 @@ def _labels(graph: Graph, key_ids: dict[Any, int], meaning: Meaning) -> Ints:
     out = np.empty(graph.size, np.int32)
     for i, node in enumerate(graph.nodes):
         values = attributes(node, meaning) or {}
-        key = (graph.types[i], counts[i], *((k, values[k]) for k in sorted(values) if k not in NAMING))
+        key = (graph.types[i], counts[i], *((k, values[k]) for k in sorted(values) if k not in NAME_ATTRIBUTES))
         out[i] = key_ids.setdefault(key, len(key_ids))
     return out
 
@@ -351,9 +351,9 @@ class Diff:
 
     def table(self) -> list[dict[str, Any]]:
         """Returns one row for each difference: kind, op, what, was, now."""
-        rows = [_row("added", name, now=self.b.types[self.b.index[name]]) for name in self.added]
-        rows += [_row("removed", name, was=self.a.types[self.a.index[name]]) for name in self.removed]
-        rows += [_row("renamed", new, was=old, now=new) for old, new in self.renamed]
+        rows = [_row("added", name, new=self.b.types[self.b.index[name]]) for name in self.added]
+        rows += [_row("removed", name, old=self.a.types[self.a.index[name]]) for name in self.removed]
+        rows += [_row("renamed", new, old=old, new=new) for old, new in self.renamed]
         return rows + [_row(c.kind, c.op, c.what, c.was, c.now) for c in self.changes]
 
     @cached_property
@@ -401,7 +401,7 @@ class Diff:
 
     @property
     def _head(self) -> str:
-        counts = [f"{n} {_WORDS[kind]}".replace("{s}", "s" * (n > 1)) for kind, n in self.counts.items() if n]
+        counts = [f"{n} {_TEXTS[kind]}".replace("{s}", "s" * (n > 1)) for kind, n in self.counts.items() if n]
         return f"{self.a.title} -> {self.b.title}: {', '.join(counts) or 'no difference'}"
 
     def __str__(self) -> str:
@@ -420,7 +420,7 @@ class Diff:
         return "\n".join(lines)
 
 
-_WORDS = {
+_TEXTS = {
     "added": "added", "removed": "removed", "renamed": "renamed", "type": "of another type", "input": "rewired",
     "control": "with other control inputs", "attribute": "attribute{s} changed", "device": "on another device",
     "output": "output{s} of another dtype or shape",
@@ -485,8 +485,8 @@ class _Differ:
         self.theirs = place[self.ours]
         self.pairs: list[tuple[int, int]] = list(zip(self.ours.tolist(), self.theirs.tolist(), strict=True))
 
-    def _change(self, i: int, j: int, kind: str, what: Any, was: str, now: str) -> tuple[int, OpChange]:
-        return j, OpChange(kind, self.b.names[j], self.a.names[i], str(what), was, now)
+    def _change(self, i: int, j: int, kind: str, detail: Any, old: str, new: str) -> tuple[int, OpChange]:
+        return j, OpChange(kind, self.b.names[j], self.a.names[i], str(detail), old, new)
 
     def types(self) -> Iterator[tuple[int, OpChange]]:
         a, b = self.a.types, self.b.types
@@ -546,7 +546,7 @@ class _Differ:
         if was == now:
             return
         for key in sorted(was.keys() | now.keys()):
-            if was.get(key) == now.get(key) or (key in NAMING and self._follows(i, j, old, new, key)):
+            if was.get(key) == now.get(key) or (key in NAME_ATTRIBUTES and self._follows(i, j, old, new, key)):
                 continue
             texts = [self.describe(n.attr[key]) if key in values else "" for n, values in ((old, was), (new, now))]
             yield self._change(i, j, "attribute", key, *texts)
@@ -583,8 +583,8 @@ class _Differ:
                     yield self._change(i, j, "output", port, str(old or ""), str(new or ""))
 
 
-def _row(kind: str, op: str, what: str = "", was: str = "", now: str = "") -> dict[str, Any]:
-    return {"kind": kind, "op": op, "what": what, "was": was, "now": now}
+def _row(kind: str, op: str, detail: str = "", old: str = "", new: str = "") -> dict[str, Any]:
+    return {"kind": kind, "op": op, "what": detail, "was": old, "now": new}
 
 
 def _texts(value: Any) -> list[str]:
@@ -592,13 +592,13 @@ def _texts(value: Any) -> list[str]:
     return [text.decode("utf-8", "replace") for text in texts]
 
 
-def _attribute_text(value: Any, most: int = 80) -> str:
+def _attribute_text(value: Any, limit: int = 80) -> str:
     """Returns an attribute as its own text, on one line; for a large attribute, only its size."""
     size = len(attribute_bytes(value))
     if size > 4096:
         return counted(size, "bytes")
     text = " ".join(str(value).split())
-    return text if len(text) <= most else f"{text[:most]}…"
+    return text if len(text) <= limit else f"{text[:limit]}…"
 
 
 def _combined_outputs(a: Graph, b: Graph, removed: list[int]) -> Callable[[int], Sequence[TensorInfo] | None]:

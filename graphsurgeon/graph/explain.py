@@ -393,8 +393,8 @@ def _search(graph: Graph, cause: Cause, number: int, within: Mask | None) -> lis
     return shortest(*((col, row) if cause.up else (row, col)), number, cause.ends)
 
 
-def _links(graph: Graph, way: list[int], cause: Cause) -> tuple[PathStep, ...]:
-    return tuple(link_between(graph, *(pair if cause.up else pair[::-1]), cause.cuts) for pair in pairwise(way))
+def _links(graph: Graph, path: list[int], cause: Cause) -> tuple[PathStep, ...]:
+    return tuple(link_between(graph, *(pair if cause.up else pair[::-1]), cause.cuts) for pair in pairwise(path))
 
 
 def link_between(graph: Graph, source: int, target: int, cuts: frozenset[Tensor] = frozenset()) -> PathStep:

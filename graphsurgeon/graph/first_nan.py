@@ -16,8 +16,8 @@ from .variables import FEED_TYPES, VARIABLE_TYPES
 
 _Rounds = tuple[int, ...]
 #: Op types with a value that is given and not computed.
-_GIVEN = FEED_TYPES | VARIABLE_TYPES | {"ReadVariableOp", "Const", "ImmutableConst"}
-_SAID = {"feed": "which was fed", "variable": "held by the variable", "constant": "a constant"}
+_SOURCE_TYPES = FEED_TYPES | VARIABLE_TYPES | {"ReadVariableOp", "Const", "ImmutableConst"}
+_SOURCE_TEXTS = {"feed": "which was fed", "variable": "held by the variable", "constant": "a constant"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class FirstBad:
     def __repr__(self) -> str:
         lines = [f"{self.note!r}, by {self.type}"]
         if self.source:
-            lines[0] = f"{self.note!r}, {_SAID[self.source]}"
+            lines[0] = f"{self.note!r}, {_SOURCE_TEXTS[self.source]}"
         lines += [f"  from  {note!r}" for note in self.inputs]
         lines += [f"  then NaN in {self.then.where}"] if self.then is not None else []
         return "\n".join([*lines, f"  back: {' <- '.join(self.path)}"])
@@ -67,8 +67,8 @@ class FirstBad:
 def first_bad(
     graph: Graph,
     notes: Mapping[str, Sequence[TensorStats]],
-    handed_on: Mapping[str, str] | None = None,
-    fed: Iterable[str] = (),
+    passthroughs: Mapping[str, str] | None = None,
+    fed_tensors: Iterable[str] = (),
     skipped: Container[str] = (),
 ) -> FirstBad | None:
     """Returns the op that computes the first NaN or infinity of a run; None if all values are finite.
@@ -76,8 +76,8 @@ def first_bad(
     Args:
         graph: the graph that ran.
         notes: tensor -> its summaries, by round.
-        handed_on: tensor that is passed on unchanged -> the tensor in `notes`.
-        fed: the tensors that were fed.
+        passthroughs: tensor that is passed on unchanged -> the tensor in `notes`.
+        fed_tensors: the tensors that were fed.
         skipped: ops that the path back leaves out.
 
     Example:
@@ -90,7 +90,7 @@ def first_bad(
         >>> first_bad(graph, notes).op
         'y'
     """
-    return _FirstBadSearch(graph, notes, handed_on or {}, frozenset(fed), skipped).found()
+    return _FirstBadSearch(graph, notes, passthroughs or {}, frozenset(fed_tensors), skipped).found()
 
 
 class _FirstBadSearch:
@@ -98,15 +98,15 @@ class _FirstBadSearch:
         self,
         graph: Graph,
         notes: Mapping[str, Sequence[TensorStats]],
-        handed_on: Mapping[str, str],
-        fed: frozenset[str],
+        passthroughs: Mapping[str, str],
+        fed_tensors: frozenset[str],
         skipped: Container[str],
     ) -> None:
-        self.graph, self.fed, self.skipped = graph, fed, skipped
+        self.graph, self.fed, self.skipped = graph, fed_tensors, skipped
         self.at: dict[tuple[int, int], dict[_Rounds, TensorStats]] = {}
         for name, group in notes.items():
             self.at[self.graph.tensor(name)] = {note.rounds: note for note in group}
-        for name, origin in handed_on.items():
+        for name, origin in passthroughs.items():
             source = self.graph.tensor(origin)
             if source in self.at and op_name(name) in self.graph.index:  # the op of a fed tensor may not have run
                 self.at[self.graph.tensor(name)] = self.at[source]
@@ -130,7 +130,7 @@ class _FirstBadSearch:
             then = first if cause[1] is not first else None
         else:
             order = self._order
-            computed = [one for one in causes if self.graph.types[one[0]] not in _GIVEN]
+            computed = [one for one in causes if self.graph.types[one[0]] not in _SOURCE_TYPES]
             cause = min(computed or causes, key=lambda one: (order[one[0]], one[1].rounds))
         return self._result(*cause, then)
 
@@ -149,10 +149,10 @@ class _FirstBadSearch:
                 result.append(notes[rounds[: len(some)]])
         return result
 
-    def _cause(self, op: int, note: TensorStats) -> tuple[int, TensorStats]:
+    def _cause(self, op: int, output_stats: TensorStats) -> tuple[int, TensorStats]:
         """Returns the origin of a NaN: the first computed op among the infinities that it comes from."""
         graph, order = self.graph, self._order
-        todo, visited, ends = [(op, note)], {(op, note.rounds)}, []
+        todo, visited, ends = [(op, output_stats)], {(op, output_stats.rounds)}, []
         for here, stats in todo:  # grows
             before = []
             for one in self.inputs(here, stats.rounds):
@@ -163,17 +163,17 @@ class _FirstBadSearch:
                 if (maker, one.rounds) not in visited:
                     visited.add((maker, one.rounds))
                     todo.append((maker, one))
-        return min(ends or [(op, note)], key=lambda one: (one[1].rounds[:1], order[one[0]], one[1].rounds))
+        return min(ends or [(op, output_stats)], key=lambda one: (one[1].rounds[:1], order[one[0]], one[1].rounds))
 
-    def _result(self, op: int, note: TensorStats, then: TensorStats | None) -> FirstBad:
+    def _result(self, op: int, stats: TensorStats, nan_stats: TensorStats | None) -> FirstBad:
         graph, kind = self.graph, self.graph.types[op]
         back = [name for i in self._way(op) if (name := graph.names[i]) not in self.skipped]
         source = ""
-        if note.tensor in self.fed or kind in FEED_TYPES:
+        if stats.tensor in self.fed or kind in FEED_TYPES:
             source = "feed"
-        elif kind in _GIVEN:
+        elif kind in _SOURCE_TYPES:
             source = "constant" if kind in ("Const", "ImmutableConst") else "variable"
-        return FirstBad(note, kind, tuple(self.inputs(op, note.rounds)), tuple(back), then, source)
+        return FirstBad(stats, kind, tuple(self.inputs(op, stats.rounds)), tuple(back), nan_stats, source)
 
     def _way(self, op: int) -> list[int]:
         graph = self.graph

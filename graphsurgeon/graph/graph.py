@@ -195,27 +195,27 @@ class Graph:
     # -- constructors -------------------------------------------------------------------------
 
     @classmethod
-    def read(cls, nodes: Iterable[Any], **about: Any) -> Graph:
+    def read(cls, nodes: Iterable[Any], **fields: Any) -> Graph:
         """Reads NodeDefs (anything with name, op, input) into a snapshot.
 
         Args:
             nodes: the nodes, in any order.
-            about: further fields of the snapshot, by name.
+            fields: further fields of the snapshot, by name.
 
         Raises:
             SelectionError: if an input names an op that is not among the nodes.
         """
-        return cls._grow(None, list(nodes), about)
+        return cls._grow(None, list(nodes), fields)
 
     @classmethod
-    def of(cls, ops: Iterable[tuple[str, str, Sequence[str]]], **about: Any) -> Graph:
+    def of(cls, ops: Iterable[tuple[str, str, Sequence[str]]], **fields: Any) -> Graph:
         """Builds a snapshot from (name, type, inputs) triples; for tests and small examples.
 
         Args:
             ops: for each op its name, its type, and its inputs as a NodeDef writes them.
-            about: further fields of the snapshot, by name.
+            fields: further fields of the snapshot, by name.
         """
-        return cls.read([PlainNode(*op) for op in ops], **about)
+        return cls.read([PlainNode(*op) for op in ops], **fields)
 
     def extended(self, nodes: Iterable[Any], stamps: Sequence[bytes] = ()) -> Graph:
         """Returns a snapshot with these nodes and their stamps added; this snapshot does not change.
@@ -229,8 +229,8 @@ class Graph:
         return self._grow(self, list(nodes), {**about, "stamps": [*self.stamps, *stamps]})
 
     @classmethod
-    def _grow(cls, base: Graph | None, nodes: list[Any], about: dict[str, Any]) -> Graph:
-        about.setdefault("owner", object())
+    def _grow(cls, base: Graph | None, nodes: list[Any], fields: dict[str, Any]) -> Graph:
+        fields.setdefault("owner", object())
         start = base.size if base else 0
         index = dict(base.index) if base else {}
         names = [n.name for n in nodes]
@@ -278,7 +278,7 @@ class Graph:
             data=stack_edges(base.data, data) if base else data,
             control=stack_edges(base.control, control) if base else control,
             index=index,
-            **about,
+            **fields,
         )
 
     # -- queries ------------------------------------------------------------------------------
@@ -523,7 +523,7 @@ class Graph:
         if self.derived:
             problem = "the graph after a plan is not a live graph"
             raise PlanError(f"{self.title}.live", problem, "Apply the plan first: ed.apply(plan)")
-        live: TFGraph = materialize(self.owner, whole=False)
+        live: TFGraph = materialize(self.owner, complete=False)
         return live
 
     def stated(self, i: int) -> Sequence[TensorInfo] | None:

@@ -19,8 +19,8 @@ from .names import join_scope, op_name, outer_name, shared_scope
 from .types import OpLike
 from .variables import VARIABLE_TYPES
 
-_OWN = (*VARIABLE_TYPES, "ReadVariableOp", "Const")
-NONE = "it was not opened from a Keras model or a tf.Module, and only these list their layers"
+_VARIABLE_PARTS = (*VARIABLE_TYPES, "ReadVariableOp", "Const")
+NO_SOURCE = "it was not opened from a Keras model or a tf.Module, and only these list their layers"
 """Why a graph has no layers, if no other reason is given."""
 
 
@@ -102,13 +102,13 @@ class LazyLayers(Sequence[Layer]):
         return tuple(self._find())
 
     @overload
-    def __getitem__(self, at: int) -> Layer: ...
+    def __getitem__(self, index: int) -> Layer: ...
 
     @overload
-    def __getitem__(self, at: slice) -> Sequence[Layer]: ...
+    def __getitem__(self, index: slice) -> Sequence[Layer]: ...
 
-    def __getitem__(self, at: int | slice) -> Layer | Sequence[Layer]:
-        return self._found[at]
+    def __getitem__(self, index: int | slice) -> Layer | Sequence[Layer]:
+        return self._found[index]
 
     def __len__(self) -> int:
         return len(self._found)
@@ -133,16 +133,16 @@ class Layers(Sequence[Layer]):
 
     items: Sequence[Layer] = ()
     gone: Mapping[str, str] = field(default_factory=dict)
-    why: str | Callable[[], str] = NONE
+    why: str | Callable[[], str] = NO_SOURCE
 
     @overload
-    def __getitem__(self, at: int | str) -> Layer: ...
+    def __getitem__(self, index: int | str) -> Layer: ...
 
     @overload
-    def __getitem__(self, at: slice) -> Sequence[Layer]: ...
+    def __getitem__(self, index: slice) -> Sequence[Layer]: ...
 
-    def __getitem__(self, at: int | slice | str) -> Layer | Sequence[Layer]:
-        return self.find(at, f"layers[{at!r}]") if isinstance(at, str) else self.items[at]
+    def __getitem__(self, index: int | slice | str) -> Layer | Sequence[Layer]:
+        return self.find(index, f"layers[{index!r}]") if isinstance(index, str) else self.items[index]
 
     def __len__(self) -> int:
         return len(self.items)
@@ -281,13 +281,13 @@ def ops_of_layers(layers: Iterable[Layer]) -> list[str]:
     return list(dict.fromkeys(name for layer in layers for name in (*layer.ops, *layer.variables)))
 
 
-def expand_layers(graph: Graph, layers: Layers, things: Iterable[Any], request: str) -> list[Any]:
+def expand_layers(graph: Graph, layers: Layers, objects: Iterable[Any], request: str) -> list[Any]:
     """Returns boundary tensors, with each layer replaced by its output tensors.
 
     Args:
         graph: the snapshot.
         layers: its layers.
-        things: tensors and ops by name or object, or a `Layer`. A name that no op has may be the name of a layer. With
+        objects: tensors and ops by name or object, or a `Layer`. A name that no op has may be the name of a layer. With
             a slash at the end, it may be a scope that is exactly one call of a layer.
         request: the request, for messages.
 
@@ -301,7 +301,7 @@ def expand_layers(graph: Graph, layers: Layers, things: Iterable[Any], request: 
         ['x', 'd/y:0']
     """
     tensors: list[Any] = []
-    for thing in things:
+    for thing in objects:
         name = thing if isinstance(thing, str) else getattr(thing, "name", None)
         if isinstance(name, str) and name.endswith("/") and name in scopes_of(graph, layers):
             tensors += scopes_of(graph, layers)[name][1].outputs
@@ -331,22 +331,22 @@ def _is_closest(layers: Layers, word: str, graph: Graph) -> bool:
     return bool(close) and nearest(op_name(word), [*close, *graph.names])[:1] == close[:1]
 
 
-def update_layers(layers: Layers, before: Graph, calls: CallTree, tensors: Mapping[str, str], how: str) -> Layers:
+def update_layers(layers: Layers, old_graph: Graph, calls: CallTree, tensors: Mapping[str, str], change: str) -> Layers:
     """Returns the layers in a graph that was made from the graph of the layers.
 
     Args:
         layers: the layers.
-        before: the graph of the layers.
+        old_graph: the graph of the layers.
         calls: the new graph.
         tensors: old name of an op or tensor -> its new name, if the names differ. An op that is now a scope, such as an
             inlined call, means the new ops in this scope.
-        how: the change that made the new graph; recorded for layers that have no ops any more.
+        change: the change that made the new graph; recorded for layers that have no ops any more.
     """
     graph = calls.base
-    stay = {tensors.get(name, name) for name in before.names} if layers else set()
+    stay = {tensors.get(name, name) for name in old_graph.names} if layers else set()
 
     def name_of(op: str) -> str:
-        lead = op if op in tensors else outer_name(op, before.index) or op
+        lead = op if op in tensors else outer_name(op, old_graph.index) or op
         return tensors.get(lead, lead) + op[len(lead) :]
 
     def ops(op: str) -> list[str]:
@@ -359,7 +359,7 @@ def update_layers(layers: Layers, before: Graph, calls: CallTree, tensors: Mappi
         return tensors.get(name) or f"{name_of(op)}:{port}"
 
     result = [update_layer(layer, calls, ops, tensor) for layer in layers]
-    removed = {layer.path: how for layer, now in zip(layers, result, strict=True) if now is None}
+    removed = {layer.path: change for layer, now in zip(layers, result, strict=True) if now is None}
     return replace(layers, items=tuple(filter(None, result)), gone={**layers.gone, **removed})
 
 
@@ -414,7 +414,7 @@ def update_layer(
         inputs, gives = (tuple(filter(None, map(there, end))) for end in (old.inputs, old.outputs))
         fed = _entering_tensors([places[op] for op in ops_of_call]) if ops_of_call else dict.fromkeys(inputs, "")
         if len(inputs) < len(old.inputs) or not set(inputs) <= set(fed):  # it reads another tensor now
-            inputs = tuple(t for t, kind in fed.items() if kind not in _OWN)
+            inputs = tuple(t for t, kind in fed.items() if kind not in _VARIABLE_PARTS)
         return LayerCall(ops_of_call, inputs, gives)
 
     pairs = [(old, call(old)) for old in layer.calls]
@@ -510,7 +510,7 @@ def _layer_from_calls(path: str, kind: str, calls: Iterable[tuple[CallFrame, lis
         sources = (part.source(maker) for i in numbers for maker, _ in part.graph.data.ends(i))
         variables |= {at.named(i): None for at, i in sources if at.graph.types[i] in VARIABLE_TYPES}
         gives = tuple(f"{part.named(i)}:{port}" for i in numbers for port in _outer_outputs(part.graph, i, own))
-        inputs = tuple(t for t, of in fed.items() if of not in _OWN)
+        inputs = tuple(t for t, of in fed.items() if of not in _VARIABLE_PARTS)
         layer_calls.append(LayerCall(tuple(part.named(i) for i in numbers), inputs, gives))
     return Layer(path.rpartition("/")[2], kind, path, tuple(layer_calls), tuple(variables))
 
@@ -583,14 +583,14 @@ def owners_from_names(names: Mapping[str, str]) -> list[VariableOwner]:
     return [VariableOwner(path, path, "", tuple(ops)) for path, ops in sorted(by_path.items()) if path not in blurred]
 
 
-def layers_from_variables(inside: CallTree, owners: Iterable[VariableOwner]) -> tuple[Layer, ...]:
+def layers_from_variables(call_tree: CallTree, owners: Iterable[VariableOwner]) -> tuple[Layer, ...]:
     """Returns the layers that can be found with certainty, from the owners of the variables that ops read.
 
     The ops of a layer are in a scope with its name that reads one of its variables. Or they are in a call of one of its
     functions, with exactly its variables as inputs. An op that fits several layers belongs to none of them.
 
     Args:
-        inside: the graph, with its calls.
+        call_tree: the graph, with its calls.
         owners: the owners of the variables.
 
     Returns:
@@ -603,16 +603,16 @@ def layers_from_variables(inside: CallTree, owners: Iterable[VariableOwner]) -> 
         d: 2 ops, 1 variable, x:0 -> n/d_1/y:0
     """
     owners = list(owners)
-    graph = inside.base
+    graph = call_tree.base
     machinery = np.zeros(graph.size, np.bool_)
     variables = dict.fromkeys(name for owner in owners for name in owner.variables)
     for name in variables:
         machinery[graph.scopes.numbers(name)] = True
-    scopes = _scope_names(inside, machinery | graph.mask([graph.index[name] for name in variables]))
+    scopes = _scope_names(call_tree, machinery | graph.mask([graph.index[name] for name in variables]))
     claims: dict[str, list[VariableOwner]] = {}
     places: dict[str, tuple[CallFrame, str]] = {}
     for owner in owners:
-        for part, place in _reading_scopes(inside, owner, scopes):
+        for part, place in _reading_scopes(call_tree, owner, scopes):
             name = join_scope(part.path, place)
             places[name] = part, place
             claims.setdefault(name, []).append(owner)
@@ -627,7 +627,7 @@ def layers_from_variables(inside: CallTree, owners: Iterable[VariableOwner]) -> 
             calls.setdefault(who[0].path, []).append((part, numbers))
     for group in calls.values():
         group.sort(key=lambda one: _call_path(one[0], one[1][0]))
-    return sort_layers(inside, (_layer_from_calls(path, owner_of[path].class_name, calls[path]) for path in calls))
+    return sort_layers(call_tree, (_layer_from_calls(path, owner_of[path].class_name, calls[path]) for path in calls))
 
 
 def _numbers(part: CallFrame, place: str) -> list[int]:
@@ -636,20 +636,20 @@ def _numbers(part: CallFrame, place: str) -> list[int]:
     return graph.scopes.numbers(place) if place in graph.scopes.index else [graph.index[place]]
 
 
-def _scope_names(inside: CallTree, variables: Mask) -> set[str]:
+def _scope_names(call_tree: CallTree, variables: Mask) -> set[str]:
     """Returns the parts of scope names, with and without the number at the end.
 
     Scopes that contain only variables are left out.
     """
     result = set[str]()
-    for part in inside.parts():
+    for part in call_tree.parts():
         scopes = part.graph.scopes
         homes = scopes.home if part.around is not None else scopes.home[~variables]
         result.update(*(scopes.names[scope].split("/") for scope in np.unique(homes)))
     return result | {lead for lead, _, number in (name.rpartition("_") for name in result) if number.isdecimal()}
 
 
-def _reading_scopes(inside: CallTree, owner: VariableOwner, scopes: Container[str]) -> list[tuple[CallFrame, str]]:
+def _reading_scopes(call_tree: CallTree, owner: VariableOwner, scopes: Container[str]) -> list[tuple[CallFrame, str]]:
     """Returns the scopes, and the calls of functions, in which an owner reads its variables.
 
     The model around the owner may have no scope, such as a model in `TimeDistributed`. `scopes` are the names of all
@@ -670,7 +670,7 @@ def _reading_scopes(inside: CallTree, owner: VariableOwner, scopes: Container[st
 
     variables = {*owner.variables}
     for name in owner.variables:
-        for part, i in inside.readers(name, lambda part, i: not place(part, i)):
+        for part, i in call_tree.readers(name, lambda part, i: not place(part, i)):
             if (at := place(part, i)) and not part.named(i).startswith(f"{name}/"):
                 result.setdefault((id(part), at), (part, at))
     return list(result.values())
@@ -682,7 +682,7 @@ def _variables_in(part: CallFrame, scope: str) -> set[str]:
     return {at.named(i) for at, i in map(part.source, ends) if at.graph.types[i] in VARIABLE_TYPES}
 
 
-def _scopes_like(part: CallFrame, reader: int, like: Sequence[str]) -> list[str]:
+def _scopes_like(part: CallFrame, reader: int, words: Sequence[str]) -> list[str]:
     """Returns the scopes of an op, innermost first, that have the name of the last part, perhaps with a number.
 
     These scopes are inside scopes with the names of the other parts, around the op or around the call of its function.
@@ -691,11 +691,11 @@ def _scopes_like(part: CallFrame, reader: int, like: Sequence[str]) -> list[str]
     around, names = _scopes_around(part, reader), part.graph.names[reader].split("/")[:-1]
     parts = [name for some in around for name in some]
     result = []
-    for outside in range(len(around[-1]) if like else 0):  # the number of scopes inside the tried scope
+    for outside in range(len(around[-1]) if words else 0):  # the number of scopes inside the tried scope
         *before, name = parts[: len(parts) - outside]
         remaining = iter(before[::-1])
-        if is_numbered_name(like[-1], name) and all(
-            any(is_numbered_name(wish, one) for one in remaining) for wish in like[-2::-1]
+        if is_numbered_name(words[-1], name) and all(
+            any(is_numbered_name(wish, one) for one in remaining) for wish in words[-2::-1]
         ):
             result.append("/".join(names[: len(names) - outside]))
     return result

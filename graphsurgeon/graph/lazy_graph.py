@@ -20,21 +20,21 @@ class DeferredGraph:
     The live graph gets its attributes.
 
     Args:
-        make: returns a new, empty live graph.
+        create: returns a new, empty live graph.
 
     Attributes:
         live: the live graph; None until it is made.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_make", "live")
+    __slots__ = ("__dict__", "__weakref__", "_create", "live")
 
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make, self.live = make, None
+    def __init__(self, create: Callable[[], Any]) -> None:
+        self._create, self.live = create, None
 
     def made(self) -> Any:
         """Returns the live graph, and makes it if necessary."""
         if self.live is None:
-            live = self._make()
+            live = self._create()
             for name, value in self.__dict__.items():
                 setattr(live, name, value)
             setattr(live, _DEFERRED, self)  # keeps this object alive as long as the live graph
@@ -89,11 +89,11 @@ class LiveGraphAttribute:
     def __set_name__(self, kind: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, thing: Any, kind: type | None = None) -> Any:
-        return None if thing is None else materialized_graph(thing.__dict__[self._name])
+    def __get__(self, obj: Any, kind: type | None = None) -> Any:
+        return None if obj is None else materialized_graph(obj.__dict__[self._name])
 
-    def __set__(self, thing: Any, graph: Any) -> None:
-        thing.__dict__[self._name] = graph
+    def __set__(self, obj: Any, graph: Any) -> None:
+        obj.__dict__[self._name] = graph
 
 
 class LazyGraph:
@@ -110,7 +110,7 @@ class LazyGraph:
         infer: finds the shapes that TensorFlow infers, without filling the graph. Returns the snapshot with these
             shapes, and a refusal or None. A refusal is the reason why filling the graph would end this process. Returns
             None if it was stopped. Default: shapes are inferred when the graph is filled.
-        leave: stops `infer`, which can then be called again.
+        stop_inference: stops `infer`, which can then be called again.
         judge: returns the reason why no ops can be added, or None if no reason is known. It takes time, and is called
             at most once, before ops are added. Default: no reason is known.
 
@@ -120,7 +120,7 @@ class LazyGraph:
         refusal: why TensorFlow refuses the graph; None as long as no reason is known.
         filled: whether the ops are in the graph, including stand-ins for refused ones.
         inferred: whether all shapes that can be inferred are known.
-        leave: see above; callable from any thread.
+        stop_inference: see above; callable from any thread.
     """
 
     def __init__(
@@ -130,12 +130,12 @@ class LazyGraph:
         records: Sequence[bytes] = (),
         refusal: OpenError | None = None,
         infer: Callable[[], tuple[Any, OpenError | None] | None] | None = None,
-        leave: Callable[[], None] = lambda: None,
+        stop_inference: Callable[[], None] = lambda: None,
         judge: Callable[[], OpenError | None] = lambda: None,
     ) -> None:
         self.read, self.records, self.refusal, self.filled = read_file, records, refusal, False
-        self._fill, self._infer, self._answered, self._lock = fill, infer, False, threading.RLock()
-        self.leave = leave
+        self._fill, self._infer, self._inference_done, self._lock = fill, infer, False, threading.RLock()
+        self.leave = stop_inference
         self._judge: Callable[[], OpenError | None] | None = judge
 
     @property
@@ -145,7 +145,7 @@ class LazyGraph:
 
     @property
     def inferred(self) -> bool:
-        return self.filled or self.hopeless or self._answered
+        return self.filled or self.hopeless or self._inference_done
 
     def judge(self) -> None:
         """Finds out whether the graph is hopeless, if that can be known in advance; callable from any thread."""
@@ -162,13 +162,13 @@ class LazyGraph:
             return
         if self._infer is None:
             with suppress(OpenError):
-                self.fill(graph, whole=False)
+                self.fill(graph, complete=False)
             return
         answer = self._infer()
         if answer is None:
             return
         with self._lock:
-            (self.read, refusal), self._answered = answer, True
+            (self.read, refusal), self._inference_done = answer, True
             if refusal is not None and not self.filled:
                 self.spoil(refusal)
 
@@ -182,8 +182,8 @@ class LazyGraph:
             return previous
         return replace(self.read, title=title)
 
-    def fill(self, graph: Any, whole: bool = True) -> None:
-        """Fills the graph, once. If `whole` is not set, stand-ins replace the ops that TensorFlow refuses.
+    def fill(self, graph: Any, complete: bool = True) -> None:
+        """Fills the graph, once. If `complete` is not set, stand-ins replace the ops that TensorFlow refuses.
 
         Raises:
             OpenError: if TensorFlow refuses the graph, now or at an earlier call.
@@ -192,14 +192,14 @@ class LazyGraph:
             if lazy_graph_of(graph) is not self:
                 return
             self.judge()
-            if self._fill is not None and not self.filled and not (whole and self.refusal is not None):
+            if self._fill is not None and not self.filled and not (complete and self.refusal is not None):
                 try:
                     graph = graph.made() if isinstance(graph, DeferredGraph) else graph
                     self._fill(graph)
                     self.filled = True
                 except OpenError as error:
                     self.spoil(error)
-            if self.refusal is not None and (whole or not self.filled):
+            if self.refusal is not None and (complete or not self.filled):
                 raise OpenError(self.refusal.request, self.refusal.problem, self.refusal.suggestion) from self.refusal
             if self.refusal is None:
                 delattr(materialized_graph(graph), _MARK)
@@ -215,19 +215,19 @@ def lazy_graph_of(graph: Any) -> LazyGraph | None:
     return handle
 
 
-def materialize(graph: Any, whole: bool = True) -> Any:
+def materialize(graph: Any, complete: bool = True) -> Any:
     """Returns a live graph with its ops; a deferred or pending graph is made and filled first.
 
     Args:
         graph: the live graph.
-        whole: not with stand-ins for ops that TensorFlow refuses.
+        complete: not with stand-ins for ops that TensorFlow refuses.
 
     Raises:
         OpenError: if TensorFlow refuses the graph.
     """
     waiting = lazy_graph_of(graph)
     if waiting is not None:
-        waiting.fill(graph, whole)
+        waiting.fill(graph, complete)
     return materialized_graph(graph)
 
 

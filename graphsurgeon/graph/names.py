@@ -194,7 +194,7 @@ _FIRST = re.compile(r"[A-Za-z0-9.]")
 
 
 #: Variable and training collections: a training loop, a Saver or an initializer must find their entries.
-COLLECTIONS_KEPT = frozenset(
+UNSCOPED_COLLECTIONS = frozenset(
     {
         "variables", "local_variables", "trainable_variables", "model_variables", "metric_variables",
         "moving_average_variables", "concatenated_variables", "trainable_resource_variables", "eval_step",
@@ -292,11 +292,11 @@ def name_problem(
     return None
 
 
-def free_name(wish: str, is_used: Callable[[str], object], as_tensorflow: bool = False) -> str:
-    """Returns `wish`, or the first free name with a number, such as ``wish_2``; ``wish_7`` becomes ``wish_8``.
+def free_name(preferred: str, is_used: Callable[[str], object], as_tensorflow: bool = False) -> str:
+    """Returns `preferred`, or the first free name with a number, such as ``wish_2``; ``wish_7`` becomes ``wish_8``.
 
     Args:
-        wish: the preferred name.
+        preferred: the preferred name.
         is_used: returns whether a name is in use, as `Graph.taken` does.
         as_tensorflow: count as TensorFlow does, from 1 and after an existing number: ``wish_1``, ``wish_7_1``.
 
@@ -307,11 +307,11 @@ def free_name(wish: str, is_used: Callable[[str], object], as_tensorflow: bool =
         >>> [free_name(wish, used.__contains__, as_tensorflow=True) for wish in ("a", "copy", "x_7")]
         ['a', 'copy_1', 'x_7_1']
     """
-    stem, first = wish, 1 if as_tensorflow else 2
-    match = None if as_tensorflow else re.fullmatch(r"(.*)_(\d+)", wish)
+    stem, first = preferred, 1 if as_tensorflow else 2
+    match = None if as_tensorflow else re.fullmatch(r"(.*)_(\d+)", preferred)
     if match:
         stem, first = match[1], int(match[2]) + 1
-    return next(name for name in chain([wish], (f"{stem}_{n}" for n in count(first))) if not is_used(name))
+    return next(name for name in chain([preferred], (f"{stem}_{n}" for n in count(first))) if not is_used(name))
 
 
 def placeholder_name(op: str, port: int, used_names: Container[str]) -> str:
@@ -323,15 +323,15 @@ def placeholder_name(op: str, port: int, used_names: Container[str]) -> str:
     return name
 
 
-def tensor_name(thing: Any) -> str:
+def tensor_name(obj: Any) -> str:
     """Returns the name of a tensor given by name or object; an op means its output 0."""
-    name = str(getattr(thing, "name", thing))
+    name = str(getattr(obj, "name", obj))
     return name if ":" in name else f"{name}:0"
 
 
-def op_name(thing: Any) -> str:
+def op_name(obj: Any) -> str:
     """Returns the name of an op that is given by name, as an op, as one of its tensors, or as ``^name``."""
-    text = thing if isinstance(thing, str) else str(getattr(thing, "name", thing))
+    text = obj if isinstance(obj, str) else str(getattr(obj, "name", obj))
     return text.lstrip("^").partition(":")[0]
 
 
@@ -373,33 +373,33 @@ def shared_scope(names: Sequence[str]) -> str:
     return "/".join(same)
 
 
-def partitioned_name(whole: str, part: str, now: str) -> str:
+def partitioned_name(variable: str, part: str, new_part: str) -> str:
     """Returns the name of a partitioned variable after one of its parts was renamed.
 
     Args:
-        whole: the old name of the variable, which is its name in a checkpoint.
+        variable: the old name of the variable, which is its name in a checkpoint.
         part: the old name of the part.
-        now: the new name of the part.
+        new_part: the new name of the part.
 
     Example:
         >>> name = partitioned_name("net/w", "net/w/part_0", "copy/net/w/part_0")
         >>> name, partitioned_name("w", "w/part_0", "kernel/part_0")
         ('copy/net/w', 'kernel')
     """
-    if now.endswith(part):
-        return now.removesuffix(part) + whole
-    tail = part.removeprefix(whole)
-    return now.removesuffix(tail) if part.startswith(whole) and now.endswith(tail) else whole
+    if new_part.endswith(part):
+        return new_part.removesuffix(part) + variable
+    tail = part.removeprefix(variable)
+    return new_part.removesuffix(tail) if part.startswith(variable) and new_part.endswith(tail) else variable
 
 
-def compose_renamings(first: Mapping[str, str], then: Mapping[str, str]) -> dict[str, str]:
+def compose_renamings(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, str]:
     """Returns the effect of two renamings, one after the other.
 
     Example:
         >>> compose_renamings({"a": "b", "c": "d"}, {"b": "e", "f": "g"})
         {'b': 'e', 'f': 'g', 'a': 'e', 'c': 'd'}
     """
-    return {**then, **{was: then.get(now, now) for was, now in first.items()}}
+    return {**second, **{was: second.get(now, now) for was, now in first.items()}}
 
 
 def rename_input(text: str, names: Mapping[str, str]) -> str:
@@ -414,41 +414,41 @@ def rename_input(text: str, names: Mapping[str, str]) -> str:
     return text if new == op else text.replace(op, new, 1)
 
 
-def tensors_by_key(things: Any) -> dict[str, str]:
+def tensors_by_key(objects: Any) -> dict[str, str]:
     """Returns name -> tensor name for one or more tensors, or a dict. The default names are those of the ops.
 
     Example:
         >>> tensors_by_key("a/b:0"), tensors_by_key({"x": "c:1"}), tensors_by_key(["a/b", "c/b:0"])
         ({'b': 'a/b:0'}, {'x': 'c:1'}, {'b': 'a/b:0', 'b_2': 'c/b:0'})
     """
-    if things is None:
+    if objects is None:
         return {}
-    if isinstance(things, Mapping):
-        return {str(key): tensor_name(tensor) for key, tensor in things.items()}
+    if isinstance(objects, Mapping):
+        return {str(key): tensor_name(tensor) for key, tensor in objects.items()}
     out: dict[str, str] = {}
-    for tensor in map(tensor_name, things if isinstance(things, (list, tuple)) else [things]):
+    for tensor in map(tensor_name, objects if isinstance(objects, (list, tuple)) else [objects]):
         leaf = tensor.partition(":")[0].rpartition("/")[2]
         out[free_name(leaf, out.__contains__)] = tensor
     return out
 
 
-def plain_name(name: str, lead: str) -> str:
+def plain_name(name: str, prefix: str) -> str:
     """Converts the name of a variable or an argument, without its output, to a valid name of an op.
 
     Args:
         name: the name.
-        lead: the first letters of the result if the name begins with a character that TensorFlow refuses there.
+        prefix: the first letters of the result if the name begins with a character that TensorFlow refuses there.
 
     Example:
         >>> plain_name("my net/w:0", "arg"), plain_name("_x", "arg")
         ('my_net/w', 'arg_x')
     """
-    return _clean_name(name.removesuffix(":0"), lead)
+    return _clean_name(name.removesuffix(":0"), prefix)
 
 
-def _clean_name(name: str, lead: str) -> str:
+def _clean_name(name: str, prefix: str) -> str:
     clean = "/".join(part for part in _ODD.sub("_", name).split("/") if part)
-    return clean if valid_name(clean) else lead + (clean if lead else clean.lstrip("_->"))
+    return clean if valid_name(clean) else prefix + (clean if prefix else clean.lstrip("_->"))
 
 
 def begins_with(names: Sequence[str], first: Sequence[str]) -> bool:

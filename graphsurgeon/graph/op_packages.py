@@ -34,7 +34,7 @@ _PACKAGES = {
 }
 
 #: The suggestion for a result without ops of unknown types.
-WITHOUT = (
+EXCLUSIONS = (
     "or leave them out: ed.save(path, inputs=..., outputs=...), ed.function(inputs, outputs), or "
     "gs.open(tf.Graph()).plan().copy(ed.select(inputs=..., outputs=...)), between tensors that need none of them"
 )
@@ -55,24 +55,24 @@ def packages_of(kinds: Collection[str]) -> list[str]:
     return [package for package in dict.fromkeys(map(package_of, kinds)) if package]
 
 
-def unknown_counts(graph: Graph, among: Mask | None = None) -> dict[str, int]:
+def unknown_counts(graph: Graph, mask: Mask | None = None) -> dict[str, int]:
     """Returns the op types that are unknown to TensorFlow, the most frequent first, with their numbers of ops.
 
     Op types that are only in functions have the number zero, and come last.
 
     Args:
         graph: the snapshot.
-        among: the ops to count; default: all ops, including those in functions.
+        mask: the ops to count; default: all ops, including those in functions.
 
     Example:
         >>> unknown_counts(Graph.of([("a", "MyOp", []), ("b", "Neg", ["a"])], unknown=frozenset({"MyOp", "Inner"})))
         {'MyOp': 1, 'Inner': 0}
     """
     kinds, _, number = graph.kinds
-    counts = np.bincount(number if among is None else number[among], minlength=len(kinds))
+    counts = np.bincount(number if mask is None else number[mask], minlength=len(kinds))
     there = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k] and kinds[k] in graph.unknown]
     result = {kinds[k]: int(counts[k]) for k in there}
-    return result | dict.fromkeys(sorted(graph.unknown.difference(result)), 0) if among is None else result
+    return result | dict.fromkeys(sorted(graph.unknown.difference(result)), 0) if mask is None else result
 
 
 def unknown_rows(graph: Graph) -> list[str]:
@@ -83,7 +83,7 @@ def unknown_rows(graph: Graph) -> list[str]:
     ]
 
 
-def unknown_words(graph: Graph, among: Mask | None = None) -> str:
+def unknown_words(graph: Graph, mask: Mask | None = None) -> str:
     """Returns the number of ops of unknown types, and the types, as text; empty if there are none.
 
     The arguments are those of `unknown_counts`.
@@ -92,10 +92,8 @@ def unknown_words(graph: Graph, among: Mask | None = None) -> str:
         >>> unknown_words(Graph.of([("a", "Addons>Parse", [])], unknown=frozenset({"Addons>Parse"})))
         "1 op of a type that TensorFlow does not know here, 'Addons>Parse' (tensorflow_addons)"
     """
-    missing = unknown_counts(graph, among)
-    calls = not any(missing.values()) and bool(
-        (graph.refused_ops if among is None else graph.refused_ops & among).any()
-    )
+    missing = unknown_counts(graph, mask)
+    calls = not any(missing.values()) and bool((graph.refused_ops if mask is None else graph.refused_ops & mask).any())
     missing = missing or (unknown_counts(graph) if calls else {})
     if not missing:
         return ""
@@ -117,23 +115,23 @@ def refusal_text(graph: Graph) -> str:
     return f"{unknown_words(graph)}: parts that need none of them can be run and saved"
 
 
-def refuse_unknown(graph: Graph, among: Mask, request: str) -> None:
+def refuse_unknown(graph: Graph, mask: Mask, request: str) -> None:
     """Refuses a request with a result that would contain ops of unknown types.
 
     Args:
         graph: the snapshot.
-        among: the ops of the result.
+        mask: the ops of the result.
         request: the request, for messages.
 
     Raises:
         PlanError: if the result contains such an op, or calls a function with such an op.
     """
-    lost = np.flatnonzero(graph.refused_ops & among).tolist() if graph.unknown else []
+    lost = np.flatnonzero(graph.refused_ops & mask).tolist() if graph.unknown else []
     if not lost:
         return
-    words = unknown_words(graph, among)
-    packages = packages_of(unknown_counts(graph, among) or unknown_counts(graph))
+    words = unknown_words(graph, mask)
+    packages = packages_of(unknown_counts(graph, mask) or unknown_counts(graph))
     load = f"Import {few(packages)} and open the graph again" if packages else "Load the library that has them first"
     ops = few([repr(graph.names[i]) for i in lost])
     problem = f"the result would contain {words}: {ops} of {graph.title}"
-    raise PlanError(request, problem, f"{load}, {WITHOUT}")
+    raise PlanError(request, problem, f"{load}, {EXCLUSIONS}")

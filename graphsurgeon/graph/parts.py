@@ -19,8 +19,8 @@ from .variables import FEED_TYPES
 #: Ops that write to a variable and do not read it.
 _SETTING = ("Assign", "AssignVariableOp")
 #: The largest number of lost writes that are returned.
-_MOST = 4
-_PASSING = ("Enter", "RefEnter", "Identity", "RefIdentity", "Switch", "RefSwitch")
+_MAX_LISTED = 4
+_IDENTITY_TYPES = ("Enter", "RefEnter", "Identity", "RefIdentity", "Switch", "RefSwitch")
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def lost_writes(graph: Graph, mask: Mask, edges: Iterable[tuple[int, int]] | Non
             above = np.flatnonzero(backward(graph, graph.mask([write])) & graph.typed(FEED_TYPES) & ~mask).tolist()
             feeds = tuple(f"{graph.names[op]}:0" for op in above)
             result.append(LostWrite(f"{graph.names[reader]}:0", graph.names[write], graph.names[holder], feeds))
-        if len(result) == _MOST:
+        if len(result) == _MAX_LISTED:
             break
     return result
 
@@ -196,7 +196,7 @@ def is_array_type(kind: str) -> bool:
 def _flow_before(graph: Graph, mask: Mask, cuts: frozenset[Tensor], end: Tensor) -> list[Tensor]:
     """Returns the input tensors that an op passes on as the order of uses of a TensorArray; empty for other ops."""
     kind = graph.types[end[0]]
-    if end in cuts or not mask[end[0]] or kind not in (*_PASSING, *MERGES, *EXITS, *TURNING):
+    if end in cuts or not mask[end[0]] or kind not in (*_IDENTITY_TYPES, *MERGES, *EXITS, *TURNING):
         return []
     ends = graph.data.ends(end[0])
     return ends if kind in MERGES else ends[:1]
@@ -269,17 +269,17 @@ def _state_holders(graph: Graph, op: int) -> dict[int, None]:
 
 
 def _source(graph: Graph, op: int) -> int | None:
-    row = graph.data.row(op).tolist() if graph.types[op] in _PASSING else []
+    row = graph.data.row(op).tolist() if graph.types[op] in _IDENTITY_TYPES else []
     return row[0] if row else None
 
 
-def _users(graph: Graph, holder: int) -> list[int]:
+def _users(graph: Graph, resource: int) -> list[int]:
     """Returns the ops that use a holder of state, directly or through ops that only pass it on."""
 
     def onward(op: int) -> list[int]:
-        return graph.consumers.row(op).tolist() if op == holder or _passes(graph, op) else []
+        return graph.consumers.row(op).tolist() if op == resource or _passes(graph, op) else []
 
-    return [op for op in reachable_from([holder], onward) if op != holder]
+    return [op for op in reachable_from([resource], onward) if op != resource]
 
 
 def _reads(graph: Graph, op: int) -> bool:
@@ -288,7 +288,7 @@ def _reads(graph: Graph, op: int) -> bool:
 
 
 def _passes(graph: Graph, op: int) -> bool:
-    return graph.types[op] in _PASSING and _is_handle(graph, (op, 0))
+    return graph.types[op] in _IDENTITY_TYPES and _is_handle(graph, (op, 0))
 
 
 def _is_handle(graph: Graph, tensor: Tensor) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import SelectionError, counted, few
 from .boundary import Tensor, entering_tensors, leaving_tensors
-from .diff import NAMING, attribute_bytes, attributes
+from .diff import NAME_ATTRIBUTES, attribute_bytes, attributes
 from .graph import DTYPES, Graph, Mask, TensorInfo, shape_text
 from .selection import OpView, Selection
 from .traversal import backward, components
@@ -182,7 +182,7 @@ class Pattern:
         *,
         attributes: str | Iterable[str] = (),
         constants: str = "any",
-        read: Callable[[Any], Any] | None = None,
+        read_array: Callable[[Any], Any] | None = None,
     ) -> Pattern:
         """Makes a pattern of a small graph.
 
@@ -194,7 +194,7 @@ class Pattern:
                 none.
             constants: a constant of the pattern matches ``any`` constant, only an ``equal`` constant, or any tensor,
                 like an ``input``.
-            read: reads the array of a constant; without it, its bytes are compared.
+            read_array: reads the array of a constant; without it, its bytes are compared.
 
         Raises:
             SelectionError: if there are no ops to look for, the ops are not connected, or a tensor does not exist.
@@ -215,7 +215,7 @@ class Pattern:
         ends = graph.mask(op for op, port in outs.values() if (op, port) not in input_tensors)
         mask = backward(graph, ends, frozenset(input_tensors))
         mask[[op for op, _ in input_tensors]] = False
-        return cls(graph, mask, ins, outs)._with(attributes, constants, read)  # noqa: SLF001  of this class
+        return cls(graph, mask, ins, outs)._with(attributes, constants, read_array)  # noqa: SLF001  of this class
 
     @classmethod
     def like(
@@ -224,7 +224,7 @@ class Pattern:
         *,
         attributes: str | Iterable[str] = (),
         constants: str = "any",
-        read: Callable[[Any], Any] | None = None,
+        read_array: Callable[[Any], Any] | None = None,
     ) -> Pattern:
         """Makes a pattern of a selection, for similar ops. Any tensor may enter them.
 
@@ -232,7 +232,7 @@ class Pattern:
             selection: the ops that the matches must be similar to.
             attributes: names of attributes that must be equal; ``all`` for all attributes.
             constants: ``any``, ``equal`` or ``input``, as for `of`.
-            read: reads the array of a constant; without it, its bytes are compared.
+            read_array: reads the array of a constant; without it, its bytes are compared.
         """
         graph, mask = selection.graph, selection.mask.copy()
         if constants == "input":
@@ -247,7 +247,7 @@ class Pattern:
         if not outs:
             read_by = graph.mask(graph.data.node)
             outs = {f"{graph.names[i]}:0": (i, 0) for i in np.flatnonzero(mask & ~read_by).tolist()}
-        return cls(graph, mask, ins, outs)._with(attributes, constants, read)  # noqa: SLF001  of this class
+        return cls(graph, mask, ins, outs)._with(attributes, constants, read_array)  # noqa: SLF001  of this class
 
     def _with(self, keys: str | Iterable[str], constants: str, read_array: Callable[[Any], Any] | None) -> Pattern:
         graph = self.graph
@@ -264,7 +264,9 @@ class Pattern:
         for i in np.flatnonzero(self.mask).tolist():
             values = attributes(graph.nodes[i]) or {}
             use = [
-                k for k in sorted(values) if (k not in NAMING and k != "value" if required is None else k in required)
+                k
+                for k in sorted(values)
+                if (k not in NAME_ATTRIBUTES and k != "value" if required is None else k in required)
             ]
             same = [(key, values[key]) for key in use]
             array = None
@@ -368,5 +370,5 @@ def _tensors(graph: Graph, argument: Iterable[Any] | Mapping[str, Any], word: st
     }
 
 
-def _name(thing: Any) -> str:
-    return str(getattr(thing, "name", thing))
+def _name(obj: Any) -> str:
+    return str(getattr(obj, "name", obj))

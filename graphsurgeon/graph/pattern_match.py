@@ -19,9 +19,9 @@ from .selection import OpView, Selection, selection_from
 
 #: The limits of steps: of the search from one op, and of the whole search for each op of the graph.
 STEPS, STEPS_PER_OP = 20_000, 200
-_STEPS_FOR_WHY = 100_000
+_MAX_PARTIAL_STEPS = 100_000
 #: The number of ops that are tried to see whether a pattern of other ranks fits.
-_STARTS = 100
+_MAX_STARTS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,11 +203,11 @@ class Matches(Sequence[Match]):
         return iter(self.found)
 
     @overload
-    def __getitem__(self, at: int) -> Match: ...
+    def __getitem__(self, index: int) -> Match: ...
     @overload
-    def __getitem__(self, at: slice) -> tuple[Match, ...]: ...
-    def __getitem__(self, at: int | slice) -> Match | tuple[Match, ...]:
-        return self.found[at]
+    def __getitem__(self, index: slice) -> tuple[Match, ...]: ...
+    def __getitem__(self, index: int | slice) -> Match | tuple[Match, ...]:
+        return self.found[index]
 
     @property
     def selection(self) -> Selection:
@@ -250,7 +250,7 @@ def match(
     overlapping: bool = False,
     within: Selection | None = None,
     steps: int = STEPS,
-    read: Callable[[Any], Any] | None = None,
+    read_array: Callable[[Any], Any] | None = None,
 ) -> Matches:
     """Returns the places in a graph that match a pattern: the types and edges are the same, all conditions are true.
 
@@ -261,7 +261,7 @@ def match(
         overlapping: whether an op may be part of several matches. Constants always may.
         within: search only these ops; default: all ops except orphans.
         steps: the limit of steps for the search from one op; `Matches.undecided` counts the ops that reach the limit.
-        read: reads the array of a constant, for `Match.value`.
+        read_array: reads the array of a constant, for `Match.value`.
 
     Raises:
         SelectionError: if `within` is of another graph.
@@ -295,9 +295,9 @@ def match(
             if overlapping:
                 if ops not in op_sets:
                     op_sets.add(ops)
-                    matches.append(Match(graph, pattern, one, read))
+                    matches.append(Match(graph, pattern, one, read_array))
                 continue
-            matches.append(Match(graph, pattern, one, read))
+            matches.append(Match(graph, pattern, one, read_array))
             op_numbers = np.fromiter(ops, np.int64)
             search.taken[op_numbers[~shared[op_numbers]]] = True
             break
@@ -319,7 +319,7 @@ def _rank_suggestion(graph: Graph, pattern: Pattern, within: Any) -> str:
             continue
         search = PatternSearch(graph, other, within)
         root = search.best_root()
-        starts = search.starts(root)[:_STARTS]
+        starts = search.starts(root)[:_MAX_STARTS]
         if any(next(search.run(root, start, STEPS // 10), None) is not None for start in starts):
             return f"{reason}. Give them: {code}"
         first = first or code
@@ -338,7 +338,7 @@ def _best_partial(graph: Graph, pattern: Pattern, within: Any) -> PartialMatch:
         kinds = sorted({kind for p in search.ops for kind in pattern.kinds(p)})
         where = f"{graph.title} has" if within is None else "the ops to look in have"
         return PartialMatch({}, len(search.ops), small.names[search.ops[0]], f"{where} no {' or '.join(kinds)}")
-    most = _STEPS_FOR_WHY // len(roots)
+    most = _MAX_PARTIAL_STEPS // len(roots)
     for root in roots:
         first_step = search.steps
         for start in search.starts(root):

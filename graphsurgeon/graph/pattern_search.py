@@ -18,7 +18,7 @@ _SWEEPS = 8
 #: A task of the search: its kind, and the ops, inputs or tensors of the pattern that it is about.
 Task = tuple[Any, ...]
 #: A reason why the search stopped; its text is made only when it is needed.
-Why = Callable[[], str]
+LazyText = Callable[[], str]
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class DeadEnd:
 
     image: dict[int, int]
     op: int
-    why: Why
+    why: LazyText
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Reason:
     """A reason why the search stopped, with its kind."""
 
     kind: str
-    words: Why
+    words: LazyText
 
     def __call__(self) -> str:
         return self.words()
@@ -84,10 +84,10 @@ class PatternSearch:
         self.undecided = 0
         self.stop: DeadEnd | None = None
         self._fits: dict[tuple[int, int], str] = {}
-        self._furthest = (-1, False)
+        self._deepest = (-1, False)
         self._spreads: dict[tuple[int, int], float] = {}
         self._tasks: dict[int, list[Task]] = {}
-        self._readers: dict[tuple[int, Tensor], list[int]] = {}
+        self._consumers: dict[tuple[int, Tensor], list[int]] = {}
 
     # -- before the search ----------------------------------------------------------------------
 
@@ -230,7 +230,7 @@ class PatternSearch:
                 self._note(state, following, self._nobody(following, state))
             frames.append(reversed(choices) if following[0] == "reader" else iter(choices))
 
-    def _nobody(self, task: Task, state: _SearchState) -> Why:
+    def _nobody(self, task: Task, state: _SearchState) -> LazyText:
         """Returns why a task has no choices, given the placed ops."""
         image = {p: self.graph.names[op] for p, op in state.image.items()}
         if task[0] == "input":
@@ -266,13 +266,13 @@ class PatternSearch:
 
     def _readers_of(self, p: int, tensor: Tensor) -> Sequence[int]:
         """Returns the consumers of a tensor that may match p; thousands of consumers are searched only once."""
-        stack = self._readers.get((p, tensor))
+        stack = self._consumers.get((p, tensor))
         if stack is None:
             node, port = tensor
             edges = self.graph.consumers
             begin, end = edges.ptr[node], edges.ptr[node + 1]
             candidates = self._likely(p, edges.node[begin:end][edges.port[begin:end] == port])
-            stack = self._readers[p, tensor] = candidates[::-1]
+            stack = self._consumers[p, tensor] = candidates[::-1]
         while stack and self.taken[stack[-1]]:
             stack.pop()  # ops of another match stay taken
         return stack
@@ -294,7 +294,7 @@ class PatternSearch:
         # If the pattern reads a tensor only here, any tensor matches, so one choice is enough.
         return free[:1] if tensor in self.once else free
 
-    def _try(self, task: Task, choice: Any, state: _SearchState, changes: list[Any]) -> Why | None:
+    def _try(self, task: Task, choice: Any, state: _SearchState, changes: list[Any]) -> LazyText | None:
         kind, p, graph = task[0], task[1], self.graph
         if kind == "waits":
             op, other = state.image[p], state.image[task[2]]
@@ -307,8 +307,8 @@ class PatternSearch:
         edge = int(graph.data.ptr[op]) + choice
         have = int(graph.data.node[edge]), int(graph.data.port[edge])
 
-        def reads(words: Why) -> Reason:
-            return Reason(kind, lambda: f"input {choice} of {self._op(op)} reads {words()}")
+        def reads(text: LazyText) -> Reason:
+            return Reason(kind, lambda: f"input {choice} of {self._op(op)} reads {text()}")
 
         _record(state.slots, (p, choice), slot, changes)
         if tensor[0] in self.inner:
@@ -331,7 +331,7 @@ class PatternSearch:
             _record(state.fed, have[0], True, changes)
         return None
 
-    def _place(self, p: int, op: int, state: _SearchState, changes: list[Any]) -> Why | None:
+    def _place(self, p: int, op: int, state: _SearchState, changes: list[Any]) -> LazyText | None:
         if not self.domain[p][op]:
             return Reason("kind", lambda: f"{self._op(op)} is {self._unlike(p, op)}")
         if op in state.used or op in state.fed:
@@ -358,14 +358,14 @@ class PatternSearch:
         right = self.graph.types[op] in kinds
         return "outside the ops to look in" if right else f"not of type {' or '.join(sorted(kinds))}"
 
-    def _note(self, state: _SearchState, task: Task, why: Why) -> None:
+    def _note(self, state: _SearchState, task: Task, reason: LazyText) -> None:
         # If two dead ends are equally far, a wrong type is the weaker reason: with free order of inputs, one of the
         # orders always ends with it.
-        rank = len(state.image), getattr(why, "kind", "") != "kind"
-        if rank > self._furthest:
-            self._furthest = rank
+        rank = len(state.image), getattr(reason, "kind", "") != "kind"
+        if rank > self._deepest:
+            self._deepest = rank
             op = task[3][0] if task[0] == "input" and task[3][0] in self.inner else task[1]
-            self.stop = DeadEnd(dict(state.image), op, why)
+            self.stop = DeadEnd(dict(state.image), op, reason)
 
 
 @dataclass

@@ -73,8 +73,8 @@ COLLECTION = "graphsurgeon/provenance"
 ATTRIBUTE = "_graphsurgeon"
 _RECORD = b"graphsurgeon provenance 1"
 #: Longer records are compressed; and the largest size of an unpacked record from an unknown file.
-_SHORT, _MOST = 1 << 16, 1 << 28
-_HOW = {
+_SHORT, _MAX_SIZE = 1 << 16, 1 << 28
+_KIND_TEXTS = {
     "copied": "copied from op {was!r} of {graph} in step {step}",
     "placeholder": "placeholder made in step {step} in place of {was!r} of {graph}",
     "constant": "constant made in step {step} in place of {was!r} of {graph}",
@@ -118,19 +118,19 @@ class OpOrigin:
         return [step for step in (self.step, *(step for step, _ in self.changes)) if step]
 
     def __str__(self) -> str:
-        text = _HOW[self.kind].format(was=self.was, graph=self.graph, step=self.step)
+        text = _KIND_TEXTS[self.kind].format(was=self.was, graph=self.graph, step=self.step)
         text += f" (there {self.before})" if self.before else ""
         return ", ".join([text, *(f"changed in step {step} ({what})" for step, what in self.changes)])
 
 
-def serialize_origin(step: int, about: Mapping[str, Any]) -> bytes:
+def serialize_origin(step: int, record: Mapping[str, Any]) -> bytes:
     r"""Returns a record as bytes: a header line, and JSON, which is compressed if it is long.
 
     Example:
         >>> serialize_origin(3, {"made": {}})
         b'graphsurgeon provenance 1 step 3 json\n{"made":{}}'
     """
-    body = json.dumps(about, separators=(",", ":"), ensure_ascii=True).encode()
+    body = json.dumps(record, separators=(",", ":"), ensure_ascii=True).encode()
     how, body = (b"json", body) if len(body) < _SHORT else (b"zlib", zlib.compress(body, 1))
     return b"%s step %d %s\n%s" % (_RECORD, step, how, body)
 
@@ -176,15 +176,15 @@ def _decompress(data: bytes) -> dict[str, Any]:
     head, _, body = data.partition(b"\n")
     if head.endswith(b"zlib"):
         work = zlib.decompressobj()
-        body = work.decompress(body, _MOST)
+        body = work.decompress(body, _MAX_SIZE)
         if work.unconsumed_tail:
             raise ValueError("too long")
     return dict(json.loads(body))
 
 
-def _read(step: int, about: Mapping[str, Any], out: dict[str, OpOrigin]) -> None:
+def _read(step: int, record: Mapping[str, Any], out: dict[str, OpOrigin]) -> None:
     new: dict[str, OpOrigin] = {}
-    for copy in about.get("copies", ()):
+    for copy in record.get("copies", ()):
         names, earlier, scope, graph = (
             copy.get("names", {}),
             copy.get("before", {}),
@@ -194,14 +194,14 @@ def _read(step: int, about: Mapping[str, Any], out: dict[str, OpOrigin]) -> None
         for op in copy["ops"]:
             name = names.get(op) or join_scope(scope, op)
             new[name] = OpOrigin(name, "copied", step, op, graph, str(earlier.get(op, "")))
-    for name, (kind, was, graph) in about.get("made", {}).items():
-        new[name] = OpOrigin(name, kind if kind in _HOW else "inserted", step, str(was), str(graph))
-    for name in about.get("removed", ()):
+    for name, (kind, was, graph) in record.get("made", {}).items():
+        new[name] = OpOrigin(name, kind if kind in _KIND_TEXTS else "inserted", step, str(was), str(graph))
+    for name in record.get("removed", ()):
         out.pop(name, None)
-    renamed_origins = {str(now): out.pop(name) for name, now in about.get("renamed", {}).items() if name in out}
+    renamed_origins = {str(now): out.pop(name) for name, now in record.get("renamed", {}).items() if name in out}
     out |= {name: replace(origin, op=name) for name, origin in renamed_origins.items()}
     out |= new
-    for name, what in about.get("changed", {}).items():
+    for name, what in record.get("changed", {}).items():
         old = out.get(name, OpOrigin(name))
         out[name] = replace(old, changes=(*old.changes, (step, str(what))))
 
@@ -226,7 +226,7 @@ def from_attribute(op: str, data: bytes) -> OpOrigin:
         changes = tuple((int(step), str(what)) for step, what in about.get("changes", ()))
         was, graph, before = (str(about.get(key, "")) for key in ("was", "graph", "before"))
         return OpOrigin(
-            op, kind if kind in _HOW else "inserted", int(about.get("step", 0)), was, graph, before, changes
+            op, kind if kind in _KIND_TEXTS else "inserted", int(about.get("step", 0)), was, graph, before, changes
         )
     except (ValueError, TypeError, AttributeError, RecursionError):
         return OpOrigin(op)

@@ -41,86 +41,86 @@ class ReferenceResolver:
     request: str
     signature: Mapping[str, str] = field(default_factory=dict)
 
-    def layer(self, thing: Any) -> Layer | None:
+    def layer(self, obj: Any) -> Layer | None:
         """Returns the layer that a thing names; None if it names something else.
 
         Args:
-            thing: a name, a `Layer` or a layer of Keras.
+            obj: a name, a `Layer` or a layer of Keras.
 
         Raises:
             SelectionError: if several layers have the name.
         """
-        if isinstance(thing, Layer):
-            return self.layers.find(thing, self.request)
-        if isinstance(thing, str) and thing in self.graph.index:
+        if isinstance(obj, Layer):
+            return self.layers.find(obj, self.request)
+        if isinstance(obj, str) and obj in self.graph.index:
             return None
-        name = thing if isinstance(thing, str) else getattr(thing, "name", None)
-        if not isinstance(name, str) or hasattr(thing, "graph") or op_name(name) in self.graph.index:
+        name = obj if isinstance(obj, str) else getattr(obj, "name", None)
+        if not isinstance(name, str) or hasattr(obj, "graph") or op_name(name) in self.graph.index:
             return None
         return self.layers.find(name, self.request) if self.layers.called(name) else None
 
-    def ends(self, things: Iterable[Any]) -> list[Any]:
+    def ends(self, objects: Iterable[Any]) -> list[Any]:
         """Returns tensors, with the outputs of each layer.
 
         Args:
-            things: names and objects.
+            objects: names and objects.
 
         Raises:
             SelectionError: if a layer has several calls or no output, or an unknown name is similar to that of a layer.
         """
-        return expand_layers(self.graph, self.layers, [self._of_key(thing) or thing for thing in things], self.request)
+        return expand_layers(self.graph, self.layers, [self._of_key(thing) or thing for thing in objects], self.request)
 
-    def _of_key(self, thing: Any) -> str:
+    def _of_key(self, obj: Any) -> str:
         """Returns the tensor of a key of the signature; empty for anything else."""
-        if not isinstance(thing, str) or thing not in self.signature:
+        if not isinstance(obj, str) or obj not in self.signature:
             return ""
-        return "" if op_name(thing) in self.graph.index or self.layers.called(thing) else self.signature[thing]
+        return "" if op_name(obj) in self.graph.index or self.layers.called(obj) else self.signature[obj]
 
-    def tensor(self, thing: Any) -> Any:
+    def tensor(self, obj: Any) -> Any:
         """Returns a tensor; for a layer, its only output.
 
         Args:
-            thing: a name or an object.
+            obj: a name or an object.
 
         Raises:
             SelectionError: as for `expand_layers`, or if a layer has several outputs.
         """
-        tensors = self.ends([thing])
+        tensors = self.ends([obj])
         if len(tensors) > 1:
-            name = getattr(thing, "path", getattr(thing, "name", thing))
+            name = getattr(obj, "path", getattr(obj, "name", obj))
             raise SelectionError(
                 self.request, f"the layer {name!r} has the outputs {few(map(repr, tensors))}", "Choose one of these"
             )
         return tensors[0]
 
-    def tensors(self, things: Any) -> Any:
+    def tensors(self, objects: Any) -> Any:
         """Returns tensors in the form in which they are given: one tensor, several tensors, or a dict.
 
         Args:
-            things: a name or an object, several, or a dict of name -> tensor.
+            objects: a name or an object, several, or a dict of name -> tensor.
 
         Raises:
             SelectionError: as for `tensor`.
         """
-        if isinstance(things, Mapping):
-            return {key: self.tensor(one) for key, one in things.items()}
-        if isinstance(things, (list, tuple)):
-            return self.ends(things)
-        return things if things is None else self.tensor(things)
+        if isinstance(objects, Mapping):
+            return {key: self.tensor(one) for key, one in objects.items()}
+        if isinstance(objects, (list, tuple)):
+            return self.ends(objects)
+        return objects if objects is None else self.tensor(objects)
 
-    def named_tensors(self, things: Any) -> Any:
+    def named_tensors(self, objects: Any) -> Any:
         """Returns the same as `tensors`; if there is a layer or a key of the signature, as a dict with their names.
 
         Args:
-            things: as for `tensors`.
+            objects: as for `tensors`.
 
         Raises:
             SelectionError: as for `tensors`.
         """
-        several = list(things) if isinstance(things, (list, tuple)) else [things]
+        several = list(objects) if isinstance(objects, (list, tuple)) else [objects]
         named = any(self._of_key(one) or self.layer(one) is not None for one in several)
-        if isinstance(things, Mapping) or not named:
-            return self.tensors(things)
+        if isinstance(objects, Mapping) or not named:
+            return self.tensors(objects)
         tensors: dict[str, Any] = {}
         for one in several:
             layer = self.layer(one)
@@ -129,86 +129,86 @@ class ReferenceResolver:
                 tensors[free_name(leaf, tensors.__contains__)] = end
         return tensors
 
-    def signatures(self, things: Any) -> Any:
+    def signatures(self, objects: Any) -> Any:
         """Returns signatures with the names of layers replaced.
 
         Args:
-            things: name -> (inputs, outputs). Anything else is returned as it is.
+            objects: name -> (inputs, outputs). Anything else is returned as it is.
 
         Raises:
             SelectionError: as for `tensors`.
         """
-        if not isinstance(things, Mapping):
-            return things
-        pairs = {key: one for key, one in things.items() if isinstance(one, (list, tuple))}
-        return {**things, **{key: tuple(map(self.named_tensors, pair)) for key, pair in pairs.items()}}
+        if not isinstance(objects, Mapping):
+            return objects
+        pairs = {key: one for key, one in objects.items() if isinstance(one, (list, tuple))}
+        return {**objects, **{key: tuple(map(self.named_tensors, pair)) for key, pair in pairs.items()}}
 
-    def keyed(self, things: Any) -> Any:
+    def keyed(self, objects: Any) -> Any:
         """Returns a mapping with tensors as keys, with the names of layers replaced.
 
         Args:
-            things: tensor -> any value. Anything else is returned as it is.
+            objects: tensor -> any value. Anything else is returned as it is.
 
         Raises:
             SelectionError: as for `tensor`.
         """
-        if not isinstance(things, Mapping):
-            return things
+        if not isinstance(objects, Mapping):
+            return objects
         return {
             self.tensor(key) if self._of_key(key) or self.layer(key) is not None else key: one
-            for key, one in things.items()
+            for key, one in objects.items()
         }
 
-    def op(self, thing: Any) -> Any:
+    def op(self, obj: Any) -> Any:
         """Returns an op; for a layer, the op that computes its only output.
 
         Args:
-            thing: a name or an object.
+            obj: a name or an object.
 
         Raises:
             SelectionError: as for `tensor`.
         """
-        return thing if self.layer(thing) is None else op_name(self.tensor(thing))
+        return obj if self.layer(obj) is None else op_name(self.tensor(obj))
 
-    def ops(self, things: Any) -> list[Any]:
+    def ops(self, objects: Any) -> list[Any]:
         """Returns ops; for a layer, all its ops and variables.
 
         Args:
-            things: a name or an object, or several.
+            objects: a name or an object, or several.
 
         Raises:
             SelectionError: if several layers have a name.
         """
-        alone = isinstance(things, (str, Layer)) or hasattr(things, "name") or not isinstance(things, Iterable)
-        pairs = [(one, self.layer(one)) for one in ([things] if alone else things)]
+        alone = isinstance(objects, (str, Layer)) or hasattr(objects, "name") or not isinstance(objects, Iterable)
+        pairs = [(one, self.layer(one)) for one in ([objects] if alone else objects)]
         return [op for one, layer in pairs for op in ([one] if layer is None else ops_of_layers([layer]))]
 
-    def inside(self, thing: Any) -> list[str]:
+    def inside(self, obj: Any) -> list[str]:
         """Returns the ops and variables of a layer; empty for anything else.
 
         A name means a name scope, and not a layer, if the scope contains an op of the layer.
 
         Args:
-            thing: a name or an object.
+            obj: a name or an object.
         """
-        layer = self.layer(thing)
-        if layer is None or (isinstance(thing, str) and any(op.startswith(f"{thing}/") for op in layer.ops)):
+        layer = self.layer(obj)
+        if layer is None or (isinstance(obj, str) and any(op.startswith(f"{obj}/") for op in layer.ops)):
             return []
         return ops_of_layers([layer])
 
-    def consumer(self, thing: Any, input: int) -> tuple[Any, int]:
+    def consumer(self, obj: Any, input: int) -> tuple[Any, int]:
         """Returns the consumer of a tensor with the index of its input; for a layer, the op that reads its input.
 
         Args:
-            thing: a name or an object.
+            obj: a name or an object.
             input: the index of the input.
 
         Raises:
             SelectionError: if not exactly one op of a layer reads its input.
         """
-        layer = self.layer(thing)
+        layer = self.layer(obj)
         if layer is None:
-            return thing, input
+            return obj, input
         fed = layer.inputs[input : input + 1] if input >= 0 else ()
         own = set(layer.ops)
         consumers = [
@@ -227,18 +227,18 @@ class ReferenceResolver:
         how = f"Type reroute({fed[0]!r}, to=..., only={layer.path!r})" if consumers else "Name an op"
         raise SelectionError(self.request, problem, how)
 
-    def whole(self, thing: Any) -> Any:
+    def whole(self, obj: Any) -> Any:
         """Returns an op or scope; for a layer, its only op, or the scope with exactly its ops.
 
         Args:
-            thing: a name or an object.
+            obj: a name or an object.
 
         Raises:
             SelectionError: if the ops of a layer are not exactly one op or one scope.
         """
-        layer = self.layer(thing)
+        layer = self.layer(obj)
         if layer is None:
-            return thing
+            return obj
         if len(layer.ops) == 1:
             return layer.ops[0]
         scopes = [scope for scope, (one, _) in scopes_of(self.graph, self.layers).items() if one == layer]

@@ -108,19 +108,19 @@ class Saved:
         ops = f"{counted(self.ops, 'ops')}, " if self.ops else ""
         lines = [f"{self.path!r}: {self.format.replace('_', ' ')}, {ops}{variables}"]
         lines += [f"  {counted(self.left, 'ops')} left out"] if self.left else []
-        lines += [f"  {note}" for note in (self.proof, *untrained_text(self.untrained), *self.notes) if note]
+        lines += [f"  {note}" for note in (self.proof, *only_initial_text(self.untrained), *self.notes) if note]
         return "\n".join(lines)
 
 
-def untrained_text(untrained: Mapping[str, str]) -> list[str]:
+def only_initial_text(only_initial: Mapping[str, str]) -> list[str]:
     """Returns a sentence for each reason why variables have only initial values.
 
     Example:
-        >>> untrained_text({"w": "not in the checkpoint", "b": "not in the checkpoint"})
+        >>> only_initial_text({"w": "not in the checkpoint", "b": "not in the checkpoint"})
         ['2 variables have initial values, not in the checkpoint: w, b']
     """
     reasons: dict[str, list[str]] = {}
-    for name, why in untrained.items():
+    for name, why in only_initial.items():
         reasons.setdefault(why, []).append(name)
     return [f"{counted(len(n), 'variables')} {'has an initial value' if len(n) == 1 else 'have initial values'}, "
             f"{why}: {few(n)}" for why, n in reasons.items()]  # fmt: skip

@@ -16,7 +16,7 @@ from .graph import DerivedOrigin, Edges, Graph, Ints, Mask, TensorInfo
 from .traversal import backward, strong_components
 
 #: Returns the outputs of an op, by its number.
-Telling = Callable[[int], Sequence[TensorInfo] | None]
+OutputsOf = Callable[[int], Sequence[TensorInfo] | None]
 
 
 class _OutputRange(NamedTuple):
@@ -29,7 +29,7 @@ class _OutputRange(NamedTuple):
     """
 
     first: int
-    tell: Telling | None
+    tell: OutputsOf | None
     numbers: Ints | None
 
 
@@ -52,8 +52,8 @@ class OutputTable:
     """
 
     def __init__(self, parts: Sequence[_OutputRange], unshaped: frozenset[int] = frozenset()) -> None:
-        self._parts = parts
-        self._firsts = [part.first for part in parts]
+        self._ranges = parts
+        self._starts = [part.first for part in parts]
         self._unshaped = unshaped
 
     @classmethod
@@ -63,43 +63,43 @@ class OutputTable:
         return outputs if isinstance(outputs, OutputTable) else cls([_OutputRange(0, outputs, None)])
 
     def __call__(self, number: int) -> Sequence[TensorInfo] | None:
-        at = bisect_right(self._firsts, number) - 1
-        first, lookup, numbers = self._parts[at]
+        at = bisect_right(self._starts, number) - 1
+        first, lookup, numbers = self._ranges[at]
         if lookup is None:
             return None
         infos = lookup(number - first if numbers is None else int(numbers[number - first]))
         return [TensorInfo(t.dtype, None) for t in infos] if infos and number in self._unshaped else infos
 
-    def longer(self, *more: tuple[int, Telling | None]) -> OutputTable:
+    def longer(self, *added: tuple[int, OutputsOf | None]) -> OutputTable:
         """Returns a table with more ops.
 
         Args:
-            more: (number of the first op, function that numbers its ops from 0).
+            added: (number of the first op, function that numbers its ops from 0).
         """
         return OutputTable(
-            [*self._parts, *(_OutputRange(first, lookup, None) for first, lookup in more)], self._unshaped
+            [*self._ranges, *(_OutputRange(first, lookup, None) for first, lookup in added)], self._unshaped
         )
 
-    def cut(self, stay: NDArray[np.integer], size: int) -> OutputTable:
+    def cut(self, remaining: NDArray[np.integer], size: int) -> OutputTable:
         """Returns a table for a graph with only some of the ops.
 
         Args:
-            stay: the numbers of the remaining ops, in ascending order.
+            remaining: the numbers of the remaining ops, in ascending order.
             size: the old number of ops.
         """
-        ends = [*self._firsts[1:], size]
+        ends = [*self._starts[1:], size]
         parts = []
-        for (first, lookup, numbers), end in zip(self._parts, ends, strict=True):
-            begin, until = np.searchsorted(stay, [first, end]).tolist()
-            mine = (stay[begin:until] - first).astype(np.int32)
+        for (first, lookup, numbers), end in zip(self._ranges, ends, strict=True):
+            begin, until = np.searchsorted(remaining, [first, end]).tolist()
+            mine = (remaining[begin:until] - first).astype(np.int32)
             if len(mine):
                 parts.append(_OutputRange(begin, lookup, mine if numbers is None else numbers[mine]))
-        unshaped = np.flatnonzero(np.isin(stay, list(self._unshaped))) if self._unshaped else stay[:0]
+        unshaped = np.flatnonzero(np.isin(remaining, list(self._unshaped))) if self._unshaped else remaining[:0]
         return OutputTable(parts or [_OutputRange(0, None, None)], frozenset(unshaped.tolist()))
 
     def without_shapes(self, ops: Iterable[int]) -> OutputTable:
         """Returns a table with unknown shapes for the outputs of some ops."""
-        return OutputTable(self._parts, self._unshaped.union(ops))
+        return OutputTable(self._ranges, self._unshaped.union(ops))
 
 
 #: The ops that close a TF1 loop: the ops of the next round, and the ops that read their values.
@@ -184,7 +184,7 @@ def rewire_inputs(graph: Graph, edges: Sequence[Edge]) -> Graph:
     return replace(graph, data=Edges(graph.data.ptr, node, port))
 
 
-def set_control_inputs(graph: Graph, waits: Mapping[int, Sequence[int]]) -> Graph:
+def set_control_inputs(graph: Graph, control_inputs: Mapping[int, Sequence[int]]) -> Graph:
     """Returns a snapshot in which each of these ops has exactly these control inputs.
 
     Example:
@@ -196,14 +196,14 @@ def set_control_inputs(graph: Graph, waits: Mapping[int, Sequence[int]]) -> Grap
     control = graph.control
     counts = control.degrees
     reordered = np.zeros(graph.size, np.bool_)
-    for op, new in waits.items():
+    for op, new in control_inputs.items():
         counts[op], reordered[op] = len(new), True
     ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     node = np.empty(int(ptr[-1]), np.int32)
     rows = control.rows
     stay = ~reordered[rows]
     node[(np.arange(len(rows)) - control.ptr[rows] + ptr[rows])[stay]] = control.node[stay]
-    for op, new in waits.items():
+    for op, new in control_inputs.items():
         node[ptr[op] : ptr[op + 1]] = new
     return replace(graph, control=Edges(ptr, node, np.zeros(len(node), np.int32)))
 
@@ -235,10 +235,10 @@ def graph_without_ops(graph: Graph, removed: Sequence[int]) -> Graph:
     )
 
 
-def _kept_edges(edges: Edges, keep: np.ndarray, place: np.ndarray) -> Edges:
+def _kept_edges(edges: Edges, mask: np.ndarray, place: np.ndarray) -> Edges:
     rows = edges.rows
-    inside = keep[rows] & keep[edges.node]
-    return Edges.of(place[rows[inside]], place[edges.node[inside]], int(keep.sum()), edges.port[inside])
+    inside = mask[rows] & mask[edges.node]
+    return Edges.of(place[rows[inside]], place[edges.node[inside]], int(mask.sum()), edges.port[inside])
 
 
 def ops_on_new_cycles(after: Graph, edges: Sequence[tuple[int, int]]) -> Mask:

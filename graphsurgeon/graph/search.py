@@ -35,7 +35,7 @@ class SearchIndex:
         self.names, self.nodes, self.size, self.number = graph.names, graph.nodes, graph.size, graph.index
         self.kinds = graph.kinds
         self._with_module = np.flatnonzero(graph.typed((MODULE_OP,))).tolist()
-        self._valued: dict[tuple[str, AttributeText], dict[str, list[int]]] = {}
+        self._by_value: dict[tuple[str, AttributeText], dict[str, list[int]]] = {}
         self._outputs, self._stated, self.unknown = graph.outputs, graph.stated, graph.unknown_ops
 
     @cached_property
@@ -86,13 +86,13 @@ class SearchIndex:
 
     def ops_by_value(self, key: str, text: AttributeText) -> dict[str, list[int]]:
         """Returns value of an attribute, as text in lower case -> the ops that have it; cached."""
-        if (key, text) not in self._valued:
-            by_value = self._valued[key, text] = {}
+        if (key, text) not in self._by_value:
+            by_value = self._by_value[key, text] = {}
             for op, node in enumerate(self.nodes):
                 attributes: Any = getattr(node, "attr", {})
                 if key in attributes:
                     by_value.setdefault(text(attributes[key]).strip("\"'").lower(), []).append(op)
-        return self._valued[key, text]
+        return self._by_value[key, text]
 
     @cached_property
     def attributes(self) -> dict[str, set[str]]:
@@ -109,9 +109,9 @@ class SearchIndex:
         out[ops] = True
         return out
 
-    def where(self, fits: Callable[[str], object], names: list[str]) -> Mask:
+    def where(self, test: Callable[[str], object], names: list[str]) -> Mask:
         """Returns a mask of the ops whose name in `names` fits."""
-        return np.fromiter((bool(fits(name)) for name in names), np.bool_, self.size)
+        return np.fromiter((bool(test(name)) for name in names), np.bool_, self.size)
 
     @cached_property
     def modules(self) -> dict[int, str]:
@@ -269,8 +269,8 @@ def _any_value(value: Any) -> str:
     return ""
 
 
-def _of(index: SearchIndex, table: dict[str, list[int]], fits: Callable[[str], object]) -> Mask:
-    return index.mask([op for text, ops in table.items() if fits(text) for op in ops])
+def _of(index: SearchIndex, table: dict[str, list[int]], test: Callable[[str], object]) -> Mask:
+    return index.mask([op for text, ops in table.items() if test(text) for op in ops])
 
 
 def shape_fits(query: str, shape: str) -> bool:

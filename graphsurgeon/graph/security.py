@@ -156,23 +156,23 @@ RISKY: dict[str, RiskyOp] = {
 
 #: Ops of savers. The caller gives the file name. The default is the name in SAVERS_OWN, which TensorFlow writes itself.
 SAVERS = frozenset({"MergeV2Checkpoints", "Restore", "RestoreSlice", "RestoreV2", "Save", "SaveSlices", "SaveV2"})
-SAVERS_OWN = ("model",)
+SAVER_TYPES = ("model",)
 
 
 #: Ops that pass on the value of one of their inputs -> the inputs in question; ``slice(None)`` for all inputs.
-_SAME: dict[str, slice] = {
+_IDENTITY_TYPES: dict[str, slice] = {
     "Concat": slice(1, None), "ConcatV2": slice(None, -1), "ExpandDims": slice(1), "Identity": slice(None),
     "IdentityN": slice(None), "Merge": slice(None), "Pack": slice(None), "RefIdentity": slice(1),
     "Reshape": slice(1), "Select": slice(1, None), "SelectV2": slice(1, None), "Snapshot": slice(1),
     "Squeeze": slice(1), "StopGradient": slice(1), "Switch": slice(1), "PlaceholderWithDefault": slice(1),
 }  # fmt: skip
 #: Ops with a result that begins with one of their inputs -> the index of this input.
-_JOINED = {"StringJoin": 0, "ShardedFilename": 0, "ShardedFilespec": 0}
+_JOIN_TYPES = {"StringJoin": 0, "ShardedFilename": 0, "ShardedFilespec": 0}
 #: The text that TensorFlow's savers add to the path of a checkpoint.
-_ADDED = re.compile(r"[\w.]*(_temp(_[0-9a-f]+)?)?(/part)?")
-_FED = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
+_SUFFIX = re.compile(r"[\w.]*(_temp(_[0-9a-f]+)?)?(/part)?")
+_PLACEHOLDER_TYPES = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 #: Longer paths are shortened in messages.
-_LONG = 80
+_MAX_TEXT = 80
 _RESTORE = "restore op"
 _TABLES = "table_initializer"
 
@@ -205,7 +205,7 @@ class Risk:
     harmless: str = ""
 
     def __str__(self) -> str:
-        path = self.path if len(self.path) <= _LONG else f"{self.path[:_LONG]}…"
+        path = self.path if len(self.path) <= _MAX_TEXT else f"{self.path[:_MAX_TEXT]}…"
         parts = [f"{self.op!r} ({self.type}) {self.reason}{f': {path!r}' if path else ''}"]
         parts += [f"runs at load, by {self.load}"] if self.load else []
         return "; ".join([*parts, *([self.harmless] if self.harmless else [])])
@@ -282,7 +282,7 @@ def _effects_text(kind: str) -> str:
 
 
 def risks(
-    graph: Graph, load: Mapping[str, str] | None = None, assets: Collection[str] = (), whole: bool = False
+    graph: Graph, load: Mapping[str, str] | None = None, assets: Collection[str] = (), all_functions: bool = False
 ) -> Risks:
     """Returns the ops that reach outside of a graph, in the graph and in the functions that it calls.
 
@@ -290,7 +290,7 @@ def risks(
         graph: the snapshot.
         load: op -> why it runs when the graph is loaded; initializers of variables and tables need not be given.
         assets: the paths of files that belong to the graph.
-        whole: whether to search functions without a call too.
+        all_functions: whether to search functions without a call too.
 
     Example:
         >>> print(risks(Graph.of([("p", "Placeholder", []), ("r", "ReadFile", ["p"]), ("e", "Abort", [])])))
@@ -299,7 +299,7 @@ def risks(
           1 op more that does only what you request:
           reads files       'r' (ReadFile) reads a whole file; you give the path when you run it
     """
-    reader = _RiskFinder(graph, whole)
+    reader = _RiskFinder(graph, all_functions)
     risky = list(reader.risky())
     if not risky:
         return Risks(graph.title, unknown=tuple(sorted(graph.unknown)))
@@ -370,9 +370,9 @@ def _risk(reader: _RiskFinder, one: _RiskyNode, loaded: Mapping[str, str], asset
 
 def _harmless(kind: str, origin: _TextOrigin) -> str:
     """Returns why an op does only what its user requests; empty if that is not known."""
-    if origin.unknown or not all(_ADDED.fullmatch(text) for text in origin.added):
+    if origin.unknown or not all(_SUFFIX.fullmatch(text) for text in origin.added):
         return ""
-    if kind in SAVERS and origin.texts.issubset(SAVERS_OWN) and (origin.fed or origin.texts):
+    if kind in SAVERS and origin.texts.issubset(SAVER_TYPES) and (origin.fed or origin.texts):
         return "you give the path when you save or restore"
     return "you give the path when you run it" if origin.fed and not origin.texts else ""
 
@@ -400,15 +400,15 @@ class _RiskFinder:
 
     Args:
         graph: the snapshot.
-        whole: whether to include functions without a call.
+        all_functions: whether to include functions without a call.
     """
 
-    def __init__(self, graph: Graph, whole: bool) -> None:
+    def __init__(self, graph: Graph, all_functions: bool) -> None:
         self._graph, self._functions = graph, graph.functions
         self._callers: dict[str, list[tuple[str, Any]]] = {}
-        self._named: dict[str, dict[str, Any]] = {}
+        self._nodes_by_name: dict[str, dict[str, Any]] = {}
         self._scopes: dict[str, str] = {}  # function -> the scope of its ops
-        self._reach(whole)
+        self._reach(all_functions)
 
     def risky(self) -> Iterator[_RiskyNode]:
         """Yields each op of a risky type."""
@@ -448,7 +448,7 @@ class _RiskFinder:
             return _TextOrigin(unknown=True)
         return self._origin(one.place, inputs[place])
 
-    def _reach(self, whole: bool) -> None:
+    def _reach(self, all_functions: bool) -> None:
         """Finds the functions that the graph leads to, with a scope by their first call, and all calls of each."""
         todo: list[str] = []
 
@@ -463,7 +463,7 @@ class _RiskFinder:
 
         for node in self._graph.nodes if self._functions else ():
             call("", "", node)
-        rest = iter(self._functions if whole else ())
+        rest = iter(self._functions if all_functions else ())
         while todo or (function := next((name for name in rest if name not in self._scopes), "")):
             if not todo:
                 self._scopes[function] = function
@@ -473,9 +473,9 @@ class _RiskFinder:
                 call(function, self._scopes[function], node)
 
     def _nodes_of(self, function: str) -> dict[str, Any]:
-        if function not in self._named:
-            self._named[function] = {node.name: node for node in self._functions[function].node_def}
-        return self._named[function]
+        if function not in self._nodes_by_name:
+            self._nodes_by_name[function] = {node.name: node for node in self._functions[function].node_def}
+        return self._nodes_by_name[function]
 
     def _node(self, place: str, name: str) -> Any:
         if place:
@@ -504,20 +504,20 @@ class _RiskFinder:
                     todo += [(where, given_text, first) for where, given_text in onward]
                 continue
             inputs = [one for one in node.input if one[:1] != "^"]
-            if node.op in _FED and not place:
+            if node.op in _PLACEHOLDER_TYPES and not place:
                 fed |= first
                 unknown |= not first
             if node.op == "Const":
                 strings = _strings(node)
                 (texts if first else more_texts).update(strings)
                 unknown |= not strings
-            elif node.op in _SAME and inputs:
-                todo += [(place, one, first) for one in inputs[_SAME[node.op]]]
-            elif node.op in _JOINED and inputs:
-                at = _JOINED[node.op]
+            elif node.op in _IDENTITY_TYPES and inputs:
+                todo += [(place, one, first) for one in inputs[_IDENTITY_TYPES[node.op]]]
+            elif node.op in _JOIN_TYPES and inputs:
+                at = _JOIN_TYPES[node.op]
                 todo += [(place, one, first and i == at) for i, one in enumerate(inputs)
                          if node.op == "StringJoin" or i == at]  # fmt: skip
-            elif node.op not in _FED or place:
+            elif node.op not in _PLACEHOLDER_TYPES or place:
                 unknown = True
         return _TextOrigin(frozenset(texts), frozenset(more_texts), fed, unknown)
 

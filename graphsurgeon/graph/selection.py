@@ -206,7 +206,7 @@ class Selection:
             )
         return self
 
-    def _with(self, other: Selection, sign: str, verb: str, joined: Callable[[Mask, Mask], Mask]) -> Selection:
+    def _with(self, other: Selection, sign: str, verb: str, combine: Callable[[Mask, Mask], Mask]) -> Selection:
         if not isinstance(other, Selection):
             raise SelectionError(
                 f"selection {sign} {other!r}",
@@ -221,7 +221,7 @@ class Selection:
         for graph in graphs:
             (own, lost), (others, missing_names) = _ops_in_snapshot(self, graph), _ops_in_snapshot(other, graph)
             if not lost and (sign != "|" or not missing_names):
-                numbers = joined(own, others)
+                numbers = combine(own, others)
                 if self.graph.derived or other.graph.derived:  # no query of an editor finds these ops
                     return selection_from(graph, numbers)
                 return Selection(graph, numbers, Query(verb, (), (self.query, other.query)))
@@ -230,11 +230,11 @@ class Selection:
         way = "Leave out the ops that the second graph does not have: first.on(second.graph) | second"
         raise SelectionError(request, ", and ".join(lacks), way)
 
-    def _refuse_foreign(self, graph: Graph, request: str, way: str) -> None:
+    def _refuse_foreign(self, graph: Graph, request: str, suggestion: str) -> None:
         """Refuses a snapshot of another graph."""
         if graph.origin is None or graph.origin is not self.graph.origin:
             problem = f"they belong to two graphs, {self.graph.title} and {graph.title}"
-            raise SelectionError(request, problem, way)
+            raise SelectionError(request, problem, suggestion)
 
     def on(self, graph: Graph) -> Selection:
         """Returns the same ops in another snapshot of the graph, or in the graph after a plan.
@@ -457,12 +457,12 @@ def name_patterns(argument: Any, key: str) -> tuple[str, ...] | None:
     odd = [item for item in items if not isinstance(item, str) and not isinstance(getattr(item, "name", None), str)]
     if odd:
         problem = f"{odd[0]!r} is of type {type(odd[0]).__name__}, neither a text nor an object with a name"
-        suggestion = f"Give one item or a list, such as {key}={_LIKE[key]!r}"
+        suggestion = f"Give one item or a list, such as {key}={_EXAMPLES[key]!r}"
         raise SelectionError(f"select({key}={argument!r})", problem, suggestion)
     return tuple(i if isinstance(i, str) else i.path if isinstance(i, Layer) else str(i.name) for i in items)
 
 
-_LIKE = {"op": "Conv2D", "name": "conv1/*", "layer": "block_1_*", "inputs": "x:0", "outputs": "y:0"}
+_EXAMPLES = {"op": "Conv2D", "name": "conv1/*", "layer": "block_1_*", "inputs": "x:0", "outputs": "y:0"}
 
 
 def _scope(graph: Graph, scope: str, request: str) -> Mask:

@@ -77,16 +77,16 @@ class _BytecodeReader:
     """
 
     def __init__(self, data: bytes) -> None:
-        self._data, self._at = data, 0
+        self._data, self._offset = data, 0
 
     def __bool__(self) -> bool:
-        return self._at < len(self._data)
+        return self._offset < len(self._data)
 
     def take(self, size: int) -> bytes:
-        self._at += size
-        if self._at > len(self._data):
+        self._offset += size
+        if self._offset > len(self._data):
             raise IndexError
-        return self._data[self._at - size : self._at]
+        return self._data[self._offset - size : self._offset]
 
     def byte(self) -> int:
         return self.take(1)[0]
@@ -107,13 +107,13 @@ class _BytecodeReader:
 
     def text(self) -> str:
         """Reads a text that ends with a zero."""
-        end = self._data.index(b"\0", self._at)
-        return self.take(end + 1 - self._at)[:-1].decode("utf-8", "replace")
+        end = self._data.index(b"\0", self._offset)
+        return self.take(end + 1 - self._offset)[:-1].decode("utf-8", "replace")
 
     def section(self) -> tuple[int, bytes]:
         kind, size = self.byte(), self.number()
         if kind & 0x80:
-            self.take(-self._at % (self.number() or 1))
+            self.take(-self._offset % (self.number() or 1))
         return kind & 0x7F, self.take(size)
 
 

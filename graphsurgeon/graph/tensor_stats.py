@@ -59,8 +59,8 @@ class TensorStats:
         """The number of its elements."""
         return math.prod(self.shape)
 
-    def _number(self, at: int) -> float:
-        return float(self.numbers[at]) if self.numeric else 0.0
+    def _number(self, index: int) -> float:
+        return float(self.numbers[index]) if self.numeric else 0.0
 
     @property
     def nans(self) -> int:
@@ -102,9 +102,9 @@ class TensorStats:
         """The standard deviation of the finite elements; NaN if there is none."""
         return math.sqrt(max(self._finite(_VARIANCE), 0.0)) if not math.isnan(self._finite(_VARIANCE)) else math.nan
 
-    def _finite(self, at: int) -> float:
+    def _finite(self, index: int) -> float:
         some = self.numeric and sum(self.numbers[[_NEGATIVE, _ZEROS, _POSITIVE]]) > 0
-        return float(self.numbers[at]) if some else math.nan
+        return float(self.numbers[index]) if some else math.nan
 
     @property
     def histogram(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -165,7 +165,7 @@ def summarize(
 
 
 #: The number of elements that are converted to float64 at a time; they fit into the processor's cache.
-_AT_ONCE = 1 << 15
+_CHUNK = 1 << 15
 
 
 def _count_kinds(flat: NDArray[Any]) -> list[float]:
@@ -185,10 +185,10 @@ def _count_kinds(flat: NDArray[Any]) -> list[float]:
 
 def _moments(flat: NDArray[Any]) -> tuple[float, float]:
     """Returns mean and variance, computed from distances to an estimated mean, so that a large mean loses no digits."""
-    about, first, second = float(flat[:_AT_ONCE].mean(dtype=np.float64)), 0.0, 0.0
-    buffer = np.empty(min(flat.size, _AT_ONCE))
-    for start in range(0, flat.size, _AT_ONCE):
-        part = flat[start : start + _AT_ONCE]
+    about, first, second = float(flat[:_CHUNK].mean(dtype=np.float64)), 0.0, 0.0
+    buffer = np.empty(min(flat.size, _CHUNK))
+    for start in range(0, flat.size, _CHUNK):
+        part = flat[start : start + _CHUNK]
         off = np.subtract(part, about, out=buffer[: part.size], dtype=np.float64)
         first += float(off.sum())
         second += float(np.einsum("i,i", off, off))

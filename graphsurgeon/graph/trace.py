@@ -63,20 +63,20 @@ class FirstDifference:
 
 def first_difference(
     graph: Graph,
-    ours: Notes,
-    theirs: Notes,
+    first_notes: Notes,
+    second_notes: Notes,
     names: Mapping[str, str],
     tolerance: float,
-    unsaid: Container[str] = (),
+    last_choices: Container[str] = (),
 ) -> FirstDifference | None:
     """Returns the first tensor, in the order of computation, that differs by more than a tolerance; otherwise None.
 
     Args:
         graph: the graph of the first run.
-        ours, theirs: tensor -> its summaries by round, in each run.
+        first_notes, second_notes: tensor -> its summaries by round, in each run.
         names: tensor of the first run -> its name in the other run, if the names differ.
         tolerance: the largest accepted difference, divided by the largest absolute value of the first tensor.
-        unsaid: ops that are returned only if no other op differs.
+        last_choices: ops that are returned only if no other op differs.
 
     Example:
         >>> from .tensor_stats import summarize
@@ -88,15 +88,15 @@ def first_difference(
         'y'
     """
     place, candidates = topological_places(graph), []
-    for name, notes in ours.items():
-        there = {note.rounds: note for note in theirs.get(names.get(name, name), ())}
+    for name, notes in first_notes.items():
+        there = {note.rounds: note for note in second_notes.get(names.get(name, name), ())}
         for note in notes:
             other = there.get(note.rounds)
             if other is not None and (apart := difference(note, other)) > tolerance:
                 op = graph.tensor(name)[0]
                 turned = graph.types[op] in TURNING  # it passes on the result of the previous round
                 when = (note.rounds[:1], place[op] if not turned else -1, note.rounds)
-                candidates.append(((graph.names[op] in unsaid, *when), note, other, apart))
+                candidates.append(((graph.names[op] in last_choices, *when), note, other, apart))
                 break
     if not candidates:
         return None
@@ -104,11 +104,11 @@ def first_difference(
     return FirstDifference(note, other, graph.types[graph.tensor(note.tensor)[0]], apart, len(candidates))
 
 
-def differences(ours: Notes, theirs: Notes, names: Mapping[str, str]) -> dict[str, float]:
+def differences(first_notes: Notes, second_notes: Notes, names: Mapping[str, str]) -> dict[str, float]:
     """Returns for each op the largest difference of its outputs, in the rounds that both runs have.
 
     Args:
-        ours, theirs: tensor -> its summaries by round, in each run.
+        first_notes, second_notes: tensor -> its summaries by round, in each run.
         names: tensor of the first run -> its name in the other run, if the names differ.
 
     Example:
@@ -118,15 +118,15 @@ def differences(ours: Notes, theirs: Notes, names: Mapping[str, str]) -> dict[st
         {'y': 0.25}
     """
     result: dict[str, float] = {}
-    for name, notes in ours.items():
-        op, there = name.partition(":")[0], {one.rounds: one for one in theirs.get(names.get(name, name), ())}
+    for name, notes in first_notes.items():
+        op, there = name.partition(":")[0], {one.rounds: one for one in second_notes.get(names.get(name, name), ())}
         for note in notes:
             if note.rounds in there:
                 result[op] = max(result.get(op, 0.0), difference(note, there[note.rounds]))
     return result
 
 
-def difference(note: TensorStats, other: TensorStats) -> float:
+def difference(stats: TensorStats, other_stats: TensorStats) -> float:
     """Returns the difference of two tensors, divided by the largest absolute value of the first tensor.
 
     Example:
@@ -135,17 +135,18 @@ def difference(note: TensorStats, other: TensorStats) -> float:
         >>> difference(a, b)
         0.25
     """
-    if note.shape != other.shape or (note.nans, note.infinite) != (other.nans, other.infinite):
+    if stats.shape != other_stats.shape or (stats.nans, stats.infinite) != (other_stats.nans, other_stats.infinite):
         return math.inf
     mine, theirs = (
-        np.concatenate([[one.min, one.max, one.mean, one.std], one.sample.astype(np.float64)]) for one in (note, other)
+        np.concatenate([[one.min, one.max, one.mean, one.std], one.sample.astype(np.float64)])
+        for one in (stats, other_stats)
     )
     if len(mine) != len(theirs):
         return math.inf
     mine, theirs = mine[np.isfinite(mine) & np.isfinite(theirs)], theirs[np.isfinite(mine) & np.isfinite(theirs)]
     if not len(mine):
         return 0.0
-    scale = max(abs(note.min), abs(note.max)) or 1.0
+    scale = max(abs(stats.min), abs(stats.max)) or 1.0
     return float(np.abs(mine - theirs).max() / scale)
 
 
@@ -404,27 +405,27 @@ class Trace:
         more = [f"… and {counted(len(rows) - limit, 'more tensors')}"] if len(rows) > limit else []
         return "\n".join([line.rstrip() for line in lines] + more)
 
-    def numbers(self, what: str = "ms") -> dict[str, float]:
+    def numbers(self, measure: str = "ms") -> dict[str, float]:
         """Returns a number for each op, for the colors of a picture: ``ed.paint(trace, "ms")``.
 
         Args:
-            what: ``ms``, the time; ``bytes``, the memory; ``magnitude``, the largest absolute value of its outputs;
+            measure: ``ms``, the time; ``bytes``, the memory; ``magnitude``, the largest absolute value of its outputs;
                 ``zeros``, the percentage of zeros in them; ``not finite``, the number of NaN and infinite elements.
 
         Raises:
-            SelectionError: if `what` has another value.
+            SelectionError: if `measure` has another value.
         """
-        if what not in NUMBERS:
+        if measure not in NUMBERS:
             suggestion = f"Choose one of {', '.join(map(repr, NUMBERS))}"
-            raise SelectionError(f"trace.numbers({what!r})", f"there is no measure {what!r}", suggestion)
-        if what in ("ms", "bytes"):
+            raise SelectionError(f"trace.numbers({measure!r})", f"there is no measure {measure!r}", suggestion)
+        if measure in ("ms", "bytes"):
             costs = [cost for op, cost in self.costs.items() if op not in self.added]
-            return {cost.op: 1e3 * cost.seconds if what == "ms" else float(cost.bytes) for cost in costs}
+            return {cost.op: 1e3 * cost.seconds if measure == "ms" else float(cost.bytes) for cost in costs}
         result: dict[str, float] = {}
         for name, notes in self.by_tensor.items():
             op = name.partition(":")[0]
             for note in notes if op not in self.added else ():
-                number = _NUMBER[what](note)
+                number = _NUMBER[measure](note)
                 if not math.isnan(number):
                     result[op] = max(result.get(op, 0.0), number)
         return result

@@ -29,8 +29,8 @@ _WRITERS = (
 )  # fmt: skip
 _NO_WRITERS = frozenset({"ScatterNd", "ScatterNdNonAliasingAdd", "StageSize", "StagePeek"})
 #: Op types of state that exists only during one run. All its users must be copied together.
-_HOLDERS = frozenset({"TensorArrayV3", "TensorArrayV2", "TensorArray", "StackV2", "Stack"})
-_PASSING = frozenset(
+_ARRAY_TYPES = frozenset({"TensorArrayV3", "TensorArrayV2", "TensorArray", "StackV2", "Stack"})
+_PASSTHROUGH_TYPES = frozenset(
     {"Enter", "RefEnter", "Identity", "RefIdentity", "Switch", "RefSwitch", "TensorArrayGradV3", "TensorArrayGrad"}
 )
 _CALLS = ("StatefulPartitionedCall", "While", "If", "Case")
@@ -74,7 +74,7 @@ def writers_of(graph: Graph) -> Mask:
 
 
 def downstream(
-    graph: Graph, changed_ops: Mask, removed: Mask, until: Iterable[int] = (), assign: bool = False
+    graph: Graph, changed_ops: Mask, removed: Mask, stop_ops: Iterable[int] = (), assign: bool = False
 ) -> Downstream:
     """Returns the ops that must be copied when some ops change.
 
@@ -82,7 +82,7 @@ def downstream(
         graph: the snapshot with the changes.
         changed_ops: the ops that change.
         removed: removed ops, which are not copied.
-        until: ops to stop at; empty for all ops downstream.
+        stop_ops: ops to stop at; empty for all ops downstream.
         assign: whether to copy ops that set state too; otherwise they, and the ops that only feed them, are not copied.
 
     Example:
@@ -91,7 +91,7 @@ def downstream(
         >>> [g.names[i] for i in np.flatnonzero(found.ops)]
         ['b', 'c']
     """
-    writers, targets = writers_of(graph) & ~removed, list(until)
+    writers, targets = writers_of(graph) & ~removed, list(stop_ops)
     none = np.zeros(graph.size, np.bool_)
     stay = none if assign else writers & ~changed_ops
     ops = _affected_ops(graph, changed_ops & ~removed, ~(stay | removed), writers if assign else none, bool(targets))
@@ -114,16 +114,16 @@ def downstream(
     return result
 
 
-def _affected_ops(graph: Graph, start: Mask, within: Mask, acting: Mask, control: bool) -> Mask:
+def _affected_ops(graph: Graph, start: Mask, candidates: Mask, setters: Mask, control: bool) -> Mask:
     """Returns the consumers of the changed ops, and the ops that wait for changed ops which set state."""
-    ops = forward(graph, start, control=control, within=within)
+    ops = forward(graph, start, control=control, within=candidates)
     while not control:
-        acts = ops & acting
+        acts = ops & setters
         waits = graph.control.rows[acts[graph.control.node]]
-        fresh = waits[within[waits] & ~ops[waits]]
+        fresh = waits[candidates[waits] & ~ops[waits]]
         if not len(fresh):
             break
-        ops |= forward(graph, graph.mask(fresh.tolist()), control=False, within=within)
+        ops |= forward(graph, graph.mask(fresh.tolist()), control=False, within=candidates)
     return ops
 
 
@@ -181,14 +181,14 @@ def shared_holders(graph: Graph) -> np.ndarray | None:
     Args:
         graph: the snapshot.
     """
-    holders = graph.typed(_HOLDERS)
+    holders = graph.typed(_ARRAY_TYPES)
     if not holders.any():
         return None
     rows, node, port = graph.data.rows, graph.data.node, graph.data.port
     first = np.zeros(len(rows), np.bool_)
     begins = graph.data.ptr[:-1][graph.data.degrees > 0]
     first[begins] = True
-    passing = graph.typed(_PASSING)
+    passing = graph.typed(_PASSTHROUGH_TYPES)
     mask = holders.copy()
     while True:
         hit = first & mask[node] & passing[rows] & ((port == 0) | graph.typed(SWITCHES)[node])
@@ -212,7 +212,7 @@ _STOPS = frozenset(
     }
 )  # fmt: skip
 #: Op types that pass on their input, and its gradient.
-_SAME = frozenset({"Identity", "Snapshot", "CheckNumerics", "Print", "DebugIdentity", "DebugIdentityV2"})
+_IDENTITY_TYPES = frozenset({"Identity", "Snapshot", "CheckNumerics", "Print", "DebugIdentity", "DebugIdentityV2"})
 #: Op types that read only a shape.
 _SIZES = ("Shape", "ShapeN", "Size", "Rank")
 
@@ -251,20 +251,20 @@ class Gradients:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         scopes = graph.scopes
-        self._of = np.full(len(scopes.names), -1, np.int32)  # scope -> the op with its gradient in this scope
+        self._op_of = np.full(len(scopes.names), -1, np.int32)  # scope -> the op with its gradient in this scope
         derived = {
             scope: _gradient_source(name, graph) for scope, name in enumerate(scopes.names) if name.endswith(_TAIL)
         }
         for scope in range(1, len(scopes.names)) if derived else ():
             forward_op = derived.get(scope, -1)
-            self._of[scope] = self._of[scopes.parents[scope]] if forward_op < 0 else forward_op
-        of = self._of[scopes.home]
+            self._op_of[scope] = self._op_of[scopes.parents[scope]] if forward_op < 0 else forward_op
+        of = self._op_of[scopes.home]
         self.ops: Mask = of >= 0
         self.known: Mask = graph.mask(np.unique(of[of >= 0]))
 
     def of(self, ops: Sequence[int]) -> Mask:
         """Returns the gradient ops of some ops."""
-        return np.asarray(np.isin(self._of[self.graph.scopes.home], ops), np.bool_)
+        return np.asarray(np.isin(self._op_of[self.graph.scopes.home], ops), np.bool_)
 
     def stale(
         self, after: Graph, edges: Sequence[RewiredInput], changed_ops: Sequence[int], names: Mapping[str, str]
@@ -315,17 +315,17 @@ class Gradients:
         inputs = graph.mask(np.unique(graph.data.node[updates[graph.data.rows]]))
         return np.asarray(inputs & graph.typed(VARIABLE_TYPES), np.bool_)
 
-    def _reads_still(self, op: int, was: Tensor, after: Graph, now_at: Callable[[int], int]) -> bool:
+    def _reads_still(self, op: int, old: Tensor, after: Graph, new_number: Callable[[int], int]) -> bool:
         """Returns whether the gradient of an op still reads a tensor that the op itself no longer reads."""
-        end = (now_at(was[0]), was[1])
+        end = (new_number(old[0]), old[1])
         own = np.flatnonzero(self.of([op]) & ~self.graph.typed(_SIZES)).tolist()
-        return any(end in after.data.ends(new) for number in own if (new := now_at(number)) >= 0)
+        return any(end in after.data.ends(new) for number in own if (new := new_number(number)) >= 0)
 
 
 def _value(graph: Graph, tensor: Tensor) -> Tensor:
     """Returns the original of a tensor that ops pass on unchanged, together with its gradient."""
     visited: set[int] = set()  # a damaged file may contain a cycle
-    while graph.types[tensor[0]] in _SAME and tensor[0] not in visited and graph.data.ends(tensor[0]):
+    while graph.types[tensor[0]] in _IDENTITY_TYPES and tensor[0] not in visited and graph.data.ends(tensor[0]):
         visited.add(tensor[0])
         tensor = graph.data.ends(tensor[0])[0]
     return tensor
@@ -377,8 +377,8 @@ ASSIGNING = {
     "AssignVariableOp": "assign", "AssignAddVariableOp": "assign_add", "AssignSubVariableOp": "assign_sub",
 }  # fmt: skip
 #: Collections with variables that belong to no region: counters of steps, sums of metrics.
-_OTHERS = ("global_step", "metric_variables")
-_SAID = "update_ops"
+_STATE_COLLECTIONS = ("global_step", "metric_variables")
+_UPDATE_COLLECTION = "update_ops"
 
 
 @dataclass(frozen=True)
@@ -475,9 +475,11 @@ def _candidates(graph: Graph) -> list[int]:
     """Returns the ops that may be updates of a region."""
     state = graph.state
     variables = state.variables
-    other_names = [entry.name.partition(":")[0] for key in _OTHERS for entry in state.collections.get(key, ())]
+    other_names = [
+        entry.name.partition(":")[0] for key in _STATE_COLLECTIONS for entry in state.collections.get(key, ())
+    ]
     started = {info.initializer for info in variables.values()}
-    op_names = [entry.name.partition(":")[0] for entry in state.collections.get(_SAID, ())]
+    op_names = [entry.name.partition(":")[0] for entry in state.collections.get(_UPDATE_COLLECTION, ())]
     among = np.ones(graph.size, np.bool_)
     if op_names:
         among = backward(graph, graph.mask(graph.index[name] for name in op_names if name in graph.index))

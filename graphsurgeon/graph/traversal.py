@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 Thing = TypeVar("Thing")
 
 
-def reachable_from(start: Iterable[Thing], onward: Callable[[Thing], Iterable[Thing]]) -> dict[Thing, None]:
+def reachable_from(start: Iterable[Thing], successors: Callable[[Thing], Iterable[Thing]]) -> dict[Thing, None]:
     """Returns the start things and all things that they lead to, without duplicates. A walk without arrays of edges.
 
     Args:
         start: the things at which the walk begins.
-        onward: returns the things that a thing leads to; it is called once for each thing.
+        successors: returns the things that a thing leads to; it is called once for each thing.
 
     Example:
         >>> list(reachable_from([6], lambda n: [n // 2, n // 3] if n else []))
@@ -33,22 +33,22 @@ def reachable_from(start: Iterable[Thing], onward: Callable[[Thing], Iterable[Th
         one = todo.pop()
         if one not in visited:
             visited[one] = None
-            todo.extend(onward(one))
+            todo.extend(successors(one))
     return visited
 
 
-def follow_chain(start: Thing, onward: Callable[[Thing], Thing | None]) -> Thing:
+def follow_chain(start: Thing, successor: Callable[[Thing], Thing | None]) -> Thing:
     """Returns the end of a chain. A cyclic chain, for example in a damaged file, ends before it repeats.
 
     Args:
         start: the first thing.
-        onward: returns the next thing, or None.
+        successor: returns the next thing, or None.
 
     Example:
         >>> follow_chain(40, lambda n: n // 2 if n % 2 == 0 else None), follow_chain(7, lambda n: (n + 1) % 3)
         (5, 1)
     """
-    return next(reversed(reachable_from([start], lambda one: [after] if (after := onward(one)) is not None else ())))
+    return next(reversed(reachable_from([start], lambda one: [after] if (after := successor(one)) is not None else ())))
 
 
 def backward(
@@ -57,7 +57,7 @@ def backward(
     cuts: frozenset[tuple[int, int]] = frozenset(),
     control: bool = True,
     within: Mask | None = None,
-    waits: Mask | None = None,
+    control_edges: Mask | None = None,
 ) -> Mask:
     """Returns the ops in `start` and all ops that they need.
 
@@ -68,7 +68,7 @@ def backward(
             edges from their ops are not followed either.
         control: whether to follow control inputs too.
         within: walk only through these ops.
-        waits: follow only these control edges.
+        control_edges: follow only these control edges.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
@@ -79,8 +79,8 @@ def backward(
         return _walk(graph.needed if control else graph.data, start)
     if cuts and control:
         there = ~np.isin(graph.control.node, [op for op, _ in cuts])
-        waits = there if waits is None else waits & there
-    row, col = walk_edges(graph, uncut_edges(graph, cuts), control, within, waits)
+        control_edges = there if control_edges is None else control_edges & there
+    row, col = walk_edges(graph, uncut_edges(graph, cuts), control, within, control_edges)
     return reachable_mask(row, col, start)
 
 
@@ -105,12 +105,12 @@ def forward(
     return reachable_mask(col, row, start)
 
 
-def nearest_first(rows: Ints, ends: Ints, seeds: Ints, size: int) -> Ints:
+def nearest_first(rows: Ints, targets: Ints, seeds: Ints, size: int) -> Ints:
     """Returns the ops that are reached from seeds: first the seeds, then wave by wave in the order of the edges.
 
     Args:
         rows: the op at the start of each edge, in ascending order.
-        ends: the op at the end of each edge.
+        targets: the op at the end of each edge.
         seeds: the ops to start from, without duplicates.
         size: the number of ops.
 
@@ -119,7 +119,7 @@ def nearest_first(rows: Ints, ends: Ints, seeds: Ints, size: int) -> Ints:
         >>> nearest_first(ints(0, 0, 1, 3), ints(2, 1, 3, 0), ints(0), 4).tolist()
         [0, 2, 1, 3]
     """
-    return _order(Edges.of(rows, ends, size, ends), seeds)[1:]
+    return _order(Edges.of(rows, targets, size, targets), seeds)[1:]
 
 
 def uncut_edges(graph: Graph, cuts: frozenset[tuple[int, int]]) -> Mask | None:
@@ -217,7 +217,7 @@ def shortest_between(graph: Graph, starts: Mask, goals: Mask, control: bool = Tr
 
 
 def walk_edges(
-    graph: Graph, edges: Mask | None, control: bool, within: Mask | None, waits: Mask | None = None
+    graph: Graph, edges: Mask | None, control: bool, within: Mask | None, control_edges: Mask | None = None
 ) -> tuple[Ints, Ints]:
     """Returns the edges of a walk, as two arrays: the consumers, and the ops that they need.
 
@@ -226,15 +226,15 @@ def walk_edges(
         edges: include only these data edges; None for all.
         control: whether to include control edges.
         within: include only edges with both ends in this mask.
-        waits: include only these control edges; None for all.
+        control_edges: include only these control edges; None for all.
     """
     row, col = graph.data.rows, graph.data.node
     if edges is not None:
         row, col = row[edges], col[edges]
     if control:
         later, before = graph.control.rows, graph.control.node
-        if waits is not None:
-            later, before = later[waits], before[waits]
+        if control_edges is not None:
+            later, before = later[control_edges], before[control_edges]
         row, col = np.concatenate([row, later]), np.concatenate([col, before])
     if within is not None:
         keep = within[row] & within[col]

@@ -9,7 +9,7 @@ from typing import Any
 from .functions import CALLS
 from .names import op_name
 
-HOLDERS = frozenset(
+RESOURCE_TYPES = frozenset(
     {
         "HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTensors",
         "MutableHashTableOfTensorsV2", "MutableDenseHashTable", "MutableDenseHashTableV2", "AnonymousHashTable",
@@ -26,27 +26,27 @@ _STARTERS = frozenset(
 )  # fmt: skip
 
 
-def makes_table(kind: str, inner: Iterable[str]) -> bool:
+def makes_table(kind: str, body_types: Iterable[str]) -> bool:
     """Returns whether an op makes a table or iterator, itself or in the functions that it calls.
 
     Args:
         kind: its op type.
-        inner: the op types in the functions that it calls.
+        body_types: the op types in the functions that it calls.
     """
-    return kind in HOLDERS or (kind in CALLS and any(one in HOLDERS for one in inner))
+    return kind in RESOURCE_TYPES or (kind in CALLS and any(one in RESOURCE_TYPES for one in body_types))
 
 
-def fills_table(kind: str, inner: Container[str], inputs: Iterable[str]) -> bool:
+def fills_table(kind: str, body_types: Container[str], inputs: Iterable[str]) -> bool:
     """Returns whether an op that reads a table or iterator fills it, itself or in the functions that it calls.
 
     Args:
         kind: its op type.
-        inner: the op types in the functions that it calls.
+        body_types: the op types in the functions that it calls.
         inputs: the op types of its inputs.
     """
     if kind in _STARTERS:
         return not (kind.startswith("LookupTableImport") and any(one.startswith("Restore") for one in inputs))
-    return kind in CALLS and any(one in inner for one in _STARTERS) and "RestoreV2" not in inner
+    return kind in CALLS and any(one in body_types for one in _STARTERS) and "RestoreV2" not in body_types
 
 
 VARIABLE_TYPES = frozenset({"Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable"})
@@ -55,7 +55,7 @@ ASSIGN_TYPES = frozenset({"Assign", "AssignVariableOp"})
 PLACEHOLDER_TYPES = frozenset({"Placeholder", "PlaceholderV2"})
 
 #: Ops that are stateful for TensorFlow, but only read a variable or a table, or facts about it.
-READING_TYPES = frozenset(
+READ_TYPES = frozenset(
     {
         "LookupTableFindV2", "LookupTableSizeV2", "ReadVariableOp", "ResourceGather", "ResourceGatherNd",
         "VarIsInitializedOp", "VariableShape",
@@ -63,7 +63,7 @@ READING_TYPES = frozenset(
 )  # fmt: skip
 
 #: Ops that return whether a variable has a value.
-ASKING_TYPES = frozenset({"VarIsInitializedOp", "IsVariableInitialized"})
+QUERY_TYPES = frozenset({"VarIsInitializedOp", "IsVariableInitialized"})
 
 #: Ops with a value from outside the graph. If a region depends on them, a copy of it would need another feed.
 FEED_TYPES = frozenset(
@@ -83,7 +83,7 @@ QUEUE_TYPES = frozenset(kind + version for kind in _QUEUES for version in ("", "
 
 
 #: Why a variable has no value, if a session was given.
-UNHELD = "not in the session"
+NOT_IN_SESSION = "not in the session"
 
 
 @dataclass(frozen=True)
@@ -138,13 +138,13 @@ def variable_from_def(info: VariableInfo, proto: Any, assigned: str, collections
     )
 
 
-def variable_from_reads(op: str, readers: Iterable[tuple[str, str, str | None]], **about: Any) -> VariableInfo:
+def variable_from_reads(op: str, readers: Iterable[tuple[str, str, str | None]], **facts: Any) -> VariableInfo:
     """Returns the facts of a variable that its consumers show.
 
     Args:
         op: name of the variable's op.
         readers: (op type, name, tensor that it assigns to the variable, or None) for each consumer.
-        about: the other known facts.
+        facts: the other known facts.
 
     Example:
         >>> info = variable_from_reads("w", [("Identity", "w/read", None), ("Assign", "w/Assign", "zeros:0")])
@@ -158,7 +158,7 @@ def variable_from_reads(op: str, readers: Iterable[tuple[str, str, str | None]],
                 initializer, initial_value = name, assigned
         elif kind in ("Identity", "ReadVariableOp") and name.startswith(f"{op}/"):
             snapshot = snapshot or f"{name}:0"
-    return VariableInfo(op, initializer, initial_value, snapshot, **about)
+    return VariableInfo(op, initializer, initial_value, snapshot, **facts)
 
 
 @dataclass(frozen=True)

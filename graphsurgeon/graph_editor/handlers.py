@@ -124,7 +124,7 @@ def note_originals(info: Any, transformer: Any, pairs: Sequence[tuple[Any, Any]]
             graph_parts.set_original(new, original_copy)
 
 
-def run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> list[Any]:
+def run(info: Any, transformer: Any, replacements: Mapping[Any, Any]) -> list[Any]:
     """Transforms the view of an info with the handlers of a transformer.
 
     If a handler fails, the Python state of the ops is restored. Ops that were already made stay, because TensorFlow
@@ -133,7 +133,7 @@ def run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> list[Any]:
     Args:
         info: the `TmpInfo`, to which the copies of ops and tensors are added.
         transformer: the handlers.
-        replaced: tensors of the source -> tensors of the destination.
+        replacements: tensors of the source -> tensors of the destination.
 
     Returns:
         the new ops in order.
@@ -142,11 +142,11 @@ def run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> list[Any]:
         ValueError: a handler returns its argument instead of a new op.
     """
     with rollback_on_error(info.graph_):
-        return _run(info, transformer, replaced)
+        return _run(info, transformer, replacements)
 
 
-def _run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> list[Any]:
-    info.given = mapping = TensorMap(replaced.items())
+def _run(info: Any, transformer: Any, replacements: Mapping[Any, Any]) -> list[Any]:
+    info.given = mapping = TensorMap(replacements.items())
     waiting: list[tuple[Any, Any, Any]] = []
     ops = sorted(info.sgv.ops, key=graph_parts.number_of)
     first = unique_name(info.graph_, info.new_name(ops[0].name)) if ops else ""
@@ -175,7 +175,7 @@ def _run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> list[Any]:
     return list(info.transformed_ops.values())
 
 
-def _tensor(info: Any, transformer: Any, mapping: Any, waiting: list[Any], t: Any, consumer: Any) -> Any:
+def _tensor(info: Any, transformer: Any, mapping: Any, back_edges: list[Any], t: Any, consumer: Any) -> Any:
     """Returns the tensor that a new op reads instead of `t`. Handlers are called once for each tensor from outside."""
     if t in mapping:
         return mapping[t]
@@ -183,19 +183,19 @@ def _tensor(info: Any, transformer: Any, mapping: Any, waiting: list[Any], t: An
         return info.transformed_ts[t]
     if t.op in info.ops:  # the op follows later: this edge closes a loop
         if consumer.type in ("Merge", "RefMerge") and t is not consumer.inputs[0]:
-            stand_in = _tensor(info, transformer, mapping, waiting, consumer.inputs[0], consumer)
+            stand_in = _tensor(info, transformer, mapping, back_edges, consumer.inputs[0], consumer)
         else:
             stand_in = graph_parts.placeholder(info.graph_, t.dtype, t.shape, unique_name(
                 info.graph_, f"{info.scope_}geph_tmp__{t.op.name.rpartition('/')[2]}_{t.value_index}"))  # fmt: skip
-        waiting.append((t, consumer, list(consumer.inputs)))
+        back_edges.append((t, consumer, list(consumer.inputs)))
         return stand_in
     mapping[t] = transformer.external_handler(t in info.sgv_inputs_set)(info, t)
     return mapping[t]
 
 
-def _close_loops(info: Any, waiting: list[tuple[Any, Any, Any]]) -> None:
+def _close_loops(info: Any, back_edges: list[tuple[Any, Any, Any]]) -> None:
     changes = []
-    for t, consumer, inputs in waiting:
+    for t, consumer, inputs in back_edges:
         at = next(i for i, own in enumerate(inputs) if own is t)
         changes.append((info.transformed_ops[consumer], at, info.transformed_ts[t]))
     with as_values():
@@ -213,27 +213,27 @@ class TensorMap(MutableMapping[Any, Any]):
     """A dict with tensors as keys, compared by identity, because tensors of function graphs cannot be hashed."""
 
     def __init__(self, pairs: Any = ()) -> None:
-        self._held: dict[int, tuple[Any, Any]] = {}
+        self._items: dict[int, tuple[Any, Any]] = {}
         for key, value in pairs:
             self[key] = value
 
     def __getitem__(self, key: Any) -> Any:
-        return self._held[id(key)][1]
+        return self._items[id(key)][1]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._held[id(key)] = (key, value)
+        self._items[id(key)] = (key, value)
 
     def __delitem__(self, key: Any) -> None:
-        del self._held[id(key)]
+        del self._items[id(key)]
 
     def __contains__(self, key: object) -> bool:
-        return id(key) in self._held
+        return id(key) in self._items
 
     def __iter__(self) -> Iterator[Any]:
-        return (key for key, _ in self._held.values())
+        return (key for key, _ in self._items.values())
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._items)
 
 
 class OutputMap(Mapping[Any, Any]):
@@ -273,42 +273,42 @@ class CopyNames(Mapping[str, str]):
 
     def __init__(self, info: Any) -> None:
         self._info = info
-        self._known: dict[str, str] = {}
-        self._given: set[str] = set()
+        self._names: dict[str, str] = {}
+        self._used_names: set[str] = set()
         ops = sorted(info.sgv.ops, key=graph_parts.number_of)
         if info.fresh and not info.scope:  # they are unique, because the names in the source are
-            self._known = {op.name: info.scope_ + op.name for op in ops}
-            self._given = set(map(str.lower, self._known.values()))
+            self._names = {op.name: info.scope_ + op.name for op in ops}
+            self._used_names = set(map(str.lower, self._names.values()))
             return
         for op in ops:
-            self._known[op.name] = self._unique(info.new_name(op.name))
+            self._names[op.name] = self._unique(info.new_name(op.name))
 
-    def _unique(self, wish: str) -> str:
+    def _unique(self, preferred: str) -> str:
         def is_taken(name: str) -> bool:
             there = not self._info.fresh and graph_parts.is_name_taken(self._info.graph_, name)
-            return name.lower() in self._given or there
+            return name.lower() in self._used_names or there
 
-        name = free_name(wish, is_taken, as_tensorflow=True)
-        self._given.add(name.lower())
+        name = free_name(preferred, is_taken, as_tensorflow=True)
+        self._used_names.add(name.lower())
         return name
 
     def __getitem__(self, key: str) -> str:
         """Returns the new name, also for ops outside the view that are copied too."""
-        if key not in self._known:
+        if key not in self._names:
             info = self._info
             op, colon, port = key.partition(":")
             if colon:
                 wish = util.named_placeholder(op, int(port), info.scope_)
             else:
                 wish = info.scope_ + op.removeprefix(info.scope)
-            self._known[key] = self._unique(wish)
-        return self._known[key]
+            self._names[key] = self._unique(wish)
+        return self._names[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._known)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._names)
 
 
 class TmpInfo:
@@ -321,11 +321,11 @@ class TmpInfo:
         sgv: the view to transform.
         dst_graph: the destination graph.
         dst_scope, src_scope: the final scopes, empty or with a slash at the end.
-        fresh: whether the destination scope is new.
+        new_scope: whether the destination scope is new.
     """
 
-    def __init__(self, sgv: Any, dst_graph: Any, dst_scope: str, src_scope: str, fresh: bool) -> None:
-        self.sgv, self.fresh = sgv, fresh
+    def __init__(self, sgv: Any, dst_graph: Any, dst_scope: str, src_scope: str, new_scope: bool) -> None:
+        self.sgv, self.fresh = sgv, new_scope
         self.graph, self.scope, self.graph_, self.scope_ = sgv.graph, src_scope, dst_graph, dst_scope
         self.transformed_ops: dict[Any, Any] = {}
         self.transformed_ts: Any = TensorMap()
@@ -393,7 +393,7 @@ class TransformerInfo:
     def __init__(self, info: Any) -> None:
         self._graph, self._scope, self._graph_, self._scope_ = info.graph, info.scope, info.graph_, info.scope_
         self._transformed_ops, self._transformed_ts = info.transformed_ops, info.transformed_ts
-        self._given = info.given
+        self._replacements = info.given
         self._back: dict[int, Any] | None = None
 
     def transformed(self, original: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
@@ -443,12 +443,16 @@ class TransformerInfo:
             return graph_parts.carry_values(names, source, session)
 
     def _new(self, key: Any) -> Any:
-        maps = (self._given, self._transformed_ts) if isinstance(key, graph_parts.Tensor) else (self._transformed_ops,)
+        maps = (
+            (self._replacements, self._transformed_ts)
+            if isinstance(key, graph_parts.Tensor)
+            else (self._transformed_ops,)
+        )
         return next((mapping[key] for mapping in maps if key in mapping), None)
 
     def _old(self, key: Any) -> Any:
         if self._back is None:
-            pairs = [*self._given.items(), *self._transformed_ops.items(), *self._transformed_ts.items()]
+            pairs = [*self._replacements.items(), *self._transformed_ops.items(), *self._transformed_ts.items()]
             self._back = {id(new): old for old, new in pairs}
         return self._back.get(id(key))
 
@@ -467,13 +471,13 @@ class TransformerInfo:
         return "\n".join(lines) + "\n"
 
 
-def _counterpart(top: Any, here: Any, there: Any, lookup: Callable[[Any], Any], missing_fn: Any) -> Any:
+def _counterpart(top: Any, source_graph: Any, target_graph: Any, lookup: Callable[[Any], Any], missing_fn: Any) -> Any:
     """Returns the counterpart of an op, tensor or variable of one graph, or of the name of one, in another graph."""
     if graph_parts.is_variable_object(top):
         op = lookup(top.op)
-        variable = None if op is None else graph_parts.variable_objects(there).get(op.name)
+        variable = None if op is None else graph_parts.variable_objects(target_graph).get(op.name)
     else:
-        variable = lookup(_element(here, top))
+        variable = lookup(_element(source_graph, top))
     return missing_fn(top) if variable is None and missing_fn is not None else variable
 
 

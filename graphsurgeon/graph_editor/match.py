@@ -145,8 +145,8 @@ def _match_each(matchers: list[Any], ops: Any) -> bool:
     return any((first is None or first(op)) and _match_each(rest, ops[:i] + ops[i + 1 :]) for i, op in enumerate(ops))
 
 
-def _matcher(thing: Any) -> Any:
-    return thing if thing is None or isinstance(thing, OpMatcher) else OpMatcher(thing)
+def _matcher(obj: Any) -> Any:
+    return obj if obj is None or isinstance(obj, OpMatcher) else OpMatcher(obj)
 
 
 def _test(positive_filter: Any) -> Callable[[Any], bool]:

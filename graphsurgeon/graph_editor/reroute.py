@@ -116,10 +116,10 @@ def check_fit(request: str, ts0: list[Any], ts1: list[Any]) -> None:
             )
 
 
-def _ends(old: Any, new: Any, may: Callable[[Any], bool]) -> list[tuple[Any, int, Any]]:
+def _ends(old: Any, new: Any, is_allowed: Callable[[Any], bool]) -> list[tuple[Any, int, Any]]:
     if old is new:
         return []
-    ops = [op for op in dict.fromkeys(old.consumers()) if may(op)]
+    ops = [op for op in dict.fromkeys(old.consumers()) if is_allowed(op)]
     return [(op, at, new) for op in ops for at, t in enumerate(op.inputs) if t is old]
 
 
@@ -220,10 +220,10 @@ def _with_inputs(view: Any, own: Any, other: Any) -> Any:
     return view.with_ends(inputs, passing, new_outputs)
 
 
-def _outputs(sgv0: Any, sgv1: Any, how: Callable[..., int]) -> tuple[Any, Any]:
+def _outputs(sgv0: Any, sgv1: Any, reroute: Callable[..., int]) -> tuple[Any, Any]:
     sgv0, sgv1 = subgraph.make_view(sgv0), subgraph.make_view(sgv1)
     util.check_graphs(sgv0, sgv1)
-    how(sgv0.outputs, sgv1.outputs, cannot_modify=[*sgv0.ops, *sgv1.ops])
+    reroute(sgv0.outputs, sgv1.outputs, cannot_modify=[*sgv0.ops, *sgv1.ops])
     return sgv0, sgv1
 
 

@@ -65,10 +65,10 @@ class Wiring:
             carry = np.repeat(np.arange(len(tensors), dtype=np.int32), list(map(len, consumers)))
             ends = np.asarray([self._number[op] for op in chain.from_iterable(consumers)], np.int32)
             # From an op, to an op, by a tensor.
-            self._behind, self._ahead = (rows, owner[operands], operands), (owner[carry], ends, carry)
-            rows, ends = (np.concatenate([self._ahead[i], self._behind[i]]) for i in (0, 1))
+            self._producers, self._consumers = (rows, owner[operands], operands), (owner[carry], ends, carry)
+            rows, ends = (np.concatenate([self._consumers[i], self._producers[i]]) for i in (0, 1))
             order = np.argsort(rows, kind="stable")
-            self._near = rows[order], ends[order]
+            self._neighbors = rows[order], ends[order]
 
     def fresh(self) -> bool:
         """Returns whether all ops still have the inputs from the time of the cache; the graph must not have grown."""
@@ -86,16 +86,16 @@ class Wiring:
         out[self.numbers(ops)] = True
         return out
 
-    def walk(self, seeds: list[Any], ahead: bool, stop: Iterable[int], within: Iterable[Any] | None) -> Numbers:
+    def walk(self, seeds: list[Any], forward: bool, stop: Iterable[int], within: Iterable[Any] | None) -> Numbers:
         """Returns the descendants or the ancestors of some ops, nearest first, including these ops.
 
         Args:
             seeds: the ops to start from, without duplicates.
-            ahead: True for descendants, False for ancestors.
+            forward: True for descendants, False for ancestors.
             stop: ids of tensors that are not followed.
             within: ops to stay within, or None.
         """
-        rows, ends, carry = self._ahead if ahead else self._behind
+        rows, ends, carry = self._consumers if forward else self._producers
         stopped = [self._tensor[key] for key in stop if key in self._tensor]
         keep = ~np.isin(carry, stopped)
         inside = self.mask(within)
@@ -107,7 +107,7 @@ class Wiring:
         """Returns a mask of the ops that are reached in both directions. The walk stops at ops of the boundary."""
         stay, inside = self.mask(boundary), self.mask(within)
         assert stay is not None
-        rows, ends = self._near
+        rows, ends = self._neighbors
         keep = ~stay[rows] if inside is None else ~stay[rows] & inside[ends]
         out = np.zeros(len(self.ops), np.bool_)
         out[nearest_first(rows[keep], ends[keep], self.numbers(seeds), len(self.ops))] = True
@@ -498,18 +498,18 @@ def get_within_boundary_ops(
     return [op for op in ops if op in reached]
 
 
-def _ops_of(tops: Any) -> list[Any]:
+def _ops_of(elements: Any) -> list[Any]:
     """Returns ops; a tensor means its op."""
-    if isinstance(tops, graph_parts.Graph):
-        return util.make_list_of_op(tops, allow_graph=False)
-    tops = util.bare_list(tops)
-    util.get_unique_graph(tops, none_if_empty=True)
-    return list(dict.fromkeys(top.op if isinstance(top, graph_parts.Tensor) else top for top in tops))
+    if isinstance(elements, graph_parts.Graph):
+        return util.make_list_of_op(elements, allow_graph=False)
+    elements = util.bare_list(elements)
+    util.get_unique_graph(elements, none_if_empty=True)
+    return list(dict.fromkeys(top.op if isinstance(top, graph_parts.Tensor) else top for top in elements))
 
 
 def _walk(
     seeds: list[Any],
-    ahead: bool,
+    forward: bool,
     control: Callable[[Any], Iterable[Any]] | None,
     inclusive: bool,
     within_ops: Any,
@@ -526,11 +526,11 @@ def _walk(
         if plain and is_worth(len(reached), first[0].graph):
             plain, wiring = False, wiring_of(first[0].graph)
             if wiring is not None:
-                order = wiring.walk(first, ahead, stop, within)
+                order = wiring.walk(first, forward, stop, within)
                 return OpWalk(wiring, order if inclusive else order[len(first) :])
         fresh = []
         for op in wave:
-            for near in _next(op, ahead, control, stop):
+            for near in _next(op, forward, control, stop):
                 if near in reached or (within is not None and near not in within):
                     continue
                 if within_ops_fn is not None and not within_ops_fn(near):
@@ -541,10 +541,10 @@ def _walk(
     return OpWalk(None, list(reached) if inclusive else list(reached)[len(first) :])
 
 
-def _next(op: TFOp, ahead: bool, control: Callable[[Any], Iterable[Any]] | None, stop: set[int]) -> Iterator[Any]:
-    for t in op.outputs if ahead else op.inputs:
+def _next(op: TFOp, forward: bool, control: Callable[[Any], Iterable[Any]] | None, stop: set[int]) -> Iterator[Any]:
+    for t in op.outputs if forward else op.inputs:
         if id(t) not in stop:
-            yield from t.consumers() if ahead else (t.op,)
+            yield from t.consumers() if forward else (t.op,)
     if control is not None:
         yield from control(op)
 

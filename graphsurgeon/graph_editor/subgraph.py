@@ -43,7 +43,7 @@ class SubGraphView:
         self._input_ts = inputs + self._passthrough_ts
         self._output_ts = outputs + self._passthrough_ts
         self._edge: Any = (inputs, outputs)
-        self._seen = -1 if self._graph is None else rewiring.journal(self._graph).count
+        self._edit_count = -1 if self._graph is None else rewiring.journal(self._graph).count
 
     def reset(
         self,
@@ -64,19 +64,19 @@ class SubGraphView:
         self._input_ts, self._output_ts = list(inputs), list(outputs)
         # `_refresh` compares with this after an edit.
         self._edge = select.boundary_of(ops)[:2] if edge is None else edge
-        self._seen = -1 if graph is None else rewiring.journal(graph).count
+        self._edit_count = -1 if graph is None else rewiring.journal(graph).count
         return self
 
     def _refresh(self) -> None:
         if self._graph is None:
             return
         count = rewiring.journal(self._graph).count
-        if self._seen != count:
+        if self._edit_count != count:
             now, before = select.boundary_of(self._ops)[:2], self._edge
             used_ids = {id(t) for t in (*now[0], *self._passthrough_ts)}
             self._input_ts = [t for t in self._input_ts if id(t) in used_ids] + _new(now[0], before[0])
             self._output_ts = self._output_ts + _new(now[1], before[1] + self._output_ts)
-            self._seen, self._edge = count, now
+            self._edit_count, self._edge = count, now
 
     def __copy__(self) -> SubGraphView:
         return self.with_ends(self.inputs, self._passthrough_ts)
@@ -336,9 +336,9 @@ class SubGraphView:
 ViewLike = SubGraphView | util.Ops | util.Tensors
 
 
-def _new(now: list[Any], before: list[Any]) -> list[Any]:
-    old_ids = {id(t) for t in before}
-    return [t for t in now if id(t) not in old_ids]
+def _new(current: list[Any], previous: list[Any]) -> list[Any]:
+    old_ids = {id(t) for t in previous}
+    return [t for t in current if id(t) not in old_ids]
 
 
 def make_view(*args: Any, **kwargs: Any) -> SubGraphView:

@@ -44,13 +44,13 @@ from .util import WrongValue, as_values, type_error, warn
 SHARE = 8
 
 
-def run(info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Mapping[str, Any]) -> list[Any]:
+def run(info: Any, transformer: Any, replacements: Mapping[Any, Any], variables: Mapping[str, Any]) -> list[Any]:
     """Copies the view of an info, and adds the copies of ops and tensors to the info.
 
     Args:
         info: the `TmpInfo`.
         transformer: the transformer, whose handlers of outside tensors, collections and original ops are used.
-        replaced: tensor of the source, which may be inside the view -> tensor of the destination.
+        replacements: tensor of the source, which may be inside the view -> tensor of the destination.
         variables: name of a variable's op -> tensor that replaces the variable.
 
     Returns:
@@ -59,7 +59,7 @@ def run(info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Map
     Raises:
         ValueError: the plan has an error. Then the destination has not changed.
     """
-    inputs, stand_ins = _external_inputs(info, transformer, replaced, variables)
+    inputs, stand_ins = _external_inputs(info, transformer, replacements, variables)
     few = None if variables else copy_plain_view(info, inputs)
     if few is not None:
         _keep(info, inputs, few)
@@ -125,15 +125,15 @@ def _keep(info: Any, inputs: TensorMap, pairs: list[tuple[Any, Any]]) -> None:
 
 
 def _external_inputs(
-    info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Mapping[str, Any]
+    info: Any, transformer: Any, replacements: Mapping[Any, Any], variables: Mapping[str, Any]
 ) -> tuple[TensorMap, set[int]]:
     """Calls the handlers once for each entering tensor. Tensors that become placeholders are left to the plan."""
     input_ids, same = {id(t) for t in info.sgv.inputs}, info.graph is info.graph_
     inputs, hidden = TensorMap(), set()
-    inside = {id(op) for op in info.sgv.ops} if replaced else set()
-    for t in replaced:
+    inside = {id(op) for op in info.sgv.ops} if replacements else set()
+    for t in replacements:
         if any(id(op) in inside for op in t.consumers()):
-            inputs[t] = replaced[t]
+            inputs[t] = replacements[t]
     for t in _entering_tensors(info.sgv):
         if t in inputs or t.op.name in variables:
             continue
@@ -261,13 +261,13 @@ class Transformer:
         """
         return self.run(sgv, dst_graph, dst_scope, src_scope, reuse_dst_scope, TensorMap(), {})
 
-    def external_handler(self, listed: bool) -> Any:
+    def external_handler(self, is_input: bool) -> Any:
         """Returns the handler for a tensor from outside.
 
         Args:
-            listed: whether it is an input of the view, not a hidden input.
+            is_input: whether it is an input of the view, not a hidden input.
         """
-        return self.transform_external_input_handler if listed else self.transform_external_hidden_input_handler
+        return self.transform_external_input_handler if is_input else self.transform_external_hidden_input_handler
 
     def run(
         self,
@@ -276,7 +276,7 @@ class Transformer:
         dst_scope: str,
         src_scope: str,
         reuse_dst_scope: bool,
-        replaced: Mapping[Any, Any],
+        replacements: Mapping[Any, Any],
         variables: Mapping[str, Any],
     ) -> tuple[Any, Any]:
         """Transforms a view, with tensors replaced and variables replaced by tensors; see `__call__`.
@@ -287,7 +287,7 @@ class Transformer:
             dst_scope: the scope of the copy.
             src_scope: the scope that it replaces.
             reuse_dst_scope: whether the scope may exist already.
-            replaced: tensor from outside -> tensor to read instead.
+            replacements: tensor from outside -> tensor to read instead.
             variables: name of a variable's op -> tensor that replaces the variable.
         """
         sgv = subgraph.make_view(sgv)
@@ -307,9 +307,9 @@ class Transformer:
         info.moved_as_it_is = plain
         with gc_paused():
             if plain:
-                new = run(info, self, replaced, variables)
+                new = run(info, self, replacements, variables)
             else:
-                new = handlers.run(info, self, replaced)
+                new = handlers.run(info, self, replacements)
             return _view_of(info, new), TransformerInfo(info)
 
 
@@ -458,11 +458,11 @@ def graph_replace(
     return util.transform_tree(target_ts, lambda t: tensors[t] if t in tensors else info.transformed(t, lambda t: t))
 
 
-def _between(tensors: Iterable[Any], holders: list[Any], targets: list[Any], control_ios: Any) -> list[Any]:
+def _between(tensors: Iterable[Any], variables: list[Any], targets: list[Any], control_ios: Any) -> list[Any]:
     """Returns the ops that the targets need, and that depend on one of these tensors or variables."""
     tensors = list(tensors)
     seeds = util.get_consuming_ops(tensors)
-    seeds += [op for holder in holders for op in graph_parts.value_readers(holder)]
+    seeds += [op for holder in variables for op in graph_parts.value_readers(holder)]
     if not seeds:
         return []
     ahead = select.get_forward_walk_ops(seeds, stop_at_ts=tensors, control_outputs=control_ios)

@@ -40,16 +40,16 @@ class GraphEditorWarning(UserWarning):
     """A warning about everything that a copy left out or replaced, given once for a call."""
 
 
-def type_error(request: str, what: str, got: Any, kind: Callable[[str, str, str], Any] = WrongType) -> Any:
+def type_error(request: str, expected: str, actual: Any, kind: Callable[[str, str, str], Any] = WrongType) -> Any:
     """Returns the error for an argument of a wrong type.
 
     Args:
         request: the request.
-        what: the expected type, for example ``"a tf.Graph"``.
-        got: the argument.
+        expected: the expected type, for example ``"a tf.Graph"``.
+        actual: the argument.
         kind: the class of the error.
     """
-    return kind(request, f"expected {what}, got: {type(got)}", f"Give {what}")
+    return kind(request, f"expected {expected}, got: {type(actual)}", f"Give {expected}")
 
 
 @contextmanager
@@ -143,9 +143,9 @@ def get_unique_graph(tops: Any, check_types: Any = None, none_if_empty: bool = F
 _GRAPH = attrgetter("graph")
 
 
-def all_are(things: Sequence[Any], types: tuple[Any, ...]) -> bool:
+def all_are(objects: Sequence[Any], types: tuple[Any, ...]) -> bool:
     """Returns whether all things have one of these types; each distinct type is checked once."""
-    return all(issubclass(kind, types) for kind in set(map(type, things)))
+    return all(issubclass(kind, types) for kind in set(map(type, objects)))
 
 
 def make_list_of_op(ops: Ops, check_graph: bool = True, allow_graph: bool = True, ignore_ts: bool = False) -> list[Any]:
@@ -164,9 +164,9 @@ def make_list_of_op(ops: Ops, check_graph: bool = True, allow_graph: bool = True
     return _list_of(graph_parts.Operation, ops, "make_list_of_op(graph)", check_graph, allow_graph, ignore_ts)
 
 
-def bare_list(things: Any) -> list[Any]:
+def bare_list(objects: Any) -> list[Any]:
     """Returns a new list of one thing, or of several, without TensorFlow's wrappers of some ops and tensors."""
-    items = list(things) if is_iterable(things) else [things]
+    items = list(objects) if is_iterable(objects) else [objects]
     return (
         items if all_are(items, (graph_parts.Operation, graph_parts.Tensor)) else list(map(graph_parts.unwrap, items))
     )
@@ -205,15 +205,15 @@ def make_list_of_t(
 
 
 def _list_of(
-    kind: Any, things: Any, request: str, check_graph: bool, allow_graph: bool, ignore_others: bool
+    kind: Any, objects: Any, request: str, check_graph: bool, allow_graph: bool, ignore_others: bool
 ) -> list[Any]:
     of_ops = kind is graph_parts.Operation
-    if isinstance(things, graph_parts.Graph):
+    if isinstance(objects, graph_parts.Graph):
         if not allow_graph:
             how = "Give ops: graph.get_operations()" if of_ops else "Give tensors: get_tensors(graph)"
             raise WrongType(request, "allow_graph is False: a tf.Graph is not taken here", how)
-        return list(things.get_operations()) if of_ops else get_tensors(things)
-    items = bare_list(things)
+        return list(objects.get_operations()) if of_ops else get_tensors(objects)
+    items = bare_list(objects)
     if items and check_graph:
         get_unique_graph(items, None if ignore_others else kind)
     return items if all_are(items, (kind,)) else [thing for thing in items if isinstance(thing, kind)]
@@ -251,7 +251,7 @@ class ControlOutputs:
         if not isinstance(graph, graph_parts.Graph):
             raise type_error("ControlOutputs(...)", "a tf.Graph", graph)
         self._graph = graph
-        self._known: dict[Any, list[Any]] = {}
+        self._cache: dict[Any, list[Any]] = {}
         self._state: Any = None
         self.update()
 
@@ -260,16 +260,16 @@ class ControlOutputs:
         # The version of a graph does not change if an edge changes.
         state = (self._graph.version, rewiring.journal(self._graph).count)
         if state != self._state:
-            self._known.clear()
+            self._cache.clear()
             for op in self._graph.get_operations():
                 for before in dict.fromkeys(op.control_inputs):
-                    self._known.setdefault(before, []).append(op)
+                    self._cache.setdefault(before, []).append(op)
             self._state = state
         return self
 
     def get_all(self) -> dict[Any, list[Any]]:
         """Returns op -> ops that wait for it."""
-        return self._known
+        return self._cache
 
     def get(self, op: TFOp) -> Any:
         """Returns the ops that wait for an op.
@@ -277,7 +277,7 @@ class ControlOutputs:
         Args:
             op: the op.
         """
-        return self._known.get(graph_parts.unwrap(op), ())
+        return self._cache.get(graph_parts.unwrap(op), ())
 
     @property
     def graph(self) -> Any:

@@ -278,7 +278,7 @@ def requested_adapter(
     """
     options = {**({"data_format": data_format} if data_format in _FORMATS else {}), **dict(spec.options)}
     if spec.by:
-        return _build_adapter(spec.by, source, target, options, free=True)
+        return _build_adapter(spec.by, source, target, options, explicit=True)
     candidates = (_build_adapter(kinds, source, target, options) for kinds in _chains(source, target))
     return None if fits(source, target) else next(filter(None, candidates), None)
 
@@ -353,12 +353,12 @@ def _within(kinds: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def _build_adapter(
-    kinds: Sequence[str], source: TensorInfo, target: TensorInfo, options: dict[str, Any], free: bool = False
+    kinds: Sequence[str], source: TensorInfo, target: TensorInfo, options: dict[str, Any], explicit: bool = False
 ) -> Adapter | None:
     """An adapter of these kinds, with the casts that it needs; None if it would not fit.
 
     Args:
-        free: whether the user has chosen the kinds; then a part may leave dtype and shape unchanged.
+        explicit: whether the user has chosen the kinds; then a part may leave dtype and shape unchanged.
     """
     goal, info, parts = (
         base_dtype(target.dtype),
@@ -372,8 +372,8 @@ def _build_adapter(
         info = parts[-1].gives(info)
     for at, kind in enumerate(kinds):
         aim = _part_target(kind, kinds[at + 1 :], info, target, options)
-        part = None if aim is None else _MAKERS[kind](info, aim, options, free)
-        if part is None or (not free and part.gives(info) == info):
+        part = None if aim is None else _BUILDERS[kind](info, aim, options, explicit)
+        if part is None or (not explicit and part.gives(info) == info):
             return None
         parts.append(part)
         info = part.gives(info)
@@ -389,19 +389,19 @@ def _castable(source: str, target: str) -> bool:
 
 
 def _part_target(
-    kind: str, later: Sequence[str], info: TensorInfo, target: TensorInfo, options: dict[str, Any]
+    kind: str, next_kinds: Sequence[str], info: TensorInfo, target: TensorInfo, options: dict[str, Any]
 ) -> TensorInfo | None:
     """The result that a part must have for the next parts to work; None if no result is suitable."""
     shape = target.shape
-    if not later or shape is None or info.shape is None:
+    if not next_kinds or shape is None or info.shape is None:
         return target
-    if later[0] == "dense" and kind == "reshape":
+    if next_kinds[0] == "dense" and kind == "reshape":
         return TensorInfo(target.dtype, (*shape[:-1], None)) if len(info.shape) > len(shape) > 1 else None
-    if later[0] == "dense":
+    if next_kinds[0] == "dense":
         return _before_dense(info.shape, target, options)
-    if later[0] == "reshape" and len(info.shape) == 2 < len(shape) and None not in shape[1:]:
+    if next_kinds[0] == "reshape" and len(info.shape) == 2 < len(shape) and None not in shape[1:]:
         return TensorInfo(target.dtype, (shape[0], prod(n for n in shape[1:] if n is not None)))
-    return target if later[0] in ("cast", "pool", "resize", "pad", "transpose") else None
+    return target if next_kinds[0] in ("cast", "pool", "resize", "pad", "transpose") else None
 
 
 def _before_dense(shape: _Sizes, target: TensorInfo, options: dict[str, Any]) -> TensorInfo | None:
@@ -414,16 +414,16 @@ def _before_dense(shape: _Sizes, target: TensorInfo, options: dict[str, Any]) ->
     )
 
 
-def _cast(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> AdapterPart | None:
+def _cast(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], explicit: bool) -> AdapterPart | None:
     return Cast(base_dtype(aim.dtype)) if base_dtype(aim.dtype) != info.dtype else None
 
 
-def _reshape(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> AdapterPart | None:
+def _reshape(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], explicit: bool) -> AdapterPart | None:
     source, shape = info.shape, aim.shape
     if shape is None:
         return None
     if source is None:
-        return Reshape(shape) if free and shape.count(None) < 2 else None
+        return Reshape(shape) if explicit and shape.count(None) < 2 else None
     squeezed = _squeeze(source, shape)
     if squeezed is not None:
         return squeezed
@@ -434,7 +434,7 @@ def _reshape(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: b
     whole = _fill(source, shape)
     if whole is not None:
         return Reshape(whole)
-    return Reshape(shape) if free and None in source and shape.count(None) == 1 else None
+    return Reshape(shape) if explicit and None in source and shape.count(None) == 1 else None
 
 
 def _squeeze(source: _Sizes, shape: _Sizes) -> Reshape | None:
@@ -475,7 +475,7 @@ def _fill(source: _Sizes, shape: _Sizes) -> _Sizes | None:
     return tuple(whole // rest if n is None else n for n in shape)
 
 
-def _transpose(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> AdapterPart | None:
+def _transpose(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], explicit: bool) -> AdapterPart | None:
     source, shape = info.shape, aim.shape
     if "perm" in options:
         perm = tuple(options["perm"])
@@ -498,7 +498,7 @@ def _transpose(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free:
     return None
 
 
-def _pad(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> AdapterPart | None:
+def _pad(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], explicit: bool) -> AdapterPart | None:
     source, shape, value = info.shape, aim.shape, options.get("value", 0)
     if "paddings" in options:
         return Pad(tuple((int(a), int(b)) for a, b in options["paddings"]), value)
@@ -512,7 +512,7 @@ def _pad(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool)
     return Pad(tuple(pairs), value)
 
 
-def _resize(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> AdapterPart | None:
+def _resize(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], explicit: bool) -> AdapterPart | None:
     source, shape = info.shape, aim.shape
     if source is None or shape is None or len(source) != 4 or len(shape) != 4:
         return None
@@ -524,7 +524,7 @@ def _resize(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bo
     return Resize((size[0] or 0, size[1] or 0), options.get("method", plain), data_format)
 
 
-def _pool(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> AdapterPart | None:
+def _pool(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], explicit: bool) -> AdapterPart | None:
     source, shape, mode = info.shape, aim.shape, options.get("mode", "avg")
     if source is None or shape is None or not 3 <= len(source) <= 5 or info.dtype not in FLOATS:
         return None
@@ -551,10 +551,10 @@ def _pool(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool
             return None
         strides.append(n // m)
         window.append(n - (m - 1) * strides[-1])
-    return Pool(tuple(window), tuple(strides), mode, data_format) if free or max(window) > 1 else None
+    return Pool(tuple(window), tuple(strides), mode, data_format) if explicit or max(window) > 1 else None
 
 
-def _dense(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> AdapterPart | None:
+def _dense(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], explicit: bool) -> AdapterPart | None:
     source, shape = info.shape, aim.shape
     if source is None or shape is None or len(source) != len(shape) or len(source) < 2:
         return None
@@ -568,7 +568,7 @@ def _dense(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: boo
     return Dense(units, bool(options.get("bias", True)), options.get("seed"), data_format)
 
 
-_MAKERS: dict[str, Callable[[TensorInfo, TensorInfo, dict[str, Any], bool], AdapterPart | None]] = {
+_BUILDERS: dict[str, Callable[[TensorInfo, TensorInfo, dict[str, Any], bool], AdapterPart | None]] = {
     "cast": _cast, "dense": _dense, "pad": _pad, "pool": _pool, "reshape": _reshape, "resize": _resize,
     "transpose": _transpose,
 }  # fmt: skip

@@ -103,7 +103,7 @@ def _inner_names(step: Step) -> Iterator[str]:
         matches = () if isinstance(step.what, Pattern) else step.what
         for place in (step.within, step.given, *matches):
             yield from place.names if isinstance(place, (Selection, Match)) else ()
-    yield from names_of(step, (Role.HERE, Role.POLICY))
+    yield from names_of(step, (Role.DESTINATION, Role.POLICY))
 
 
 DEVICES = ("clear", "keep")
@@ -132,30 +132,30 @@ class Arguments:
 
     # -- names ----------------------------------------------------------------------------------
 
-    def name(self, thing: Any) -> str:
+    def name(self, obj: Any) -> str:
         """Returns the name of an op or tensor after the steps so far; it is given by this name or as an object.
 
         A layer means its output.
         """
-        if self.layer(thing) is not None:
-            return self._current_name(self._resolver(self.base).tensor(thing))
-        name = self.name_in(self.base, thing)
-        return name if isinstance(thing, str) or getattr(thing, "graph", None) is None else self._current_name(name)
+        if self.layer(obj) is not None:
+            return self._current_name(self._resolver(self.base).tensor(obj))
+        name = self.name_in(self.base, obj)
+        return name if isinstance(obj, str) or getattr(obj, "graph", None) is None else self._current_name(name)
 
     def _resolver(self, graph: Graph) -> ReferenceResolver:
         return ReferenceResolver(graph, self.backend.layers(graph), self.request)
 
-    def layer(self, thing: Any) -> Layer | None:
+    def layer(self, obj: Any) -> Layer | None:
         """Returns the layer that is given; None if an op has the same name, even an op that a step makes."""
-        layer = self._resolver(self.base).layer(thing)
-        if layer is None or not self.steps or not isinstance(thing, str):
+        layer = self._resolver(self.base).layer(obj)
+        if layer is None or not self.steps or not isinstance(obj, str):
             return layer
-        return None if thing in resolve(self.base, self.steps, self.backend).after.index else layer
+        return None if obj in resolve(self.base, self.steps, self.backend).after.index else layer
 
-    def _inside(self, thing: Any) -> tuple[str, ...]:
+    def _inside(self, obj: Any) -> tuple[str, ...]:
         """Returns the names of the ops and variables of a layer; empty for anything else."""
         return tuple(
-            map(self._current_name, self._resolver(self.base).inside(thing) if self.layer(thing) is not None else ())
+            map(self._current_name, self._resolver(self.base).inside(obj) if self.layer(obj) is not None else ())
         )
 
     def _current_name(self, name: str) -> str:
@@ -165,49 +165,49 @@ class Arguments:
                 name = renames_of(step, name)
         return name
 
-    def name_in(self, graph: Graph, thing: Any) -> str:
+    def name_in(self, graph: Graph, obj: Any) -> str:
         """Returns the name of an op or tensor of a graph, given by name or as an object; refuses anything else."""
-        if not is_named(thing):
-            problem = f"{thing!r} is not an op or a tensor, nor the name of one"
+        if not is_named(obj):
+            problem = f"{obj!r} is not an op or a tensor, nor the name of one"
             raise PlanError(self.request, problem, "Give the object, or its name as text: 'x' or 'x:0'")
-        return str(getattr(self._own(graph, thing), "name", thing))
+        return str(getattr(self._own(graph, obj), "name", obj))
 
-    def _own(self, graph: Graph, thing: Any) -> Any:
+    def _own(self, graph: Graph, obj: Any) -> Any:
         """Refuses an op, tensor or variable that is an object of another graph."""
-        owner = None if isinstance(thing, str) else getattr(thing, "graph", None)
+        owner = None if isinstance(obj, str) else getattr(obj, "graph", None)
         if owner is not None and owner is not graph.owner:
-            name = str(getattr(thing, "name", thing))
+            name = str(getattr(obj, "name", obj))
             problem = f"{name!r} is an object of another graph, not of {graph.title}"
             raise PlanError(self.request, problem, "Give an object of this graph, or its name as text")
-        return thing
+        return obj
 
-    def tensor(self, thing: Any) -> str:
+    def tensor(self, obj: Any) -> str:
         """Returns the name of a tensor; for an op, the name of its output 0."""
-        return tensor_name(self.name(thing))
+        return tensor_name(self.name(obj))
 
-    def op(self, thing: Any) -> str:
+    def op(self, obj: Any) -> str:
         """Returns the name of an op; for a tensor, the name of the op that computes it."""
-        return self.name(thing).partition(":")[0]
+        return self.name(obj).partition(":")[0]
 
-    def ops(self, things: Any) -> tuple[str, ...]:
+    def ops(self, objects: Any) -> tuple[str, ...]:
         """Returns the names of ops given as a selection, a name, an object, or several.
 
         Names in a selection of the graph are converted to the names after the steps so far. A selection of the graph
         after a plan has these names already.
         """
-        if isinstance(things, Selection):
-            if things.graph.origin is not self.base.origin:
-                problem = f"the selection is of another graph, {things.graph.title}"
+        if isinstance(objects, Selection):
+            if objects.graph.origin is not self.base.origin:
+                problem = f"the selection is of another graph, {objects.graph.title}"
                 raise PlanError(self.request, problem, f"Select from {self.base.title}, or give the names of the ops")
-            return tuple(things.names if things.graph.derived else map(self._current_name, things.names))
-        one = is_named(things) or not hasattr(things, "__iter__")
-        several = [things] if one else things
+            return tuple(objects.names if objects.graph.derived else map(self._current_name, objects.names))
+        one = is_named(objects) or not hasattr(objects, "__iter__")
+        several = [objects] if one else objects
         return tuple(name for thing in several for name in self._inside(thing) or (self._op_or_scope(thing),))
 
-    def removed(self, things: Any) -> tuple[str, ...]:
+    def removed(self, objects: Any) -> tuple[str, ...]:
         """Returns the names of ops to remove; for a layer, also the ops that only its variables need."""
-        one = isinstance(things, Selection) or is_named(things) or not hasattr(things, "__iter__")
-        several = [things] if one else list(things)
+        one = isinstance(objects, Selection) or is_named(objects) or not hasattr(objects, "__iter__")
+        several = [objects] if one else list(objects)
         names = [name for thing in several if not self._inside(thing) for name in self.ops(thing)]
         inside = [name for thing in several if self._inside(thing) for name in self._resolver(self.base).inside(thing)]
         if not inside:
@@ -220,54 +220,54 @@ class Arguments:
             dict.fromkeys([*names, *(self._current_name(self.base.names[i]) for i in whole.nonzero()[0].tolist())])
         )
 
-    def _op_or_scope(self, thing: Any) -> str:
-        return self.name_in(self.base, thing) if self._is_scope(thing) else self.op(thing)
+    def _op_or_scope(self, obj: Any) -> str:
+        return self.name_in(self.base, obj) if self._is_scope(obj) else self.op(obj)
 
-    def _is_scope(self, thing: Any) -> bool:
-        return isinstance(thing, str) and thing not in self.base.index and thing in self.base.scopes.index
+    def _is_scope(self, obj: Any) -> bool:
+        return isinstance(obj, str) and obj not in self.base.index and obj in self.base.scopes.index
 
-    def only_op(self, things: Any) -> str:
+    def only_op(self, objects: Any) -> str:
         """Returns the name of one op; for a layer, the name of the op that computes its output."""
-        return self.op(things) if is_named(things) else self.ops(things)[0]
+        return self.op(objects) if is_named(objects) else self.ops(objects)[0]
 
-    def consumer(self, thing: Any, input: int) -> tuple[str, int]:
+    def consumer(self, obj: Any, input: int) -> tuple[str, int]:
         """Returns the name of a consumer and the index of its input; for a layer, the op that reads this input."""
-        if self.layer(thing) is None:
-            return self.op(thing), input
-        op, at = self._resolver(self.base).consumer(thing, input)
+        if self.layer(obj) is None:
+            return self.op(obj), input
+        op, at = self._resolver(self.base).consumer(obj, input)
         return self._current_name(op), at
 
-    def consumer_or_tensor(self, thing: Any, input: int | None) -> tuple[str, int | None]:
+    def consumer_or_tensor(self, obj: Any, input: int | None) -> tuple[str, int | None]:
         """Returns the same as `consumer` for a layer; for a tensor or op, its name and `input` unchanged."""
-        if self.layer(thing) is None:
-            return self.name(thing), input
-        op, at = self.consumer(thing, input or 0)
+        if self.layer(obj) is None:
+            return self.name(obj), input
+        op, at = self.consumer(obj, input or 0)
         return op, at or input
 
-    def whole(self, thing: Any) -> str:
+    def whole(self, obj: Any) -> str:
         """Returns the name of an op or a scope; for a layer, the name of its only op or scope."""
-        if self._is_scope(thing) or self.layer(thing) is None:
-            return self._op_or_scope(thing)
-        return self._current_name(self._resolver(self.base).whole(thing))
+        if self._is_scope(obj) or self.layer(obj) is None:
+            return self._op_or_scope(obj)
+        return self._current_name(self._resolver(self.base).whole(obj))
 
-    def some_ops(self, things: Any) -> tuple[str, ...] | None:
+    def some_ops(self, objects: Any) -> tuple[str, ...] | None:
         """Returns the same as `ops`; None, which means all ops, for None."""
-        return None if things is None else self.ops(things)
+        return None if objects is None else self.ops(objects)
 
-    def ends(self, things: Any) -> tuple[str, ...]:
+    def ends(self, objects: Any) -> tuple[str, ...]:
         """Returns the names of one or more ops or tensors; empty for None."""
-        if isinstance(things, Selection):
-            return self.ops(things)
-        several = () if things is None else [things] if is_named(things) else things
+        if isinstance(objects, Selection):
+            return self.ops(objects)
+        several = () if objects is None else [objects] if is_named(objects) else objects
         return tuple(self.name(thing) for thing in several)
 
-    def selection(self, thing: Any) -> Selection:
+    def selection(self, obj: Any) -> Selection:
         """Returns the selection to plan on, given as a selection of any graph or as names of ops, scopes and layers."""
-        result = thing
+        result = obj
         if not isinstance(result, Selection):
-            several = thing if isinstance(thing, (list, tuple, set, frozenset)) else [thing]
+            several = obj if isinstance(obj, (list, tuple, set, frozenset)) else [obj]
             if not all(map(is_named, several)):
-                raise PlanError(self.request, f"{thing!r} is not a selection", "Make one with ed.select(...)")
+                raise PlanError(self.request, f"{obj!r} is not a selection", "Make one with ed.select(...)")
             first = replace(self, steps=())  # ops to copy have their names from before all steps
             names = [name for one in several for name in first.scope_or_ops(one)[1]]
             result = selection_from(self.base, [self.base.find(name, self.request) for name in names])
@@ -279,22 +279,22 @@ class Arguments:
             return result
         return replace(result.moved(graph), query=result.query) if graph.unfolded else replace(result, graph=graph)
 
-    def own(self, graph: Graph, what: str, way: str) -> None:
+    def own(self, graph: Graph, subject: str, suggestion: str) -> None:
         """Refuses ops of another graph, or of this graph after a plan, because ops have other numbers there.
 
         Args:
             graph: the graph.
-            what: the subject and verb of the message.
-            way: what to do in this graph instead.
+            subject: the subject and verb of the message.
+            suggestion: what to do in this graph instead.
         """
         if graph.folded.owner is not self.base.owner:
             after = graph.origin is self.base.origin
             where = f"{graph.title} after a plan" if after else f"another graph, {graph.title}"
-            raise PlanError(self.request, f"{what} of {where}", f"{way} {self.base.title}")
+            raise PlanError(self.request, f"{subject} of {where}", f"{suggestion} {self.base.title}")
 
-    def scope_or_ops(self, what: Any) -> tuple[Any, tuple[str, ...]]:
+    def scope_or_ops(self, ops: Any) -> tuple[Any, tuple[str, ...]]:
         """Returns the argument if code can show it as given (a scope, name or selection), and the names of its ops."""
-        target = what.strip("/") if isinstance(what, str) else what
+        target = ops.strip("/") if isinstance(ops, str) else ops
         if is_named(target) and (inside := self._inside(target)):
             return None, inside
         if self._is_scope(target):
@@ -332,29 +332,29 @@ class Arguments:
             pairs += zip(olds, news, strict=True)
         return tuple((self.tensor_in(source, a), self.tensor(b)) for a, b in pairs)
 
-    def tensor_in(self, source: Graph, thing: Any) -> str:
+    def tensor_in(self, source: Graph, obj: Any) -> str:
         """Returns the name of a tensor of a source; a layer of the source means its output."""
         arguments = self._resolver(source)
-        return tensor_name(self.name_in(source, thing) if arguments.layer(thing) is None else arguments.tensor(thing))
+        return tensor_name(self.name_in(source, obj) if arguments.layer(obj) is None else arguments.tensor(obj))
 
-    def word(self, thing: Any, otherwise: str) -> str:
+    def word(self, obj: Any, default: str) -> str:
         """Returns the name of a function in code: its own name, if no other function of the plan has it."""
-        wish = function_name(thing, otherwise) if callable(thing) else otherwise
+        wish = function_name(obj, default) if callable(obj) else default
         functions = {word: one for step in self.steps for word, one in functions_of(step).items()}
-        return free_name(wish, lambda name: name in functions and functions[name] is not thing)
+        return free_name(wish, lambda name: name in functions and functions[name] is not obj)
 
     def number(
         self,
         value: Any,
         word: str = "input",
-        what: str = "the number of an input",
+        name: str = "the number of an input",
         suggestion: str = "the first input as input=0",
     ) -> int:
         """Returns a number, such as the number of an input; refuses anything else."""
         try:
             return index(value)
         except TypeError:
-            raise PlanError(self.request, f"{word}={value!r} is not {what}", f"Type {suggestion}") from None
+            raise PlanError(self.request, f"{word}={value!r} is not {name}", f"Type {suggestion}") from None
 
     def dtype(self, value: Any) -> str:
         """Returns the name of a dtype, given by name or as a dtype object of TensorFlow or NumPy."""
@@ -375,16 +375,16 @@ class Arguments:
 
     # -- choices --------------------------------------------------------------------------------
 
-    def one_of(self, what: str, value: Any, allowed: tuple[str, ...]) -> None:
+    def one_of(self, name: str, value: Any, allowed: tuple[str, ...]) -> None:
         """Refuses a value that is not allowed."""
         if value not in allowed:
             choices = ", ".join(map(repr, allowed))
-            raise PlanError(self.request, f"{what}={value!r} is not known", f"Choose one of {choices}")
+            raise PlanError(self.request, f"{name}={value!r} is not known", f"Choose one of {choices}")
 
-    def mapping(self, what: str, value: Any, kind: str = "a mapping") -> None:
+    def mapping(self, name: str, value: Any, kind: str = "a mapping") -> None:
         """Refuses a value that is not a mapping."""
         if not isinstance(value, Mapping):
-            raise PlanError(self.request, f"{what}={value!r} is not {kind}", f"Give {what} as {_MAPPINGS[what]}")
+            raise PlanError(self.request, f"{name}={value!r} is not {kind}", f"Give {name} as {_MAPPINGS[name]}")
 
     def policies(self, variables: str | Mapping[str, Any]) -> dict[str, str]:
         """Returns the treatment of variables: name or pattern -> a word, or the tensor that replaces it."""
@@ -422,21 +422,21 @@ class Arguments:
         return tuple(rules.items())
 
 
-def display_text(things: Any) -> Any:
+def display_text(objects: Any) -> Any:
     """Returns the text of an argument, for a message."""
-    if isinstance(things, Selection):
-        return counted(len(things), "ops")
+    if isinstance(objects, Selection):
+        return counted(len(objects), "ops")
     # A tensor is an Iterable, but cannot be iterated.
-    if is_named(things) or not isinstance(things, Iterable):
-        return str(getattr(things, "name", things))
-    return [str(getattr(thing, "name", thing)) for thing in things]
+    if is_named(objects) or not isinstance(objects, Iterable):
+        return str(getattr(objects, "name", objects))
+    return [str(getattr(thing, "name", thing)) for thing in objects]
 
 
-def display_name(name: Callable[[Any], str], thing: Any) -> str:
+def display_name(name: Callable[[Any], str], obj: Any) -> str:
     """Returns the text of one given object for a message; `name` returns the name of an op or tensor."""
-    return repr(name(thing) if is_named(thing) else thing)
+    return repr(name(obj) if is_named(obj) else obj)
 
 
-def is_named(thing: Any) -> bool:
+def is_named(obj: Any) -> bool:
     """Returns whether something is a name, or an object that has one."""
-    return isinstance(thing, str) or hasattr(thing, "name")
+    return isinstance(obj, str) or hasattr(obj, "name")

@@ -99,15 +99,15 @@ class Backend:
         """
         return {}
 
-    def parts(self, thing: Any) -> list[Any]:
+    def parts(self, obj: Any) -> list[Any]:
         """Returns the tensors that an object, for example a SparseTensor, is made of."""
-        return [thing]
+        return [obj]
 
-    def notes(self, copied: CopyResult) -> list[str]:
+    def notes(self, copy_result: CopyResult) -> list[str]:
         """Returns sentences about the parts of a copy that are not in the snapshot, such as functions."""
         return []
 
-    def untrained_copies(self, copied: CopyResult) -> dict[str, str]:
+    def untrained_copies(self, copy_result: CopyResult) -> dict[str, str]:
         """Returns variable -> reason, for variables that would get initial values although the copy has values."""
         return {}
 
@@ -115,10 +115,10 @@ class Backend:
         """Returns the opener of the graph of a snapshot; None if the graph was not opened."""
         return None
 
-    def pattern(self, thing: Any, request: str, **about: Any) -> Pattern:
+    def pattern(self, obj: Any, request: str, **options: Any) -> Pattern:
         """Makes a pattern of a function, a selection or a small graph."""
-        if isinstance(thing, Pattern):
-            return thing
+        if isinstance(obj, Pattern):
+            return obj
         raise PlanError(request, "this plan was made without TensorFlow", _INSTEAD)
 
     def array(self, node: TFNodeDef) -> Any:
@@ -141,7 +141,7 @@ class Backend:
         """Returns a function that builds a call of a new graph function, which contains these ops."""
         raise PlanError("collapse()", "this plan was made without TensorFlow", _INSTEAD)
 
-    def branch(self, graph: Graph, call: str, answers: Mapping[str, Any]) -> Callable[..., Any]:
+    def branch(self, graph: Graph, call: str, input_values: Mapping[str, Any]) -> Callable[..., Any]:
         """Returns a function that builds the branch of a v2 cond or case whose condition is known."""
         raise PlanError("resolve_condition()", "this plan was made without TensorFlow", _INSTEAD)
 

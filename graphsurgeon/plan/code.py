@@ -125,7 +125,7 @@ class _ScriptNames:
     short = False
 
     def __init__(self, effect: PlanResult, backend: Backend, sources: Sources) -> None:
-        self._backend, self._sources, self._by_owner = backend, sources, dict[int, str]()
+        self._backend, self._sources, self._names = backend, sources, dict[int, str]()
         graphs = {id(g.owner): g for g in reversed([g.folded for g in _graphs(effect.steps)])}
         others = [g for key, g in reversed(graphs.items()) if key != id(effect.base.owner)]
         self.openings: list[str] = []
@@ -136,7 +136,7 @@ class _ScriptNames:
 
     def _open(self, word: str, graph: Graph, suffix: str) -> None:
         """Adds the line that opens a graph, or a parameter if that line would not open the graph of the plan."""
-        self._by_owner[id(graph.owner)] = word
+        self._names[id(graph.owner)] = word
         opener = self._backend.opener(graph)
         if opener is not None and not opener.gives(graph):
             about = f"the editor of {graph.title!r} after its earlier plans; {word}.to_code() shows their code"
@@ -146,7 +146,7 @@ class _ScriptNames:
         self.openings.append(f"{word} = {code}")
 
     def of(self, graph: Graph) -> str:
-        return self._by_owner[id(graph.folded.owner)]
+        return self._names[id(graph.folded.owner)]
 
     def query(self, selection: Selection) -> Query:
         return selection.query
@@ -164,10 +164,10 @@ class _ScriptNames:
     def constants(self, step: CopyStep) -> str:
         return self._arrays(dict(step.constants), "constants", "tensor")
 
-    def _arrays(self, arrays: Any, wish: str, key: str) -> str:
+    def _arrays(self, arrays: Any, preferred: str, key: str) -> str:
         text = arrays_code(arrays) if isinstance(arrays, Mapping) else ""
         about = f"{{{key}: array}}: {shapes_text(arrays)}" if isinstance(arrays, Mapping) else type(arrays).__name__
-        return text or self._sources.parameter(arrays, wish, about)
+        return text or self._sources.parameter(arrays, preferred, about)
 
 
 def _graphs(steps: Sequence[Step]) -> Iterator[Graph]:
@@ -184,9 +184,9 @@ def _graphs(steps: Sequence[Step]) -> Iterator[Graph]:
 
 
 #: The largest number of array elements that the code contains.
-_MOST_NUMBERS = 100
+_MAX_NUMBERS = 100
 #: Name in code of an argument of `gs.open` -> its description.
-_LIVE = {"graph": "a live tf.Graph", "session": "a tf.compat.v1.Session", "graph_def": "a GraphDef"}
+_LIVE_SOURCES = {"graph": "a live tf.Graph", "session": "a tf.compat.v1.Session", "graph_def": "a GraphDef"}
 
 
 def open_code(code: str, title: str, sources: Sources, suffix: str = "") -> str:
@@ -203,7 +203,7 @@ def open_code(code: str, title: str, sources: Sources, suffix: str = "") -> str:
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id not in MODULES:
             wish = f"source_{node.id}{suffix.strip()}" if suffix else node.id
-            description = _LIVE.get(node.id, f"the argument that was given to gs.open as {node.id}")
+            description = _LIVE_SOURCES.get(node.id, f"the argument that was given to gs.open as {node.id}")
             word = sources.free(wish)
             sources.parameters[word] = f"{description}, opened as {title!r}"
             renamed |= word != node.id
@@ -211,12 +211,12 @@ def open_code(code: str, title: str, sources: Sources, suffix: str = "") -> str:
     return ast.unparse(tree) if renamed else code
 
 
-def _copy_call(step: CopyStep, word: str, names: CodeNames, same: bool) -> str:
+def _copy_call(step: CopyStep, word: str, names: CodeNames, same_graph: bool) -> str:
     policy = dict(step.variables)
     texts = {
         "inputs": "{" + ", ".join(f"{a!r}: {b!r}" for a, b in step.inputs) + "}" if step.inputs else "",
         "unmapped": _other(step.unmapped, "refuse"),
-        "control": _other(step.control, "keep" if same else "refuse"),
+        "control": _other(step.control, "keep" if same_graph else "refuse"),
         "variables": _other(policy["*"] if len(policy) == 1 else policy, "copy"),
         "values": "" if step.values is None else names.values(step),
         "collections": _other(step.collections, "rename"),
@@ -254,11 +254,11 @@ def arrays_code(arrays: Mapping[str, Any]) -> str:
     values = {}
     for name, value in arrays.items():
         shape = getattr(value, "shape", None)
-        if shape is not None and _size(shape) > _MOST_NUMBERS:
+        if shape is not None and _size(shape) > _MAX_NUMBERS:
             return ""
         values[_name(name)] = np.asarray(value.read() if hasattr(value, "read") else value)
     texts = [array_code(array) for array in values.values()]
-    if None in texts or sum(array.size for array in values.values()) > _MOST_NUMBERS:
+    if None in texts or sum(array.size for array in values.values()) > _MAX_NUMBERS:
         return ""
     return "{" + ", ".join(f"{name!r}: {text}" for name, text in zip(values, texts, strict=True)) + "}"
 
@@ -273,8 +273,8 @@ def _size(shape: Any) -> int:
     return int(np.prod([int(n) for n in shape], dtype=np.int64))
 
 
-def _name(thing: Any) -> str:
-    return str(getattr(thing, "name", thing))
+def _name(obj: Any) -> str:
+    return str(getattr(obj, "name", obj))
 
 
 def _pairs(names: Mapping[Any, Any]) -> str:

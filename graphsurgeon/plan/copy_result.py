@@ -18,7 +18,7 @@ from .dependencies import Closure
 from .mutable_graph import MutableGraph
 from .steps import CopyStep
 
-_CARRY = (
+_TRANSFER_HINT = (
     "transfer its entries with table.export() in the original graph and tf.raw_ops.LookupTableImportV2("
     "table_handle=graph.get_tensor_by_name('{}:0'), keys=keys, values=values) in this graph; "
     "keys and values are placeholders without a shape"
@@ -217,7 +217,7 @@ class CopyResult:
     def missing_state(self) -> list[str]:
         """The runtime state of the source that the copy does not have, in sentences."""
         out = []
-        for kinds, how in ((TABLE_TYPES, _CARRY), (QUEUE_TYPES, "run the ops that fill it")):
+        for kinds, how in ((TABLE_TYPES, _TRANSFER_HINT), (QUEUE_TYPES, "run the ops that fill it")):
             names = self.empty(kinds)
             if names:
                 start = "starts empty, because it is" if len(names) == 1 else "start empty, because they are"
@@ -288,25 +288,25 @@ class CopyResult:
         return [*self.placeholders, *self.constants]
 
 
-def copied_entries(copied: CopyResult, collection: str) -> tuple[CollectionEntry, ...]:
+def copied_entries(copy_result: CopyResult, collection: str) -> tuple[CollectionEntry, ...]:
     """Returns the entries that a copy adds for a collection of the source, by their names in the destination.
 
     Args:
-        copied: the copy.
+        copy_result: the copy.
         collection: the name of the collection in the source.
     """
-    new_names, whole = {v.was: v.name for v in copied.variables}, bool(copied.step.selection.mask.all())
+    new_names, whole = {v.was: v.name for v in copy_result.variables}, bool(copy_result.step.selection.mask.all())
     out = list[CollectionEntry]()
-    for entry in copied.source.state.collections.get(collection, ()):
+    for entry in copy_result.source.state.collections.get(collection, ()):
         if entry.kind == "variable":
             out += [replace(entry, name=new_names[entry.name])] if entry.name in new_names else []
         elif entry.kind == "structure":
-            parts = tuple(copied.renamed(part) for part in entry.parts if copied.has(part))
+            parts = tuple(copy_result.renamed(part) for part in entry.parts if copy_result.has(part))
             out += [replace(entry, parts=parts)] if len(parts) == len(entry.parts) else []
         elif entry.kind == "value":
             out += [entry] if whole else []  # an entry without ops is copied only with the whole graph
-        elif entry.kind != "other" and copied.has(op_name(entry.name)):
-            out.append(replace(entry, name=copied.renamed(entry.name)))
+        elif entry.kind != "other" and copy_result.has(op_name(entry.name)):
+            out.append(replace(entry, name=copy_result.renamed(entry.name)))
     return tuple(out)
 
 
@@ -324,42 +324,44 @@ def copied_name(scope: str, name: str, names: Mapping[str, str] | None) -> str:
     return names.get(op, join_scope(scope, op)) + colon + port
 
 
-def current_externals(graph: Graph, copied: CopyResult) -> dict[Tensor, tuple[str, int]]:
+def current_externals(graph: Graph, copy_result: CopyResult) -> dict[Tensor, tuple[str, int]]:
     """Returns the tensors that enter a copy after later steps: source tensor -> tensor of `graph`.
 
     The copy is a part of `graph`.
     """
-    _, then = copied.source.data.within(copied.ops)
-    _, now = graph.data.within(copied.place[copied.ops])
-    old = zip(copied.source.data.node[then].tolist(), copied.source.data.port[then].tolist(), strict=True)
+    _, then = copy_result.source.data.within(copy_result.ops)
+    _, now = graph.data.within(copy_result.place[copy_result.ops])
+    old = zip(copy_result.source.data.node[then].tolist(), copy_result.source.data.port[then].tolist(), strict=True)
     new = zip(graph.data.node[now].tolist(), graph.data.port[now].tolist(), strict=True)
     reads = dict(zip(old, new, strict=True))
-    return {t: (graph.names[reads[t][0]], reads[t][1]) for t in copied.external if t in reads}
+    return {t: (graph.names[reads[t][0]], reads[t][1]) for t in copy_result.external if t in reads}
 
 
-def without_ops(copied: CopyResult, dropped: Iterable[int]) -> CopyResult:
+def without_ops(copy_result: CopyResult, dropped: Iterable[int]) -> CopyResult:
     """Returns a copy of a whole graph without the copies of some source ops, which are given by number."""
-    lost = copied.source.mask(dropped)
+    lost = copy_result.source.mask(dropped)
     if not lost.any():
-        return copied
-    stay = copied.ops[~lost[copied.ops]]
-    place = np.full(copied.source.size, -1, np.int32)
-    place[stay] = int(copied.place[copied.ops].min()) + np.arange(len(stay), dtype=np.int32)
-    names = [copied.source.names[i] for i in stay.tolist()]
-    variables = [v for v in copied.variables if not lost[copied.source.index[v.was]]]
-    return replace(copied, ops=stay, names=[copied.renamed(n) for n in names], place=place, variables=variables)
+        return copy_result
+    stay = copy_result.ops[~lost[copy_result.ops]]
+    place = np.full(copy_result.source.size, -1, np.int32)
+    place[stay] = int(copy_result.place[copy_result.ops].min()) + np.arange(len(stay), dtype=np.int32)
+    names = [copy_result.source.names[i] for i in stay.tolist()]
+    variables = [v for v in copy_result.variables if not lost[copy_result.source.index[v.was]]]
+    return replace(
+        copy_result, ops=stay, names=[copy_result.renamed(n) for n in names], place=place, variables=variables
+    )
 
 
-def append_copy(base: MutableGraph, copied: CopyResult) -> None:
+def append_copy(base: MutableGraph, copy_result: CopyResult) -> None:
     """Adds a copy to the destination. The edges are computed with arrays, without a loop over ops."""
-    graph, ops, place = copied.source, copied.ops, copied.place
+    graph, ops, place = copy_result.source, copy_result.ops, copy_result.place
     first = base.size
-    stand_ins = copied.stand_ins
+    stand_ins = copy_result.stand_ins
     spots = {p.name: first + i for i, p in enumerate(stand_ins)}
     data_rows, data_at = graph.data.within(ops)
     node, port = place[graph.data.node[data_at]], graph.data.port[data_at].copy()
     old_node, old_port = graph.data.node[data_at], graph.data.port[data_at]
-    for (op, out), (name, new_out) in copied.external.items():
+    for (op, out), (name, new_out) in copy_result.external.items():
         hit = (old_node == op) & (old_port == out)
         node[hit] = spots[name] if name in spots else base.index[name]
         port[hit] = new_out
@@ -367,7 +369,7 @@ def append_copy(base: MutableGraph, copied: CopyResult) -> None:
     ctrl = place[graph.control.node[ctrl_at]]
     outside = ctrl < 0
     if outside.any():
-        for op, name in copied.control_kept.items():
+        for op, name in copy_result.control_kept.items():
             ctrl[graph.control.node[ctrl_at] == op] = spots[name] if name in spots else base.index[name]
         ctrl, ctrl_rows = ctrl[ctrl >= 0], ctrl_rows[ctrl >= 0]
     lead = len(stand_ins)
@@ -377,19 +379,19 @@ def append_copy(base: MutableGraph, copied: CopyResult) -> None:
         return [stand_ins[i].info] if i < lead else graph.outputs(int(ops[i - lead]))
 
     base.add(
-        [*spots, *copied.names],
-        ["Placeholder"] * len(copied.placeholders) + ["Const"] * len(copied.constants) + copied.types,
+        [*spots, *copy_result.names],
+        ["Placeholder"] * len(copy_result.placeholders) + ["Const"] * len(copy_result.constants) + copy_result.types,
         [None] * lead + [graph.nodes[i] for i in ops.tolist()],
         Edges.of(data_rows + lead, node, total, port),
         Edges.of(ctrl_rows + lead, ctrl, total),
         outputs_of,
     )
-    _add_setters(base, copied)
+    _add_setters(base, copy_result)
 
 
-def _add_setters(base: MutableGraph, copied: CopyResult) -> None:
+def _add_setters(base: MutableGraph, copy_result: CopyResult) -> None:
     """Adds the ops that set variables; they come after the copies."""
-    setters = [op for v in copied.variables for op in v.setter]
+    setters = [op for v in copy_result.variables for op in v.setter]
     if not setters:
         return
     index = {op.name: base.size + i for i, op in enumerate(setters)}

@@ -14,13 +14,13 @@ from ..graph.boundary import Tensor, entering_tensors
 from ..graph.control_flow import is_loop_body_only, loops_within
 from ..graph.graph import Graph, Mask, value_info
 from ..graph.traversal import backward
-from ..graph.variables import ASKING_TYPES, FEED_TYPES, VariableInfo
+from ..graph.variables import FEED_TYPES, QUERY_TYPES, VariableInfo
 from .fault import Fault
 from .mutable_graph import MutableGraph
 from .steps import CopyStep
 from .type_check import axis_text, base_dtype, fitting_text, shapes_differ
 
-_READERS = ASKING_TYPES | {"Identity", "ReadVariableOp"}
+_READ_TYPES = QUERY_TYPES | {"Identity", "ReadVariableOp"}
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def copy_closure(
     """
     work = _ClosureBuilder(graph, mask.copy(), cuts, policy)
     if unmapped == "include" or control == "include":
-        work.take(_wider(graph, mask, cuts, unmapped == "include", control == "include"), _ASKED)
+        work.take(_wider(graph, mask, cuts, unmapped == "include", control == "include"), _INCLUDE_REASON)
     while True:  # ops that are also copied may need more
         count = len(work.done), int(np.count_nonzero(work.mask))
         work.variables()
@@ -92,7 +92,7 @@ def copy_closure(
     return Closure(mask & ~excluded, work.shared, order, substitutes, excluded, work.pulled)
 
 
-_ASKED = "needed by the selection, because of 'include'"
+_INCLUDE_REASON = "needed by the selection, because of 'include'"
 
 
 class _ClosureBuilder:
@@ -112,13 +112,13 @@ class _ClosureBuilder:
         self.done, self.pulled = dict[str, VariableInfo](), list[Dependency]()
         self.shared = np.zeros(graph.size, np.bool_)
 
-    def take(self, reach: Mask, why: str) -> None:
+    def take(self, reach: Mask, reason: str) -> None:
         """Adds the reached ops, and records the new ops with the reason."""
         fresh = reach & ~self.mask
         count = int(np.count_nonzero(fresh))
         if count:
             names = tuple(self.graph.names[i] for i in np.flatnonzero(fresh)[:8].tolist())
-            self.pulled.append(Dependency(count, why, names, bytes_of(self.graph, fresh)))
+            self.pulled.append(Dependency(count, reason, names, bytes_of(self.graph, fresh)))
         self.mask = self.mask | reach
 
     def variables(self) -> None:
@@ -181,7 +181,7 @@ def variable_ops(graph: Graph, variable: VariableInfo) -> list[int]:
     numbers = {graph.index[n]: None for n in names if n in graph.index}
     me, lead = graph.index[variable.op], variable.op + "/"
     for reader in graph.consumers.row(me).tolist():
-        if graph.types[reader] in _READERS and graph.names[reader].startswith(lead):
+        if graph.types[reader] in _READ_TYPES and graph.names[reader].startswith(lead):
             numbers[reader] = None
     return list(numbers)
 
@@ -222,15 +222,15 @@ def with_unshared_variables(graph: Graph, ops: Mask) -> Mask:
     return result | above
 
 
-def needed_ops(graph: Graph, living: Mask) -> Mask:
+def needed_ops(graph: Graph, live: Mask) -> Mask:
     """Returns the living ops and all ops that they need, including parts of variables and loops, and table fillers."""
     state = graph.state
     wholes = [graph.mask(graph.index[n] for n in names if n in graph.index) for names in state.contexts]
     while True:
-        reached = backward(graph, living)
+        reached = backward(graph, live)
         for variable in state.variables.values():
             number = graph.index.get(variable.op)
-            if number is not None and reached[number] and not living[number]:
+            if number is not None and reached[number] and not live[number]:
                 reached |= variable_parts(graph, variable)
         for whole in wholes:
             if (reached & whole).any():
@@ -238,9 +238,9 @@ def needed_ops(graph: Graph, living: Mask) -> Mask:
         for holder, init_ops in state.init_ops.items():
             if holder in graph.index and reached[graph.index[holder]]:
                 reached |= graph.mask(graph.index[s] for s in init_ops if s in graph.index)
-        if (reached == living).all():
+        if (reached == live).all():
             return reached
-        living = reached
+        live = reached
 
 
 def _wider(graph: Graph, mask: Mask, cuts: frozenset[Tensor], data: bool, control: bool) -> Mask:
@@ -254,7 +254,7 @@ def _wider(graph: Graph, mask: Mask, cuts: frozenset[Tensor], data: bool, contro
 POLICIES = ("copy", "freeze", "initial", "share")
 
 #: Ops that read a resource variable, and the op that does the same with a plain tensor.
-READERS = {"ReadVariableOp": "Identity", "ResourceGather": "Gather", "ResourceGatherNd": "GatherNd",
+READ_REPLACEMENTS = {"ReadVariableOp": "Identity", "ResourceGather": "Gather", "ResourceGatherNd": "GatherNd",
            "VariableShape": "Shape"}  # fmt: skip
 #: Ops that change a reference variable; everything else only reads it.
 REF_WRITERS = ("Assign", "Scatter", "Apply", "SparseApply", "CountUpTo", "StridedSliceAssign", "Ref", "DestroyTemp")
@@ -317,13 +317,13 @@ def substitutes_of(graph: Graph, mask: Mask, policy: Mapping[str, str]) -> tuple
         if not mask[me] and not users:
             continue
         info = graph.state.variables[name]
-        start = [me, *(i for i in users if graph.types[i] in ASKING_TYPES)]
+        start = [me, *(i for i in users if graph.types[i] in QUERY_TYPES)]
         if info.initializer in graph.index:
             start.append(graph.index[info.initializer])
         excluded |= private_ops(graph, mask, start, name)
         users = [i for i in users if not excluded[i]]
         if info.resource:
-            readers = {i: READERS[graph.types[i]] for i in users if _can_replace_read(graph, i)}
+            readers = {i: READ_REPLACEMENTS[graph.types[i]] for i in users if _can_replace_read(graph, i)}
             writers = [graph.names[i] for i in users if i not in readers]
         else:
             readers = {}
@@ -377,7 +377,7 @@ def writes(kind: str) -> bool:
 
 
 def _can_replace_read(graph: Graph, op: int) -> bool:
-    if graph.types[op] not in READERS:
+    if graph.types[op] not in READ_REPLACEMENTS:
         return False
     attributes = getattr(graph.nodes[op], "attr", {})
     return "batch_dims" not in attributes or not attributes["batch_dims"].i  # Gather has no batch dimensions

@@ -37,30 +37,30 @@ class AddedEdge(NamedTuple):
     at: int | None = None
     was: Tensor = (-1, 0)
 
-    def renumber(self, names: Sequence[str], bench: MutableGraph) -> AddedEdge | None:
+    def renumber(self, names: Sequence[str], graph: MutableGraph) -> AddedEdge | None:
         """Returns the edge after ops have been renumbered; None if one of its ops was removed.
 
         Args:
             names: the name of each op, by its old number.
-            bench: the graph with the new numbers.
+            graph: the graph with the new numbers.
         """
         old = [self.op, self.source] if self.at is None else [self.op, self.source, self.was[0]]
-        now = [bench.index.get(names[op], -1) for op in old]
+        now = [graph.index.get(names[op], -1) for op in old]
         if -1 in now:
             return None
         return self._replace(op=now[0], source=now[1], was=self.was if self.at is None else (now[2], self.was[1]))
 
-    def stands(self, bench: MutableGraph) -> bool:
+    def stands(self, graph: MutableGraph) -> bool:
         """Returns whether the edge still exists."""
-        waits = self.at is None and self.source in bench.waits(self.op)
-        return waits or (self.at is not None and bench.row(self.op)[self.at][0] == self.source)
+        waits = self.at is None and self.source in graph.waits(self.op)
+        return waits or (self.at is not None and graph.row(self.op)[self.at][0] == self.source)
 
-    def take_back(self, bench: MutableGraph) -> None:
+    def take_back(self, graph: MutableGraph) -> None:
         """Removes the edge, or restores the former input."""
         if self.at is None:
-            bench.set_waits(self.op, [i for i in bench.waits(self.op) if i != self.source])
+            graph.set_waits(self.op, [i for i in graph.waits(self.op) if i != self.source])
         else:
-            bench.set_input(self.op, self.at, self.was)
+            graph.set_input(self.op, self.at, self.was)
 
 
 class EditState:
@@ -85,8 +85,8 @@ class EditState:
         self.changes, self.removed, self.mode = dict(effect.changes), dict(effect.removed), effect.mode
         self.decided = set(effect.decided)
         self.slices, self.replaced, self.revalued = list(effect.slices), list(effect.replaced), dict(effect.revalued)
-        self._by = {self.bench.index[op]: step for op, step in effect.blame.items()}
-        self._reads = {self.bench.index[node.name]: node.reads for node in effect.added}
+        self._step_of = {self.bench.index[op]: step for op, step in effect.blame.items()}
+        self._input_infos = {self.bench.index[node.name]: node.reads for node in effect.added}
         # Op -> its new and its removed control inputs, by number, because ops may be renamed later.
         self._orders: dict[int, tuple[list[int], list[int]]] = {}
         # For each rename: old name -> new name, and the lengths of the lists in `_named_records` before it.
@@ -106,13 +106,13 @@ class EditState:
             self.base, self.steps, self.after, tuple(self.copies), tuple(self.connections), tuple(self.faults),
             tuple(self.warnings), tuple(self.edits), tuple(self.added), dict(self.changes), dict(self.removed),
             tuple(self.slices), tuple(self.replaced), self.base.size, self.mode, {}, dict(self.revalued),
-            {self.bench.names[op]: step for op, step in self._by.items()}, frozenset(self.decided), self.backend,
+            {self.bench.names[op]: step for op, step in self._step_of.items()}, frozenset(self.decided), self.backend,
         )  # fmt: skip
 
     def info(self, tensor: Tensor) -> TensorInfo | None:
         """Returns the known dtype and shape of a tensor; for the output of an inserted op, those of its input."""
         result = self.bench.info(*tensor)
-        return self._reads.get(tensor[0]) if result is None else result
+        return self._input_infos.get(tensor[0]) if result is None else result
 
     def now_called(self, name: str) -> str:
         """Returns the new name of an op or scope that was renamed since the last `settle`; empty if it was not."""
@@ -142,7 +142,7 @@ class EditState:
         for op, change in delta.changes.items():
             self._change(op, change)
             if change.attributes:
-                self._by[op] = self.step
+                self._step_of[op] = self.step
         self.replaced += delta.replaced
         self.removed |= dict.fromkeys(delta.removed, self.step)
         self.decided |= delta.decided
@@ -160,9 +160,9 @@ class EditState:
         outputs = None if node.info is None else [node.info]
         number = self.bench.add([node.name], [node.op], [None], reads, nothing, lambda _: outputs)
         self.added.append(node)
-        self._by[number], self._reads[number] = self.step, node.reads
+        self._step_of[number], self._input_infos[number] = self.step, node.reads
 
-    def _set_inputs(self, edges: Sequence[Edge], checked: bool) -> None:
+    def _set_inputs(self, edges: Sequence[Edge], acyclic: bool) -> None:
         bench = self.bench
         for op, at, new in edges:
             name, was = bench.names[op], bench.name(bench.row(op)[at])
@@ -171,19 +171,19 @@ class EditState:
                 self.mode = "materialize"
                 self.edits.append((name, at, bench.name(new)))
         for op, at, new in edges:
-            if not checked:
+            if not acyclic:
                 self.links.append(AddedEdge(self.step, op, new[0], at, bench.row(op)[at]))
             bench.set_input(op, at, new)
-            self._by[op] = self.step
+            self._step_of[op] = self.step
 
-    def _wait(self, op: int, waits: Sequence[int], checked: bool) -> None:
+    def _wait(self, op: int, control_inputs: Sequence[int], acyclic: bool) -> None:
         old, (more, less) = self.bench.waits(op), self._orders.setdefault(op, ([], []))
         self._change(op, OpChange())
-        more.extend(i for i in waits if i not in old and i not in more)
-        less.extend(i for i in old if i not in waits)
-        self.bench.set_waits(op, waits)
-        if not checked:
-            self.links += [AddedEdge(self.step, op, i) for i in waits if i not in old]
+        more.extend(i for i in control_inputs if i not in old and i not in more)
+        less.extend(i for i in old if i not in control_inputs)
+        self.bench.set_waits(op, control_inputs)
+        if not acyclic:
+            self.links += [AddedEdge(self.step, op, i) for i in control_inputs if i not in old]
 
     def _change(self, op: int, change: OpChange) -> None:
         """Records the change of an op; a change of an op of the base requires a new graph."""
@@ -235,20 +235,20 @@ def _mapped_names(new: Callable[[str], str], names: Iterable[str]) -> tuple[str,
     return tuple(map(new, names))
 
 
-def _with_present_names(thing: Any, new: Callable[[str], str]) -> Any:
+def _with_present_names(obj: Any, new: Callable[[str], str]) -> Any:
     """Returns a record with the current names of ops."""
-    if isinstance(thing, Connection):
-        return replace(thing, tensor=new(thing.tensor), to=new(thing.to))
-    if isinstance(thing, NewNode):
-        return replace(thing, name=new(thing.name))
-    if isinstance(thing, CopyResult):
-        return thing.called(new)
-    if isinstance(thing, Replacement):
-        outputs = {old: new(one) for old, one in thing.outputs.items()}
-        return replace(thing, outputs=outputs, ops=_mapped_names(new, thing.ops), kept=_mapped_names(new, thing.kept))
-    if isinstance(thing, DownstreamCopy):
-        return replace(thing, copied=thing.copied.called(new))
-    return new(thing[0]), thing[1], new(thing[2])
+    if isinstance(obj, Connection):
+        return replace(obj, tensor=new(obj.tensor), to=new(obj.to))
+    if isinstance(obj, NewNode):
+        return replace(obj, name=new(obj.name))
+    if isinstance(obj, CopyResult):
+        return obj.called(new)
+    if isinstance(obj, Replacement):
+        outputs = {old: new(one) for old, one in obj.outputs.items()}
+        return replace(obj, outputs=outputs, ops=_mapped_names(new, obj.ops), kept=_mapped_names(new, obj.kept))
+    if isinstance(obj, DownstreamCopy):
+        return replace(obj, copied=obj.copied.called(new))
+    return new(obj[0]), obj[1], new(obj[2])
 
 
 @dataclass(frozen=True, eq=False)

@@ -95,7 +95,7 @@ class EditorLike(Protocol):
     def session(self, session: Any = None, config: Any = None) -> Any:
         """A session with all values."""
 
-    def save(self, *args: Any, **how: Any) -> Any:
+    def save(self, *args: Any, **options: Any) -> Any:
         """Writes the graph in a format that plain TensorFlow can read."""
 
     def to_code(self) -> str:
@@ -147,13 +147,13 @@ class EditorLike(Protocol):
     def feeds_needed(self, fetches: Any = None) -> dict[str, TensorInfo | None]:
         """The placeholders that a run needs."""
 
-    def trace(self, *args: Any, **how: Any) -> Trace:
+    def trace(self, *args: Any, **options: Any) -> Trace:
         """Runs a copy of the graph; for a plan, a copy of the graph after the plan."""
 
     def value(self, name: str) -> Any:
         """The value of a constant or variable, as an array."""
 
-    def provenance(self, thing: Any) -> Any:
+    def provenance(self, obj: Any) -> Any:
         """The origin of an op."""
 
     def explain(self, name: Any, selection: Selection) -> Any:

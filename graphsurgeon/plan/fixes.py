@@ -18,54 +18,56 @@ from .type_check import base_dtype, is_training_op
 
 
 def fitting_adapters(
-    bench: MutableGraph, tensor: Tensor, target: TensorInfo, readers: Sequence[int]
+    mutable_graph: MutableGraph, tensor: Tensor, target: TensorInfo, readers: Sequence[int]
 ) -> tuple[Adapter, ...]:
     """Returns the adapters that make a tensor fit ops of the same graph, the most sensible first.
 
     There are no adapters between data of a model and tensors of gradients or savers.
 
     Args:
-        bench: the graph.
+        mutable_graph: the graph.
         tensor: the tensor that the ops should read.
         target: the tensor that the ops read now.
         readers: the ops; tensors that are computed from these ops never fit.
     """
-    source, graph = bench.info(*tensor), bench.frozen()
+    source, graph = mutable_graph.info(*tensor), mutable_graph.frozen()
     if forward(graph, graph.mask(readers))[tensor[0]]:
         return ()
-    if source is None or is_training_op(bench, tensor[0]) != all(is_training_op(bench, op) for op in readers):
+    if source is None or is_training_op(mutable_graph, tensor[0]) != all(
+        is_training_op(mutable_graph, op) for op in readers
+    ):
         return ()
     layout = data_format_of(graph, readers)
-    return _proposals(bench, tensor, source, target, {bench.loop(op) for op in readers}, layout)
+    return _proposals(mutable_graph, tensor, source, target, {mutable_graph.loop(op) for op in readers}, layout)
 
 
 def _proposals(
-    bench: MutableGraph, tensor: Tensor, source: TensorInfo, target: TensorInfo, loops: set[int], data_format: str
+    graph: MutableGraph, tensor: Tensor, source: TensorInfo, target: TensorInfo, loops: set[int], data_format: str
 ) -> tuple[Adapter, ...]:
     """Like `fitting_adapters`; no variable is made inside a loop, and no loop is entered without an Enter."""
-    adapters, loop = proposals(source, target, data_format), bench.loop(tensor[0])
+    adapters, loop = proposals(source, target, data_format), graph.loop(tensor[0])
     if loops - {loop}:
         return ()
     return adapters if loop < 0 else tuple(one for one in adapters if not any(isinstance(p, Dense) for p in one.parts))
 
 
 def with_suggested_fixes(
-    bench: MutableGraph, fault: Fault, step: Step, old: Tensor, new: Tensor, readers: Sequence[int]
+    graph: MutableGraph, fault: Fault, step: Step, old: Tensor, new: Tensor, readers: Sequence[int]
 ) -> Fault:
     """Returns the fault of a tensor that cannot replace another tensor, with the adapters that make it fit.
 
     Args:
-        bench: the graph.
+        graph: the graph.
         fault: the fault.
         step: the step that has the fault.
         old, new: the tensors.
         readers: the ops that should read the new tensor.
     """
-    target = bench.info(*old)
+    target = graph.info(*old)
     if target is None:
         return fault
-    make = _fix_builder(bench, step, (old, new), target, data_format_of(bench.frozen(), readers))
-    return fault if make is None else _with_fixes(fault, step, fitting_adapters(bench, new, target, readers), make)
+    make = _fix_builder(graph, step, (old, new), target, data_format_of(graph.frozen(), readers))
+    return fault if make is None else _with_fixes(fault, step, fitting_adapters(graph, new, target, readers), make)
 
 
 def with_mapping_fixes(base: MutableGraph, fault: Fault, step: CopyStep, old: str, new: str) -> Fault:
@@ -108,10 +110,10 @@ def _adapter_spec(adapter: Adapter, target: TensorInfo, layout: str) -> AdapterS
 
 
 def _fix_builder(
-    bench: MutableGraph, step: Step, pair: tuple[Tensor, Tensor], target: TensorInfo, layout: str
+    graph: MutableGraph, step: Step, pair: tuple[Tensor, Tensor], target: TensorInfo, layout: str
 ) -> Callable[[Adapter], tuple[Step, ...]] | None:
     """Returns a function from an adapter to the steps that replace a step; None if no adapter can be used."""
-    there, replacement = map(bench.name, pair)
+    there, replacement = map(graph.name, pair)
     match step:
         case ConnectStep():
             return lambda one: (AdaptStep(replacement, step.to, step.input, "", AdapterSpec(one.by)),)
@@ -120,7 +122,7 @@ def _fix_builder(
         case RerouteStep(old=(_,)):
             return lambda one: (AdaptStep(replacement, there, None, "", AdapterSpec(one.by), step.only, step.exclude),)
         case RerouteStep():
-            name, ends = free_name("adapter", bench.taken), zip(step.old, step.to, strict=True)
+            name, ends = free_name("adapter", graph.taken), zip(step.old, step.to, strict=True)
             to = tuple(f"{name}:0" if (old, new) == (there, replacement) else new for old, new in ends)
             return lambda one: (
                 AdaptStep(replacement, None, None, name, _adapter_spec(one, target, layout)),
@@ -133,9 +135,9 @@ def _with_fixes(
     fault: Fault,
     step: Step,
     adapters: Sequence[Adapter],
-    make: Callable[[Adapter], tuple[Step, ...]],
-    then: str = "",
+    steps_of: Callable[[Adapter], tuple[Step, ...]],
+    followup_code: str = "",
 ) -> Fault:
-    fixes = [(one, make(one)) for one in adapters]
-    cures = (Fix(one.by, str(one), f"plan.{request_of(steps[0])}", step, steps, then) for one, steps in fixes)
+    fixes = [(one, steps_of(one)) for one in adapters]
+    cures = (Fix(one.by, str(one), f"plan.{request_of(steps[0])}", step, steps, followup_code) for one, steps in fixes)
     return replace(fault, cures=tuple(cures))

@@ -22,7 +22,7 @@ from ..graph.graph import Graph
 from ..graph.selection import Query, Selection
 from ..graph.traversal import reachable_from
 
-_SIGNS = {"or": "|", "and": "&", "minus": "-"}
+_OPERATORS = {"or": "|", "and": "&", "minus": "-"}
 #: Names that the written code itself uses, so parameters and functions cannot have them.
 RESERVED = frozenset(
     {"gs", "np", "tf", "os", "arrays", "plan", "done", "redo", "ed", "dst", "src", "block", *dir(builtins), *kwlist}
@@ -56,15 +56,17 @@ class Sources:
     of: Callable[[Graph], str] = lambda _: "ed"
     query: Callable[[Selection], Query] = lambda selection: selection.query
     _modules: dict[str, str] = field(default_factory=lambda: dict(MODULES))
-    _known: dict[int, tuple[Any, str]] = field(default_factory=dict)
+    _parameters: dict[int, tuple[Any, str]] = field(default_factory=dict)
 
-    def free(self, wish: str) -> str:
+    def free(self, preferred: str) -> str:
         """Returns a name that is not in use: the wish, or the wish with a number."""
-        wish = f"{wish}_" if re.fullmatch(r"(src|block)\d*", wish) else wish  # the code itself uses such names
-        name, n = wish, 1
+        preferred = (
+            f"{preferred}_" if re.fullmatch(r"(src|block)\d*", preferred) else preferred
+        )  # the code itself uses such names
+        name, n = preferred, 1
         while name in self.taken:
             n += 1
-            name = f"{wish}{n}"
+            name = f"{preferred}{n}"
         self.taken.add(name)
         return name
 
@@ -72,29 +74,29 @@ class Sources:
         """Returns the Python that makes a selection."""
         return query_code(self.query(selection), self.of(selection.graph))
 
-    def parameter(self, thing: Any, wish: str, about: str) -> str:
+    def parameter(self, obj: Any, preferred: str, comment: str) -> str:
         """Returns the name of the parameter for an object; the same object always has the same name."""
-        if id(thing) not in self._known:
-            self._known[id(thing)] = thing, self.free(wish)
-            self.parameters[self._known[id(thing)][1]] = about
-        return self._known[id(thing)][1]
+        if id(obj) not in self._parameters:
+            self._parameters[id(obj)] = obj, self.free(preferred)
+            self.parameters[self._parameters[id(obj)][1]] = comment
+        return self._parameters[id(obj)][1]
 
-    def word(self, function: Callable[..., Any], wish: str) -> str:
+    def word(self, function: Callable[..., Any], preferred: str) -> str:
         """Returns the name of a function in the code: of its definition there, its public name, or a parameter."""
-        if id(function) in self._known:
-            return self._known[id(function)][1]
+        if id(function) in self._parameters:
+            return self._parameters[id(function)][1]
         public = _public(function)
         if public:
             if public.startswith("tf."):
                 self.imports += ["import tensorflow as tf"] * ("import tensorflow as tf" not in self.imports)
             return public
-        wish = function_name(function, wish)
-        name = self.free(wish)
+        preferred = function_name(function, preferred)
+        name = self.free(preferred)
         source = source_of(function, name)
         if source is None or not self._import(source[1]):
             self.taken.discard(name)
-            return self.parameter(function, wish, f"the function {_description(function)}")
-        self._known[id(function)] = function, name
+            return self.parameter(function, preferred, f"the function {_description(function)}")
+        self._parameters[id(function)] = function, name
         self.lines.append(source[0])
         return name
 
@@ -134,7 +136,7 @@ def _description(function: Callable[..., Any]) -> str:
     return f"{name} of {module}" if module else str(name)
 
 
-def function_name(function: Callable[..., Any], otherwise: str) -> str:
+def function_name(function: Callable[..., Any], default: str) -> str:
     """Returns the name by which code can call a function: its own, or another for a lambda.
 
     Example:
@@ -142,7 +144,7 @@ def function_name(function: Callable[..., Any], otherwise: str) -> str:
         ('len', 'f')
     """
     name = getattr(getattr(function, "python_function", function), "__name__", "")
-    return name if isinstance(name, str) and name.isidentifier() and not iskeyword(name) else otherwise
+    return name if isinstance(name, str) and name.isidentifier() and not iskeyword(name) else default
 
 
 def source_of(function: Callable[..., Any], word: str) -> tuple[str, dict[str, str]] | None:
@@ -266,9 +268,9 @@ def _contains(place: tuple[int, int, int, int], inner: list[Any]) -> bool:
     return bool(inner) and all(begin <= (p[0], p[2]) and (p[1], p[3]) <= end for p in inner)
 
 
-def _place(node: ast.expr, before: str, first: int) -> tuple[int, int, int, int]:
+def _place(node: ast.expr, prefix: str, first: int) -> tuple[int, int, int, int]:
     """Returns line and column of the start and end of an expression in the file; it was parsed after a bracket."""
-    above, indent = before.count("\n"), len(before.rpartition("\n")[2].encode()) - 1
+    above, indent = prefix.count("\n"), len(prefix.rpartition("\n")[2].encode()) - 1
     assert node.end_lineno is not None
     assert node.end_col_offset is not None
     begin, end = node.lineno, node.end_lineno
@@ -390,13 +392,13 @@ def _items(value: Any) -> str:
     return _number(value, "") if isinstance(value, float | complex) else repr(value)
 
 
-def _number(value: Any, otherwise: str) -> str:
-    """Returns a number as code; a number that is not finite is written as `otherwise`, or by its name in NumPy."""
+def _number(value: Any, default: str) -> str:
+    """Returns a number as code; a number that is not finite is written as `default`, or by its name in NumPy."""
     if isinstance(value, complex):
-        return f"complex({_number(value.real, otherwise)}, {_number(value.imag, otherwise)})"
+        return f"complex({_number(value.real, default)}, {_number(value.imag, default)})"
     if math.isfinite(value):
         return repr(float(value))
-    return otherwise or ("np.nan" if math.isnan(value) else "np.inf" if value > 0 else "-np.inf")
+    return default or ("np.nan" if math.isnan(value) else "np.inf" if value > 0 else "-np.inf")
 
 
 def query_code(query: Query, owner: str) -> str:
@@ -412,8 +414,8 @@ def query_code(query: Query, owner: str) -> str:
         return f"{owner}.select({', '.join(f'{key}={literal(value)}' for key, value in query.args)})"
     if query.verb == "names":
         return f"{owner}.select(name={list(query.args)!r})"
-    if query.verb in _SIGNS:
-        return f"({parts[0]} {_SIGNS[query.verb]} {parts[1]})"
+    if query.verb in _OPERATORS:
+        return f"({parts[0]} {_OPERATORS[query.verb]} {parts[1]})"
     if query.verb == "not":
         return f"~{parts[0]}"
     control = "" if query.args[0] else "control=False"

@@ -15,7 +15,7 @@ from ..graph.boundary import Tensor
 from ..graph.control_flow import ENTERS, EXITS, loops_of
 from ..graph.edges import Edges, stack_edges
 from ..graph.graph import Graph, TensorInfo, output_at
-from ..graph.rewiring import OutputTable, Telling, rewire_inputs, set_control_inputs
+from ..graph.rewiring import OutputsOf, OutputTable, rewire_inputs, set_control_inputs
 from ..graph.types import TFNodeDef
 
 
@@ -58,34 +58,34 @@ class _ConsumerIndex:
     """
 
     def __init__(self, consumers_of: Callable[[int], list[int]]) -> None:
-        self._known, self._rows = consumers_of, dict[int, Counter[int]]()
-        self._late: list[tuple[int, Edges]] = []
+        self._consumers_of, self._rows = consumers_of, dict[int, Counter[int]]()
+        self._pending: list[tuple[int, Edges]] = []
 
     def later(self, first: int, edges: Edges) -> None:
         """Adds the edges of new ops; they are processed at the next query."""
-        self._late.append((first, edges))
+        self._pending.append((first, edges))
 
     def of(self, op: int) -> Counter[int]:
         """Returns the consumers of one op."""
-        late, self._late = self._late, []
+        late, self._pending = self._pending, []
         for first, edges in late:
             for row, node in zip(edges.rows.tolist(), edges.node.tolist(), strict=True):
                 self._row(node)[first + row] += 1
         return self._row(op)
 
-    def change(self, op: int, was: Sequence[int], now: Sequence[int]) -> None:
+    def change(self, op: int, old: Sequence[int], new: Sequence[int]) -> None:
         """Makes an op read, or wait for, other ops."""
-        for source in was:
+        for source in old:
             row = self.of(source)
             row[op] -= 1
             if not row[op]:
                 del row[op]
-        for source in now:
+        for source in new:
             self.of(source)[op] += 1
 
     def _row(self, op: int) -> Counter[int]:
         if op not in self._rows:
-            self._rows[op] = Counter(self._known(op))
+            self._rows[op] = Counter(self._consumers_of(op))
         return self._rows[op]
 
 
@@ -108,21 +108,23 @@ class MutableGraph:
         self.types: list[str] = graph.types  # type: ignore[assignment]
         self.index = _NameIndex(graph.index)
         self._nodes: list[Any] = graph.nodes  # type: ignore[assignment]
-        self._own = False  # whether the lists belong to this object only; else a returned graph shares them
-        self._blocks: list[tuple[int, Edges, Edges, Telling | None]] = []
-        self._firsts = [0]
+        self._owns_lists = False  # whether the lists belong to this object only; else a returned graph shares them
+        self._blocks: list[tuple[int, Edges, Edges, OutputsOf | None]] = []
+        self._starts = [0]
         self._rows: dict[int, list[Tensor]] = {}
-        self._waits: dict[int, list[int]] = {}
-        self._readers = _ConsumerIndex(lambda op: graph.consumers.row(op).tolist() if op < graph.size else [])
-        self._waiting = _ConsumerIndex(lambda op: graph.control_consumers.row(op).tolist() if op < graph.size else [])
-        self._unentered: list[int] = []  # blocks with names that are not in `_scopes` yet
+        self._control_inputs: dict[int, list[int]] = {}
+        self._consumers = _ConsumerIndex(lambda op: graph.consumers.row(op).tolist() if op < graph.size else [])
+        self._control_consumers = _ConsumerIndex(
+            lambda op: graph.control_consumers.row(op).tolist() if op < graph.size else []
+        )
+        self._pending_blocks: list[int] = []  # blocks with names that are not in `_scopes` yet
         self._scopes: dict[str, dict[int, None]] = {}  # lower-case scope -> ops with new names in it
-        self._left: set[int] = set()  # ops of `graph` that have another name now
-        self._lost: dict[str, int] = {}  # lower-case name or scope -> how many ops of `graph` have left it
-        self._had: dict[str, int] = {}  # ... -> how many ops of `graph` were in it
+        self._renamed_ops: set[int] = set()  # ops of `graph` that have another name now
+        self._left_counts: dict[str, int] = {}  # lower-case name or scope -> how many ops of `graph` have left it
+        self._original_counts: dict[str, int] = {}  # ... -> how many ops of `graph` were in it
         self._loops: dict[int, int] | None = None
         self._looping: bool | None = None
-        self._frozen: Graph | None = graph
+        self._snapshot: Graph | None = graph
 
     # -- queries --------------------------------------------------------------------------------
 
@@ -178,7 +180,7 @@ class MutableGraph:
 
     def waits(self, i: int) -> list[int]:
         """Returns the control inputs of an op; callers must not change the list."""
-        waits = self._waits.get(i)
+        waits = self._control_inputs.get(i)
         if waits is not None:
             return waits
         edges, at = (self.graph.control, i) if i < self.graph.size else self._at(i, 2)
@@ -199,11 +201,11 @@ class MutableGraph:
 
     def reading(self, op: int) -> list[int]:
         """Returns the ops that read an op, in order."""
-        return sorted(self._readers.of(op))
+        return sorted(self._consumers.of(op))
 
     def waiting(self, op: int) -> list[int]:
         """Returns the ops that wait for an op, in order."""
-        return sorted(self._waiting.of(op))
+        return sorted(self._control_consumers.of(op))
 
     def taken(self, name: str) -> bool:
         """Returns whether an op or scope has this name; upper and lower case are the same."""
@@ -211,7 +213,9 @@ class MutableGraph:
         low = name.lower()
         if self._scopes.get(low):
             return True
-        return low in self.graph.lowered and (low not in self._lost or self._lost[low] < self._had[low])
+        return low in self.graph.lowered and (
+            low not in self._left_counts or self._left_counts[low] < self._original_counts[low]
+        )
 
     def inside(self, scope: str) -> list[int]:
         """Returns the ops below a name scope, in order."""
@@ -234,18 +238,18 @@ class MutableGraph:
 
     # -- changes --------------------------------------------------------------------------------
 
-    def set_input(self, op: int, at: int, tensor: Tensor) -> None:
+    def set_input(self, op: int, index: int, tensor: Tensor) -> None:
         """Makes an op read another tensor."""
         row = self._rows.setdefault(op, self.row(op))
-        was, row[at] = row[at], tensor
-        self._readers.change(op, [was[0]], [tensor[0]])
-        self._frozen = None
+        was, row[index] = row[index], tensor
+        self._consumers.change(op, [was[0]], [tensor[0]])
+        self._snapshot = None
 
-    def set_waits(self, op: int, waits: Sequence[int]) -> None:
+    def set_waits(self, op: int, control_inputs: Sequence[int]) -> None:
         """Makes an op wait for exactly these ops."""
-        self._waiting.change(op, self.waits(op), waits)
-        self._waits[op] = list(waits)
-        self._frozen = None
+        self._control_consumers.change(op, self.waits(op), control_inputs)
+        self._control_inputs[op] = list(control_inputs)
+        self._snapshot = None
 
     def add(
         self,
@@ -254,7 +258,7 @@ class MutableGraph:
         nodes: Sequence[TFNodeDef | None],
         data: Edges,
         control: Edges,
-        outputs_of: Telling | None,
+        outputs_of: OutputsOf | None,
     ) -> int:
         """Adds ops at the end; returns the number of the first new op.
 
@@ -269,11 +273,11 @@ class MutableGraph:
         self.types += types
         self._nodes += nodes
         self._blocks.append((first, data, control, outputs_of))
-        self._firsts.append(first)
+        self._starts.append(first)
         self.index.new.update(zip(names, range(first, self.size), strict=True))
-        self._readers.later(first, data)
-        self._waiting.later(first, control)
-        self._unentered.append(block)
+        self._consumers.later(first, data)
+        self._control_consumers.later(first, control)
+        self._pending_blocks.append(block)
         self._add_loops(first, types, data)
         return first
 
@@ -295,9 +299,9 @@ class MutableGraph:
 
     def frozen(self) -> Graph:
         """Returns the graph as it is now, as a value."""
-        if self._frozen is None:
-            self._frozen = self._freeze()
-        return self._frozen
+        if self._snapshot is None:
+            self._snapshot = self._freeze()
+        return self._snapshot
 
     def _freeze(self) -> Graph:
         graph, blocks = self.graph, self._blocks
@@ -307,7 +311,7 @@ class MutableGraph:
         if self.names is not graph.names:
             about |= {"names": self.names, "types": self.types, "nodes": self._nodes}
             about |= {"index": self.index.all(), "stamps": (), "first": weakref.ref(graph)}
-            self._own = False
+            self._owns_lists = False
         if blocks:
             about["outputs_of"] = OutputTable.of(graph).longer(
                 *((first, outputs_of) for first, _, _, outputs_of in blocks)
@@ -317,46 +321,46 @@ class MutableGraph:
             after = rewire_inputs(
                 after, [(op, at, end) for op, row in self._rows.items() for at, end in enumerate(row)]
             )
-        return set_control_inputs(after, self._waits) if self._waits else after
+        return set_control_inputs(after, self._control_inputs) if self._control_inputs else after
 
     # -- updates --------------------------------------------------------------------------------
 
     def _unshare(self) -> None:
-        if not self._own:
+        if not self._owns_lists:
             self.names, self.types, self._nodes = list(self.names), list(self.types), list(self._nodes)
-            self._own = True
-        self._frozen = None
+            self._owns_lists = True
+        self._snapshot = None
 
-    def _block(self, i: int) -> tuple[int, Edges, Edges, Telling | None]:
-        return self._blocks[bisect_right(self._firsts, i) - 2]
+    def _block(self, i: int) -> tuple[int, Edges, Edges, OutputsOf | None]:
+        return self._blocks[bisect_right(self._starts, i) - 2]
 
     def _at(self, i: int, part: int) -> tuple[Edges, int]:
         block = self._block(i)
         return block[part], i - block[0]  # type: ignore[return-value]
 
     def _enter_new(self) -> None:
-        for block in self._unentered:
+        for block in self._pending_blocks:
             first, data, _, _ = self._blocks[block]
             for number in range(first, first + len(data.ptr) - 1):
                 self._enter(self.names[number], number)
-        self._unentered = []
+        self._pending_blocks = []
 
     def _enter(self, name: str, number: int) -> None:
         for scope in _with_scopes(name):
             self._scopes.setdefault(scope, {})[number] = None
 
     def _leave(self, name: str, number: int) -> None:
-        if number >= self.graph.size or number in self._left:
+        if number >= self.graph.size or number in self._renamed_ops:
             for scope in _with_scopes(name):
                 self._scopes[scope].pop(number, None)
             return
-        if not self._left:
+        if not self._renamed_ops:
             for one in self.graph.names:
                 for scope in _with_scopes(one):
-                    self._had[scope] = self._had.get(scope, 0) + 1
-        self._left.add(number)
+                    self._original_counts[scope] = self._original_counts.get(scope, 0) + 1
+        self._renamed_ops.add(number)
         for scope in _with_scopes(name):
-            self._lost[scope] = self._lost.get(scope, 0) + 1
+            self._left_counts[scope] = self._left_counts.get(scope, 0) + 1
 
     def _add_loops(self, first: int, types: Sequence[str], data: Edges) -> None:
         """Records the loops of new ops; if the new ops include loops, all loops are computed again when needed."""

@@ -45,7 +45,7 @@ UNMAPPED = ("include", "keep", "placeholder", "refuse")
 CONTROL = ("drop", "include", "keep", "refuse")
 SEEDS = ("keep", "new")
 COLLECTIONS = ("keep", "none", "rename", "variables")
-KEPT = ("keep", "none", "rename")
+INITIAL_COLLECTIONS = ("keep", "none", "rename")
 SIDES = ("both", "inputs", "outputs")
 ASSIGN = ("copy", "leave")
 EXTERNAL = ("keep", "refuse")
@@ -272,7 +272,7 @@ class Plan:
         before = replace(self, steps=self.steps[:step])
         new_names = () if old.to else before.with_step(step, old).effect.new_names
         rename = scope_change(old.to, new, before.after().index, new_names)
-        step_after = replace(with_names(old, rename, (Role.MADE,)), to=new)
+        step_after = replace(with_names(old, rename, (Role.NEW,)), to=new)
         return replace(self, steps=(*before.steps, step_after, *later_steps(self.steps[step + 1 :], old.to, rename)))
 
     def _copy_at(self, step: int, request: str) -> CopyStep:
@@ -294,11 +294,11 @@ class Plan:
         at = number if before is None else before - (before > number)
         return replace(self, steps=(*others[:at], *([] if step is None else [step]), *others[at:]))
 
-    def cured(self, cure: Fix) -> Plan:
+    def cured(self, fix: Fix) -> Plan:
         """Returns the plan with a fix for one of its faults, for example an adapter for a tensor that does not fit.
 
         Args:
-            cure: one of the `cures` of a fault that `check` returns.
+            fix: one of the `cures` of a fault that `check` returns.
 
         Raises:
             PlanError: if the fix belongs to another plan.
@@ -318,11 +318,11 @@ class Plan:
             >>> plan.cured(fault.cures[0]).check()
             ()
         """
-        number = next((i for i, step in enumerate(self.steps) if step is cure.step), None)
+        number = next((i for i, step in enumerate(self.steps) if step is fix.step), None)
         if number is None:
             problem, suggestion = "no step of this plan has the fault", "Choose a fix of a fault in plan.check()"
-            raise PlanError(f"cured({cure.code!r})", problem, suggestion)
-        return replace(self, steps=(*self.steps[:number], *cure.steps, *self.steps[number + 1 :]))
+            raise PlanError(f"cured({fix.code!r})", problem, suggestion)
+        return replace(self, steps=(*self.steps[:number], *fix.steps, *self.steps[number + 1 :]))
 
     def with_muted(self, step: int, on: bool = True) -> Plan:
         """Returns the plan with a step muted: it keeps its place, but has no effect. `to_code` makes it a comment.
@@ -688,12 +688,12 @@ class Plan:
         """
         arguments = self._given(f"on_copies(scope={scope!r})")
         arguments.one_of("assign", assign, ASSIGN)
-        arguments.one_of("collections", collections, KEPT)
+        arguments.one_of("collections", collections, INITIAL_COLLECTIONS)
         return self._with(steps.OnCopiesStep(str(scope).strip("/"), arguments.ends(until), assign, collections))
 
     def replace(
         self,
-        what: Any,
+        pattern: Any,
         by: Any,
         *,
         inputs: Mapping[str, Any] | None = None,
@@ -712,8 +712,8 @@ class Plan:
         `Editor.apply`, ``done.matches`` has the replacement of each match.
 
         Args:
-            what: a pattern, as for `Editor.match`: a Python function of tensors, a selection (everything with the same
-                structure is replaced), a small graph or a `Pattern`; or matches of a pattern: all, a list, or one.
+            pattern: a pattern, as for `Editor.match`: a Python function of tensors, a selection (everything with the
+                same structure is replaced), a small graph or a `Pattern`; or matches of a pattern: all, a list, or one.
                 Calls that contain a selection or match are inlined first.
             by: a Python function, or an op type such as ``"Softplus"`` with the inputs of the pattern. The arguments of
                 the function are inputs of the pattern, by name or in order. An argument called ``match`` gets the
@@ -729,12 +729,12 @@ class Plan:
         Raises:
             PlanError: if `external` is not known, `by` is neither a function nor a text, or the matches or `within`
                 belong to another graph.
-            SelectionError: if `what` is not a pattern. `check` finds all other faults.
+            SelectionError: if `pattern` is not a pattern. `check` finds all other faults.
         """
         arguments = self._given("replace()")
-        if isinstance(what, str | Layer) and arguments.layer(what) is not None:
-            what = arguments.selection(what)
-        words = arguments.word(what, "pattern"), by if isinstance(by, str) else arguments.word(by, "replacement")
+        if isinstance(pattern, str | Layer) and arguments.layer(pattern) is not None:
+            pattern = arguments.selection(pattern)
+        words = arguments.word(pattern, "pattern"), by if isinstance(by, str) else arguments.word(by, "replacement")
         arguments = self._given(f"replace({words[0]}, {repr(by) if isinstance(by, str) else words[1]})")
         arguments.one_of("external", external, EXTERNAL)
         if not (isinstance(by, str) or callable(by)):
@@ -744,20 +744,22 @@ class Plan:
         default: dict[str, Any] = {"inputs": None, "where": None, "attributes": (), "constants": "any"}
         options = tuple((key, value) for key, value in about.items() if value != default[key])
         target: Pattern | tuple[Match, ...]
-        if isinstance(what, Match):
-            target = (what,)
-        elif isinstance(what, Matches) or (isinstance(what, (list, tuple)) and all(isinstance(m, Match) for m in what)):
-            target = tuple(what)
+        if isinstance(pattern, Match):
+            target = (pattern,)
+        elif isinstance(pattern, Matches) or (
+            isinstance(pattern, (list, tuple)) and all(isinstance(m, Match) for m in pattern)
+        ):
+            target = tuple(pattern)
         else:
-            target = self.backend.pattern(what, arguments.request, **about)
+            target = self.backend.pattern(pattern, arguments.request, **about)
         for one in () if isinstance(target, Pattern) else target:
             arguments.own(one.graph, "the matches are", "Look for them in")
         if within is not None:
             within = arguments.selection(within) if not isinstance(within, Selection) else within
             arguments.own(within.graph, "within= is", "Select from")
-        return self._with(steps.ReplaceStep(target, by, str(to).strip("/"), external, within, what, words, options))
+        return self._with(steps.ReplaceStep(target, by, str(to).strip("/"), external, within, pattern, words, options))
 
-    def collapse(self, what: OpsLike, *, name: str) -> Plan:
+    def collapse(self, selection: OpsLike, *, name: str) -> Plan:
         """Replaces ops by one call of a function.
 
         The call is a ``PartitionedCall``, or a ``StatefulPartitionedCall`` if the ops use state. Variables,
@@ -766,10 +768,10 @@ class Plan:
         TensorFlow fuses ops. Marked outputs of a selection are outputs of the call, even if only ops inside read them.
 
         Args:
-            what: a selection, a name scope, or names.
+            selection: a selection, a name scope, or names.
             name: the name of the call, which must be free.
         """
-        scope, ops = self._given(f"collapse(name={name!r})").scope_or_ops(what)
+        scope, ops = self._given(f"collapse(name={name!r})").scope_or_ops(selection)
         return self._with(steps.CollapseStep(ops, str(name).strip("/"), scope))
 
     def inline(self, calls: OpsLike) -> Plan:

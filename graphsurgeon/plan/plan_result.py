@@ -216,7 +216,7 @@ class PlanResult:
     judge: ShapeChecker | None = field(default=None, repr=False)
     lock: RLock = field(default_factory=RLock, repr=False)
 
-    @once(during=lambda effect: InferenceResult())
+    @once(recursive_value=lambda effect: InferenceResult())
     def verdict(self) -> InferenceResult:
         """The structural faults or, if there are none, the faults of shape inference."""
         return InferenceResult(self.faults) if self.faults or self.judge is None else self.judge.verdict(self)
@@ -310,13 +310,13 @@ class AppliedOps:
     init_ops: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
 
-def record(effect: PlanResult, step: int, before: Callable[[Graph], Mapping[str, OpOrigin]]) -> bytes:
+def record(effect: PlanResult, step: int, origins_of: Callable[[Graph], Mapping[str, OpOrigin]]) -> bytes:
     """Returns the record of a plan that its graph keeps.
 
     Args:
         effect: the effect of the plan.
         step: its number in the history.
-        before: returns the origins of the ops of a source.
+        origins_of: returns the origins of the ops of a source.
     """
     copies, new_ops, covered = [], {}, set()
     origins: dict[int, Mapping[str, OpOrigin]] = {}  # several copies may have the same source
@@ -324,7 +324,7 @@ def record(effect: PlanResult, step: int, before: Callable[[Graph], Mapping[str,
         if copied.role == "graft":
             continue  # ops that were built for the plan come from no other graph
         if id(copied.source) not in origins:
-            origins[id(copied.source)] = before(copied.source)
+            origins[id(copied.source)] = origins_of(copied.source)
         copies.append(_copy_record(copied, origins[id(copied.source)]))
         title = copied.source.title
         covered.update(copied.names)
@@ -353,12 +353,12 @@ def record(effect: PlanResult, step: int, before: Callable[[Graph], Mapping[str,
     return serialize_origin(step, about)
 
 
-def _copy_record(copied: CopyResult, origins: Mapping[str, OpOrigin]) -> dict[str, Any]:
-    source = copied.source
-    ops = [source.names[i] for i in copied.ops.tolist()]
-    out: dict[str, Any] = {"graph": source.title, "to": copied.step.to, "ops": ops}
-    lead = join_scope(copied.step.to, "")
-    other = {old: new for old, new in zip(ops, copied.names, strict=True) if new != lead + old}
+def _copy_record(copy_result: CopyResult, origins: Mapping[str, OpOrigin]) -> dict[str, Any]:
+    source = copy_result.source
+    ops = [source.names[i] for i in copy_result.ops.tolist()]
+    out: dict[str, Any] = {"graph": source.title, "to": copy_result.step.to, "ops": ops}
+    lead = join_scope(copy_result.step.to, "")
+    other = {old: new for old, new in zip(ops, copy_result.names, strict=True) if new != lead + old}
     if other:
         out["names"] = other
     earlier = {op: str(origins[op]) for op in ops if op in origins} if origins else {}

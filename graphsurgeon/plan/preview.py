@@ -71,8 +71,8 @@ class Preview:
         """Returns one row for each change: its kind, name, origin and details."""
         rows: list[dict[str, Any]] = []
 
-        def row(kind: str, name: str, was: str, what: str) -> None:
-            rows.append({"kind": kind, "name": name, "was": was, "what": what})
+        def row(kind: str, name: str, old: str, label: str) -> None:
+            rows.append({"kind": kind, "name": name, "was": old, "what": label})
 
         for copied in self.effect.copies:
             source, variables = copied.source, {v.name for v in copied.variables}
@@ -116,17 +116,17 @@ class Preview:
         """Copy -> variables of the source that have only their initial value, with the reason."""
         return {id(copied): self.backend.untrained_copies(copied) for copied in self.effect.copies}
 
-    def start_of(self, copied: CopyResult, variable: str, policy: str) -> str:
+    def start_of(self, copy_result: CopyResult, variable: str, policy: str) -> str:
         """Returns a description of the value that a copy of a variable starts from.
 
         Args:
-            copied: the copy.
+            copy_result: the copy.
             variable: the variable of the source.
             policy: ``copy``, ``freeze`` or ``initial``.
         """
-        if policy == "initial" or copied.step.values is None:
+        if policy == "initial" or copy_result.step.values is None:
             return "initial value"
-        why = self._untrained_copies[id(copied)].get(variable)
+        why = self._untrained_copies[id(copy_result)].get(variable)
         return f"initial: {why}" if why else "current value"
 
     def __repr__(self) -> str:
@@ -212,32 +212,32 @@ def _why_anew(effect: PlanResult) -> str:
     return "existing ops " + " and ".join(why)
 
 
-def _copied_lines(preview: Preview, copied: CopyResult, alone: bool) -> list[str]:
-    place = "" if alone else f"{copied.step.to or 'the top'}/  "
-    lines = [f"  {place}{counted(len(copied.ops), 'ops')}: {_kinds(copied.types)}"]
+def _copied_lines(preview: Preview, copy_result: CopyResult, alone: bool) -> list[str]:
+    place = "" if alone else f"{copy_result.step.to or 'the top'}/  "
+    lines = [f"  {place}{counted(len(copy_result.ops), 'ops')}: {_kinds(copy_result.types)}"]
 
-    def some(word: str, what: str, things: Sequence[Any], row: Callable[[Any], str]) -> None:
-        lines.extend(_part(f"{counted(len(things), word)}{what}:", things, row, "  "))
+    def some(word: str, what: str, objects: Sequence[Any], row: Callable[[Any], str]) -> None:
+        lines.extend(_part(f"{counted(len(objects), word)}{what}:", objects, row, "  "))
 
-    subs = copied.closure.substitutes
+    subs = copy_result.closure.substitutes
     frozen, replaced = ([s for s in subs if bool(s.tensor) == has_tensor] for has_tensor in (False, True))
-    some("placeholders", "", copied.placeholders, lambda p: f"{p.name}  {p.info}  for {p.was}")
-    some("separate variables", "", copied.variables, lambda v: (
-        f"{v.name}  {v.info.dtype} {v.info.shape}  {preview.start_of(copied, v.was, v.policy)}"
+    some("placeholders", "", copy_result.placeholders, lambda p: f"{p.name}  {p.info}  for {p.was}")
+    some("separate variables", "", copy_result.variables, lambda v: (
+        f"{v.name}  {v.info.dtype} {v.info.shape}  {preview.start_of(copy_result, v.was, v.policy)}"
     ))  # fmt: skip
-    some("variables", " shared with the original", copied.shared, lambda v: f"{v.op}  {v.dtype} {v.shape}")
+    some("variables", " shared with the original", copy_result.shared, lambda v: f"{v.op}  {v.dtype} {v.shape}")
     some("variables", " frozen to constants", frozen, lambda s: (
-        f"{copied.renamed(s.info.op)}  {value_info(s.info)}  {preview.start_of(copied, s.info.op, 'freeze')}"
+        f"{copy_result.renamed(s.info.op)}  {value_info(s.info)}  {preview.start_of(copy_result, s.info.op, 'freeze')}"
     ))  # fmt: skip
     some("variables", " replaced", replaced, lambda s: f"{s.info.op}  {value_info(s.info)}  by {s.tensor}")
-    lines += _part("entries in collections:", copied.collections, lambda c: f"{c.name}  {c.count}", "  ", 8)
-    lines += [f"  also copied: {p}" for p in copied.closure.pulled]
+    lines += _part("entries in collections:", copy_result.collections, lambda c: f"{c.name}  {c.count}", "  ", 8)
+    lines += [f"  also copied: {p}" for p in copy_result.closure.pulled]
     return lines
 
 
 def _part(
-    title: str, things: Sequence[Any], row: Callable[[Any], str] = str, indent: str = "", most: int = 6
+    title: str, objects: Sequence[Any], row: Callable[[Any], str] = str, indent: str = "", limit: int = 6
 ) -> list[str]:
     """Returns lines for some items under a title; empty if there are no items."""
-    more = [f"{indent}  … and {len(things) - most} more"] if len(things) > most else []
-    return [indent + title, *(f"{indent}  {row(thing)}" for thing in things[:most]), *more] if things else []
+    more = [f"{indent}  … and {len(objects) - limit} more"] if len(objects) > limit else []
+    return [indent + title, *(f"{indent}  {row(thing)}" for thing in objects[:limit]), *more] if objects else []

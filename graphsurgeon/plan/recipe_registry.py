@@ -75,15 +75,15 @@ class Recipe:
         """Whether the recipe needs no arguments except the outputs, so that a trial can show whether it applies."""
         return self.gives == PLAN and not self.table and not any(wish.needed for wish in self.wishes)
 
-    def made(self, thing: Any, values: Mapping[str, Any]) -> Any:
+    def made(self, obj: Any, values: Mapping[str, Any]) -> Any:
         """Returns the result of the recipe for an editor or a plan.
 
         Args:
-            thing: the editor or the plan.
+            obj: the editor or the plan.
             values: arguments by name; unknown names are ignored.
         """
         names = {wish.name for wish in self.wishes}
-        return self.function(thing, **{name: value for name, value in values.items() if name in names})
+        return self.function(obj, **{name: value for name, value in values.items() if name in names})
 
 
 _TABLES: list[Callable[[], Iterable[Recipe]]] = []

@@ -15,8 +15,8 @@ from .plan_result import PlanResult
 Shape = tuple[int | None, ...] | None
 
 #: Ops with a value that shape inference does not know, so another value cannot change an inferred shape.
-_OPEN = FEED_TYPES | {"ReadVariableOp", "Variable", "VariableV2", "PlaceholderWithDefault"}
-_WHOLE = ("int32", "int64")
+_INPUT_TYPES = FEED_TYPES | {"ReadVariableOp", "Variable", "VariableV2", "PlaceholderWithDefault"}
+_INTEGER_DTYPES = ("int32", "int64")
 _HANDLES = ("resource", "variant")
 
 
@@ -70,12 +70,12 @@ def changed_ops(effect: PlanResult) -> list[int]:
     return [index[name] for name in operands if name in index]
 
 
-def frontier(after: Graph, loose: Mask) -> Mask:
+def frontier(after: Graph, candidates: Mask) -> Mask:
     """Returns a mask of the ops that keep their shapes and have a consumer with newly inferred shapes."""
     out = np.zeros(after.size, np.bool_)
-    if loose.any():
-        out[after.data.node[loose[after.data.rows]]] = True
-    return out & ~loose
+    if candidates.any():
+        out[after.data.node[candidates[after.data.rows]]] = True
+    return out & ~candidates
 
 
 def _op(tensor: str) -> str:
@@ -89,7 +89,7 @@ def _mark(
     ops: Ints,
     place: Ints,
     first: int,
-    fed: Container[tuple[int, int]] = frozenset(),
+    placeholder_pairs: Container[tuple[int, int]] = frozenset(),
 ) -> None:
     """Marks copies with inputs that are not copies of the inputs of their originals.
 
@@ -98,7 +98,7 @@ def _mark(
         after, source: the graph after the plan, and the graph that the ops are copied from.
         ops, place: the copied ops; for each op of the source the number of its copy, or -1.
         first: the number of unchanged ops of the source at the start of `after`.
-        fed: (op of the source, placeholder that replaces it).
+        placeholder_pairs: (op of the source, placeholder that replaces it).
     """
     here = place[ops]
     counts = source.data.degrees[ops] == after.data.degrees[here]
@@ -114,7 +114,7 @@ def _mark(
         key = int(was[at]), int(was_port[at]), int(new[at]), int(new_port[at])
         if key not in is_safe:
             is_unchanged = key[2] < first and source.names[key[0]] == after.names[key[2]] and key[1] == key[3]
-            is_fed_handle = (key[0], key[2]) in fed and _is_handle(source, key[:2])
+            is_fed_handle = (key[0], key[2]) in placeholder_pairs and _is_handle(source, key[:2])
             is_safe[key] = is_unchanged or is_fed_handle or _takes_place(source, key[:2], after, key[2:])
         if not is_safe[key]:
             start[here[rows[at]]] = True
@@ -134,7 +134,11 @@ def _takes_place(source: Graph, old: tuple[int, int], after: Graph, new: tuple[i
         return old_variable is not None and mine is not None and is_subshape(mine.shape, old_variable.shape)
     if not is_subshape(b.shape, a.shape):
         return False
-    if a.dtype not in _WHOLE or (a.shape is not None and len(a.shape) > 1) or source.types[old[0]] in _OPEN:
+    if (
+        a.dtype not in _INTEGER_DTYPES
+        or (a.shape is not None and len(a.shape) > 1)
+        or source.types[old[0]] in _INPUT_TYPES
+    ):
         return True
     # The tensor may be a size, and shapes may have been inferred from its value.
     values = [_value(graph.nodes[op]) for graph, op in ((source, old[0]), (after, new[0]))]
@@ -168,11 +172,11 @@ class PredictedOutputs:
     def __init__(self, effect: PlanResult) -> None:
         self._effect, self._original_outputs = effect, effect.after.outputs_of
         self.lock = effect.lock
-        self._whole: PlanResult | None = None
+        self._complete: PlanResult | None = None
 
     def complete(self, effect: PlanResult) -> None:
         """Sets the complete effect, which includes this object; from then on TensorFlow can infer shapes."""
-        self._whole = effect
+        self._complete = effect
 
     def __call__(self, number: int) -> Sequence[TensorInfo] | None:
         outputs = self._original_outputs(number) if self._original_outputs else None
@@ -187,28 +191,28 @@ class PredictedOutputs:
 
     def stated(self, number: int) -> Sequence[TensorInfo] | None:
         """Returns the outputs of an op with newly inferred shapes, for pictures; planning does not need them."""
-        shapes = self._whole.verdict.reshaped.get(number) if self._whole is not None else None
+        shapes = self._complete.verdict.reshaped.get(number) if self._complete is not None else None
         return self(number) if shapes is None else shapes
 
-    @once(during=lambda self: np.zeros(self._effect.after.size, np.bool_))
+    @once(recursive_value=lambda self: np.zeros(self._effect.after.size, np.bool_))
     def _loose(self) -> Mask:
         """A mask of the ops whose outputs may differ in shape from those of their originals."""
         return stale_shapes(self._effect)
 
-    @once(during=lambda foreseen: frozenset[int]())
+    @once(recursive_value=lambda foreseen: frozenset[int]())
     def _changed_ops(self) -> frozenset[int]:
         """The ops that get other attributes."""
         return frozenset(changed_ops(self._effect))
 
     def _contradictions(self) -> Mapping[int, Sequence[TensorInfo]]:
         """Returns the shapes that TensorFlow infers for ops with known shapes that do not hold after the plan."""
-        effect = self._whole
+        effect = self._complete
         return effect.verdict.inferred if effect is not None and self._narrower else {}
 
-    @once(during=lambda foreseen: False)
+    @once(recursive_value=lambda foreseen: False)
     def _narrower(self) -> bool:
         """Whether an op, or a copy, reads a tensor of another dtype or shape than before."""
-        effect = self._whole
+        effect = self._complete
         assert effect is not None
         return bool(effect.blame) or any(
             copied.source.info(*old) != effect.after.info(effect.after.index[name], port)

@@ -21,7 +21,7 @@ from .steps import CopyStep
 from .type_check import base_dtype, fits, fitting_text
 
 #: Ops that find their partners by a key, which is unique in a process or in several processes.
-_MEETING = ("_Send", "_Recv", "_HostSend", "_HostRecv", "Send", "Recv", "Collective", "XlaSend", "XlaRecv")
+_RENDEZVOUS_TYPES = ("_Send", "_Recv", "_HostSend", "_HostRecv", "Send", "Recv", "Collective", "XlaSend", "XlaRecv")
 #: Ops that `tf.custom_gradient` leaves in a graph.
 _CUSTOM = ("IdentityN", "PartitionedCall", "StatefulPartitionedCall")
 
@@ -41,11 +41,11 @@ def attributes(graph: Graph, mask: Mask, name: str, types: tuple[str, ...] = ())
             yield i, attrs[name]
 
 
-def preflight_faults(step: CopyStep, mask: Mask, base: Graph, same: bool) -> list[Fault]:
+def preflight_faults(step: CopyStep, mask: Mask, base: Graph, same_graph: bool) -> list[Fault]:
     """Returns the faults of attributes of copied ops: a rendezvous key or a shared name that is already in use."""
     graph, request, out = step.selection.graph, f"copy(to={step.to!r})", []
-    if step.to or same:
-        meeting = graph.typed(kind for kind in graph.kinds[0] if kind.startswith(_MEETING))
+    if step.to or same_graph:
+        meeting = graph.typed(kind for kind in graph.kinds[0] if kind.startswith(_RENDEZVOUS_TYPES))
         hit = np.flatnonzero(mask & meeting).tolist()
         if hit:
             which = f"{graph.names[hit[0]]!r} ({graph.types[hit[0]]})"
@@ -147,12 +147,12 @@ def name_faults(step: CopyStep, base: MutableGraph, names: Sequence[str]) -> lis
     return []
 
 
-def selection_faults(step: CopyStep, same: bool) -> list[Fault]:
+def selection_faults(step: CopyStep, same_graph: bool) -> list[Fault]:
     """Returns the faults of a copy that can be found without the destination.
 
     Args:
         step: the step.
-        same: whether source and destination are the same graph.
+        same_graph: whether source and destination are the same graph.
     """
     out, graph = [], step.selection.graph
     if not len(step.selection):
@@ -160,10 +160,10 @@ def selection_faults(step: CopyStep, same: bool) -> list[Fault]:
     suggestions = {"unmapped": "Give the replacements in inputs={...}, or choose unmapped='placeholder' or 'include'",
                "control": "Choose control='drop' or control='include'"}  # fmt: skip
     for what, how in suggestions.items():
-        if not same and getattr(step, what) == "keep":
+        if not same_graph and getattr(step, what) == "keep":
             problem = f"{what}='keep' would read tensors of {graph.title} from another graph"
             out.append(Fault(request_of(step), problem, how))
-    if not same and any(policy == "share" for _, policy in step.variables):
+    if not same_graph and any(policy == "share" for _, policy in step.variables):
         problem = "variables='share' is possible only within one graph"
         out.append(Fault(request_of(step), problem, "Choose variables='copy' or 'initial'"))
     if not out:
@@ -174,14 +174,14 @@ def selection_faults(step: CopyStep, same: bool) -> list[Fault]:
     return out
 
 
-def unmapped_fault(step: CopyStep, same: bool, tensors: Sequence[str]) -> Fault:
+def unmapped_fault(step: CopyStep, same_graph: bool, tensors: Sequence[str]) -> Fault:
     """Returns the fault of tensors that a copy needs and that are not mapped."""
     are = "are" if len(tensors) > 1 else "is"
     return Fault(
         request_of(step),
         f"the copy needs {counted(len(tensors), 'tensors')} that {are} not mapped: {few(map(repr, tensors), 4)}",
         f"Map it: inputs={{{tensors[0]!r}: 'name:0'}}, or choose unmapped='placeholder', 'include'"
-        + (" or 'keep'" if same else ""),
+        + (" or 'keep'" if same_graph else ""),
     )
 
 

@@ -26,18 +26,18 @@ INITIAL = "initial"
 class Role(Enum):
     """The role of a text in a step: which graph it belongs to, if it is a name."""
 
-    HERE = "an op, tensor or scope of the destination, by its name after the earlier steps"
-    MADE = "a name that the step gives to an op or scope of the destination"
+    DESTINATION = "an op, tensor or scope of the destination, by its name after the earlier steps"
+    NEW = "a name that the step gives to an op or scope of the destination"
     SOURCE = "an op, tensor or pattern of the source graph of a copy"
     POLICY = "a policy of a variable; with a colon, a tensor of the destination"
-    WORD = "not a name"
+    TEXT = "not a name"
 
 
-Here = Annotated[str, Role.HERE]
-Made = Annotated[str, Role.MADE]
-Source = Annotated[str, Role.SOURCE]
+DestinationName = Annotated[str, Role.DESTINATION]
+NewName = Annotated[str, Role.NEW]
+SourceName = Annotated[str, Role.SOURCE]
 Policy = Annotated[str, Role.POLICY]
-Word = Annotated[str, Role.WORD]
+PlainText = Annotated[str, Role.TEXT]
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,22 @@ class CopyStep:
     """Copy a selection under a name scope; see `Plan.copy`."""
 
     selection: Selection
-    to: Made
-    inputs: tuple[tuple[Source, Here], ...] = ()
-    unmapped: Word = "refuse"
-    control: Word = ""
-    variables: tuple[tuple[Source, Policy], ...] = (("*", "copy"),)
+    to: NewName
+    inputs: tuple[tuple[SourceName, DestinationName], ...] = ()
+    unmapped: PlainText = "refuse"
+    control: PlainText = ""
+    variables: tuple[tuple[SourceName, Policy], ...] = (("*", "copy"),)
     values: Any = None
-    collections: Word = "rename"
-    device: Word | tuple[tuple[Word, Word], ...] = "keep"
-    seeds: Word = "keep"
-    reuse: Mapping[Source, Here] | None = None  # source op -> op of the destination that is already its copy
-    constants: tuple[tuple[Source, Any], ...] = ()  # source tensor -> array that replaces it
-    names: Mapping[Source, Made] | None = None  # source op, or tensor with a placeholder -> full name of the new op
+    collections: PlainText = "rename"
+    device: PlainText | tuple[tuple[PlainText, PlainText], ...] = "keep"
+    seeds: PlainText = "keep"
+    reuse: Mapping[SourceName, DestinationName] | None = (
+        None  # source op -> op of the destination that is already its copy
+    )
+    constants: tuple[tuple[SourceName, Any], ...] = ()  # source tensor -> array that replaces it
+    names: Mapping[SourceName, NewName] | None = (
+        None  # source op, or tensor with a placeholder -> full name of the new op
+    )
     trainable: bool = True
 
 
@@ -64,8 +68,8 @@ class CopyStep:
 class ConnectStep:
     """Set one input of one op; see `Plan.connect`."""
 
-    tensor: Here
-    to: Here
+    tensor: DestinationName
+    to: DestinationName
     input: int
 
 
@@ -73,41 +77,41 @@ class ConnectStep:
 class RerouteStep:
     """All consumers of a tensor, or some of them, read another tensor; see `Plan.reroute`."""
 
-    old: tuple[Here, ...]
-    to: tuple[Here, ...]
-    only: tuple[Here, ...] | None = None
-    exclude: tuple[Here, ...] = ()
+    old: tuple[DestinationName, ...]
+    to: tuple[DestinationName, ...]
+    only: tuple[DestinationName, ...] | None = None
+    exclude: tuple[DestinationName, ...] = ()
 
 
 @dataclass(frozen=True)
 class SwapStep:
     """The consumers of two tensors are exchanged; see `Plan.swap`."""
 
-    a: tuple[Here, ...]
-    b: tuple[Here, ...]
+    a: tuple[DestinationName, ...]
+    b: tuple[DestinationName, ...]
 
 
 @dataclass(frozen=True)
 class DetachStep:
     """Placeholders replace the inputs or the outputs of ops; see `Plan.detach`."""
 
-    ops: tuple[Here, ...]
-    side: Word
-    only: tuple[Here, ...] | None = None
-    exclude: tuple[Here, ...] = ()
+    ops: tuple[DestinationName, ...]
+    side: PlainText
+    only: tuple[DestinationName, ...] | None = None
+    exclude: tuple[DestinationName, ...] = ()
 
 
 @dataclass(frozen=True)
 class InsertStep:
     """A new op on an edge; see `Plan.insert`."""
 
-    op: Word | Callable[..., Any]
-    on: tuple[Here, ...]
-    name: Made | tuple[Made, ...]
-    attributes: tuple[tuple[Word, Any], ...]
-    only: tuple[Here, ...] | None = None
-    exclude: tuple[Here, ...] = ()
-    word: Word = ""  # the name of the function in code
+    op: PlainText | Callable[..., Any]
+    on: tuple[DestinationName, ...]
+    name: NewName | tuple[NewName, ...]
+    attributes: tuple[tuple[PlainText, Any], ...]
+    only: tuple[DestinationName, ...] | None = None
+    exclude: tuple[DestinationName, ...] = ()
+    word: PlainText = ""  # the name of the function in code
 
 
 @dataclass(frozen=True)
@@ -123,30 +127,30 @@ class AdaptStep:
         only, exclude: the consumers of the replaced tensor.
     """
 
-    tensor: Here
-    to: Here | None
+    tensor: DestinationName
+    to: DestinationName | None
     input: int | None
-    name: Made
+    name: NewName
     wish: AdapterSpec
-    only: tuple[Here, ...] | None = None
-    exclude: tuple[Here, ...] = ()
+    only: tuple[DestinationName, ...] | None = None
+    exclude: tuple[DestinationName, ...] = ()
 
 
 @dataclass(frozen=True)
 class BypassStep:
     """The consumers of ops read the inputs of these ops; see `Plan.bypass`."""
 
-    ops: tuple[Here, ...]
-    input: int | Here | None
-    output: int | Here | None
-    given: Selection | Here | None = None  # the selection or scope, for its code
+    ops: tuple[DestinationName, ...]
+    input: int | DestinationName | None
+    output: int | DestinationName | None
+    given: Selection | DestinationName | None = None  # the selection or scope, for its code
 
 
 @dataclass(frozen=True)
 class RemoveStep:
     """Ops are removed; see `Plan.remove`."""
 
-    ops: tuple[Here, ...]
+    ops: tuple[DestinationName, ...]
     stitch: bool = False
 
 
@@ -154,17 +158,17 @@ class RemoveStep:
 class SetStep:
     """Attributes or the device of ops are set; see `Plan.set_attr` and `Plan.set_device`."""
 
-    ops: tuple[Here, ...]
-    attributes: tuple[tuple[Word, Any], ...] = ()
-    device: Word | None = None
+    ops: tuple[DestinationName, ...]
+    attributes: tuple[tuple[PlainText, Any], ...] = ()
+    device: PlainText | None = None
 
 
 @dataclass(frozen=True)
 class OrderStep:
     """An op runs after others, or no longer does; see `Plan.add_control` and `Plan.remove_control`."""
 
-    op: Here
-    others: tuple[Here, ...] | None
+    op: DestinationName
+    others: tuple[DestinationName, ...] | None
     remove: bool
 
 
@@ -172,17 +176,17 @@ class OrderStep:
 class RerouteOrderStep:
     """The ops that wait for an op wait for other ops instead; see `Plan.reroute_control`."""
 
-    old: Here
-    to: tuple[Here, ...]
-    only: tuple[Here, ...] | None = None
-    exclude: tuple[Here, ...] = ()
+    old: DestinationName
+    to: tuple[DestinationName, ...]
+    only: tuple[DestinationName, ...] | None = None
+    exclude: tuple[DestinationName, ...] = ()
 
 
 @dataclass(frozen=True)
 class RenameStep:
     """Ops and whole name scopes are renamed, all at once; see `Plan.rename`."""
 
-    names: tuple[tuple[Here, Made], ...]
+    names: tuple[tuple[DestinationName, NewName], ...]
     values: Any = None
 
 
@@ -200,22 +204,22 @@ class ReplaceStep:
     """
 
     what: Pattern | tuple[Match, ...]
-    by: Callable[..., Any] | Word
-    to: Made = ""
-    external: Word = "refuse"
+    by: Callable[..., Any] | PlainText
+    to: NewName = ""
+    external: PlainText = "refuse"
     within: Selection | None = None
     given: Any = None
-    words: tuple[Word, Word] = ("pattern", "replacement")
-    options: tuple[tuple[Word, Any], ...] = ()
+    words: tuple[PlainText, PlainText] = ("pattern", "replacement")
+    options: tuple[tuple[PlainText, Any], ...] = ()
 
 
 @dataclass(frozen=True)
 class CollapseStep:
     """Ops become one call of a function; see `Plan.collapse`."""
 
-    ops: tuple[Here, ...]
-    name: Made
-    given: Selection | Here | None = None  # the selection or scope, for its code
+    ops: tuple[DestinationName, ...]
+    name: NewName
+    given: Selection | DestinationName | None = None  # the selection or scope, for its code
 
 
 @dataclass(frozen=True)
@@ -227,7 +231,7 @@ class InlineStep:
         opens: whether the step was added only because a later step names an op inside.
     """
 
-    ops: tuple[Here, ...]
+    ops: tuple[DestinationName, ...]
     opens: bool = False
 
 
@@ -235,7 +239,7 @@ class InlineStep:
 class UnrollStep:
     """A loop is replaced by a fixed number of its rounds; see `Plan.unroll`."""
 
-    loop: Here
+    loop: DestinationName
     times: int
 
 
@@ -243,7 +247,7 @@ class UnrollStep:
 class ConditionStep:
     """The condition of conds gets a fixed value; see `Plan.resolve_condition`."""
 
-    tensor: Here
+    tensor: DestinationName
     value: bool | int
 
 
@@ -251,10 +255,10 @@ class ConditionStep:
 class OnCopiesStep:
     """The edits so far are made on copies of the ops that they change; see `Plan.on_copies`."""
 
-    to: Made
-    until: tuple[Here, ...] = ()
-    assign: Word = "leave"
-    collections: Word = "none"
+    to: NewName
+    until: tuple[DestinationName, ...] = ()
+    assign: PlainText = "leave"
+    collections: PlainText = "none"
 
 
 @dataclass(frozen=True)
@@ -268,7 +272,7 @@ class MutedStep:
 class RebuildStep:
     """The graph is rebuilt without its orphans; this is a step of the editor, not of a plan."""
 
-    orphans: tuple[Here, ...]
+    orphans: tuple[DestinationName, ...]
 
 
 #: The steps that change an existing graph, except for a `ConnectStep`.
@@ -298,7 +302,7 @@ def renames_of(step: RenameStep, name: str) -> str:
 
 
 #: The roles of existing and new names in the destination.
-DESTINATION = (Role.HERE, Role.MADE, Role.POLICY)
+DESTINATION = (Role.DESTINATION, Role.NEW, Role.POLICY)
 
 
 @cache
@@ -369,13 +373,13 @@ def _matches_hint(value: Any, hint: Any) -> bool:
 
 
 def scope_change(
-    old: str, new: str, there: Container[str] = (), new_names: Container[str] = ()
+    old: str, new: str, existing: Container[str] = (), new_names: Container[str] = ()
 ) -> Callable[[str], str]:
     """Returns a function that converts names of ops and tensors after an op or a scope is renamed.
 
     Args:
         old, new: the old and new names of the op or scope.
-        there: the ops that existed before the op or scope was made; they keep their names.
+        existing: the ops that existed before the op or scope was made; they keep their names.
         new_names: the ops in the scope; needed if `old` is empty.
 
     Example:
@@ -386,7 +390,7 @@ def scope_change(
 
     def rename(name: str) -> str:
         op = name.partition(":")[0]
-        if op in there:
+        if op in existing:
             return name
         if not old:
             return join_scope(new, name) if op in new_names else name

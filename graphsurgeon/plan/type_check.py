@@ -18,38 +18,44 @@ from .mutable_graph import MutableGraph
 
 Shape = tuple[int | None, ...] | None
 #: The largest number of ops to search, so that a message does not take long.
-_LOOKED = 20_000
-_SHOWN = 4
-_QUIET = ("Const", "NoOp", "Assign", "AssignVariableOp")
+_MAX_SEARCHED = 20_000
+_MAX_SHOWN = 4
+_IGNORED_TYPES = ("Const", "NoOp", "Assign", "AssignVariableOp")
 #: Scopes of gradients, training ops and savers. Their tensors are not data of the model.
-_SERVES = re.compile(r"(?:^|/)(?:gradients?|save|train_op|report_uninitialized_variables)(?:_\d+)?/")
+_HELPER_SCOPES = re.compile(r"(?:^|/)(?:gradients?|save|train_op|report_uninitialized_variables)(?:_\d+)?/")
 _SAVERS = ("Save", "Restore", "MergeV2Checkpoints", "ShardedFilename")
 
 
 def mismatch(
-    bench: MutableGraph, request: str, old: Tensor, new: Tensor, readers: Sequence[int] = (), *, reroute: bool = False
+    mutable_graph: MutableGraph,
+    request: str,
+    old: Tensor,
+    new: Tensor,
+    readers: Sequence[int] = (),
+    *,
+    reroute: bool = False,
 ) -> Fault | None:
     """Returns a fault if dtype or shape prevents a tensor from replacing another tensor; otherwise None.
 
     Args:
-        bench: the graph.
+        mutable_graph: the graph.
         request: the request, for messages.
         old, new: the tensors.
         readers: the ops that should read the new tensor.
         reroute: whether to suggest a reroute, because the request itself cannot name another tensor.
     """
-    a, b = bench.info(*old), bench.info(*new)
+    a, b = mutable_graph.info(*old), mutable_graph.info(*new)
     if a is None or b is None:
         return None
-    clash = handle_mismatch(bench, old, new)
+    clash = handle_mismatch(mutable_graph, old, new)
     if clash:
         return Fault(request, *clash)
     differ = base_dtype(a.dtype) != base_dtype(b.dtype)
     if not differ and not shapes_differ(a.shape, b.shape):
         return None
     why = "the dtypes differ" if differ else axis_text(b.shape, a.shape)
-    there, replacement = bench.name(old), bench.name(new)
-    graph, readers = bench.frozen(), list(dict.fromkeys(readers))
+    there, replacement = mutable_graph.name(old), mutable_graph.name(new)
+    graph, readers = mutable_graph.frozen(), list(dict.fromkeys(readers))
     suggestion = fit_suggestions(graph, a, new, b, readers, old)
     if reroute and _fitting_tensors(graph, a, readers, old):
         suggestion = f"Connect its consumers to another tensor: .reroute({there!r}, to=...). {suggestion}"
@@ -87,7 +93,7 @@ def _fitting_tensors(graph: Graph, info: TensorInfo, readers: Sequence[int], exc
     tensors = (
         t for t in _similar_tensors(graph, info, data) if possible[t[0]] and (not frames or int(loop[t[0]]) in frames)
     )
-    return [graph.name(tensor) for tensor in islice((t for t in tensors if t != exclude), _SHOWN)]
+    return [graph.name(tensor) for tensor in islice((t for t in tensors if t != exclude), _MAX_SHOWN)]
 
 
 def _data_mask(graph: Graph) -> Mask:
@@ -115,16 +121,16 @@ def accepting_text(graph: Graph, tensor: Tensor, info: TensorInfo) -> str:
                 above[reader]
                 or is_training_op(graph, reader)
                 or loop[reader] != loop[tensor[0]]
-                or graph.types[reader] in _QUIET
+                or graph.types[reader] in _IGNORED_TYPES
             ):
                 continue
             at = graph.input_names(reader).index(graph.name((op, port)))
             inputs.append(f"input {at} of {graph.names[reader]!r}")
-        if len(inputs) >= _SHOWN:
+        if len(inputs) >= _MAX_SHOWN:
             break
     if not inputs:
         return ""
-    *first, last = inputs[:_SHOWN]
+    *first, last = inputs[:_MAX_SHOWN]
     return f"{graph.name(tensor)!r} would fit " + (f"{', '.join(first)} and {last}" if first else last)
 
 
@@ -160,7 +166,7 @@ def handle_mismatch(graph: MutableGraph, old: Tensor, new: Tensor) -> tuple[str,
     why = "the dtypes differ" if differ else axis_text(shape_from(a.shape), shape)
     fit = (v.op for v in variables.values() if v.resource and v.op != b.op and v.dtype == b.dtype
            and v.op in graph.index and not shapes_differ(shape_from(v.shape), shape))  # fmt: skip
-    candidates = ", ".join(repr(f"{op}:0") for op in islice(fit, _SHOWN))
+    candidates = ", ".join(repr(f"{op}:0") for op in islice(fit, _MAX_SHOWN))
     names = [graph.name(tensor) for tensor in (new, old)]
     problem = f"{names[0]!r} is a variable of {a.dtype} {a.shape}, but {names[1]!r} of {b.dtype} {b.shape}"
     none = f"No other variable of {graph.title} is {b.dtype} {b.shape}"
@@ -169,13 +175,13 @@ def handle_mismatch(graph: MutableGraph, old: Tensor, new: Tensor) -> tuple[str,
 
 def is_training_op(graph: Graph | MutableGraph, op: int) -> bool:
     """Returns whether an op belongs to a gradient, a training op or a saver."""
-    return graph.types[op].startswith(_SAVERS) or _SERVES.search(graph.names[op]) is not None
+    return graph.types[op].startswith(_SAVERS) or _HELPER_SCOPES.search(graph.names[op]) is not None
 
 
 def _similar_tensors(graph: Graph, info: TensorInfo, data: bool) -> Iterator[Tensor]:
     """Yields tensors with a fitting dtype and shape, those of the model first; with `data`, only data of the model."""
-    for i in _model_first(graph)[:_LOOKED].tolist():
-        if graph.types[i] not in _QUIET and not (data and is_training_op(graph, i)):
+    for i in _model_first(graph)[:_MAX_SEARCHED].tolist():
+        if graph.types[i] not in _IGNORED_TYPES and not (data and is_training_op(graph, i)):
             for port, other in enumerate(graph.outputs(i) or ()):
                 if other is not None and fits(other, info):
                     yield i, port
@@ -186,7 +192,7 @@ def _model_first(graph: Graph) -> Ints:
 
     These ops initialize or restore variables.
     """
-    ends = (graph.consumers.degrees == 0) & ~graph.typed(_QUIET)
+    ends = (graph.consumers.degrees == 0) & ~graph.typed(_IGNORED_TYPES)
     model = backward(graph, ends)
     return np.concatenate([np.flatnonzero(model), np.flatnonzero(~model)])
 

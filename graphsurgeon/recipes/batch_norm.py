@@ -22,18 +22,18 @@ from .recipe_context import ASSIGNS, RecipeContext, Tensor, below, recipe_contex
 #: Ops between the statistics of a batch and the op that updates their moving average.
 _AVERAGED = frozenset({"Add", "AddV2", "Cast", "Identity", "Mul", "RealDiv", "Reshape", "Squeeze", "Sub", "Switch"})
 #: Ops that forward the same numbers, in another shape or dtype.
-_SAME = frozenset({"Cast", "ExpandDims", "Identity", "Reshape", "Squeeze", "StopGradient"})
+_IDENTITY_TYPES = frozenset({"Cast", "ExpandDims", "Identity", "Reshape", "Squeeze", "StopGradient"})
 _REDUCED = frozenset({"Mean", "Sum"})
 #: Ops between a batch and its moments.
-_COMPUTED = _AVERAGED | _SAME | _REDUCED | {"DivNoNan", "Maximum", "Neg", "Select", "SelectV2", "Square",
+_COMPUTED = _AVERAGED | _IDENTITY_TYPES | _REDUCED | {"DivNoNan", "Maximum", "Neg", "Select", "SelectV2", "Square",
                                            "SquaredDifference"}  # fmt: skip
 #: Ops between an average and the averaged tensor.
 _AVERAGE_SOURCES = _AVERAGED | {"DivNoNan", "Select", "SelectV2", "StopGradient"}
 _ROOTS = ("Pow", "Rsqrt", "Sqrt")
 #: Ops between a variance and its root.
-_PADDED = _SAME | {"Add", "AddV2", "Maximum"}
+_PADDED = _IDENTITY_TYPES | {"Add", "AddV2", "Maximum"}
 #: Ops between a variance and the squares that it is the mean of.
-_SPREAD = _SAME | _REDUCED | {"DivNoNan", "Mul", "RealDiv"}
+_LINEAR_TYPES = _IDENTITY_TYPES | _REDUCED | {"DivNoNan", "Mul", "RealDiv"}
 
 
 @dataclass(frozen=True)
@@ -47,20 +47,20 @@ class Averages:
         return self.variables.get(tensor, set()) - self.between.get(tensor, set())
 
 
-def settle_moments(context: RecipeContext, plan: Plan, needed: Mask, averages: Averages) -> Plan:
+def settle_moments(context: RecipeContext, plan: Plan, needed_ops: Mask, averages: Averages) -> Plan:
     """Makes unfused batch normalization read the moving averages of mean and variance.
 
     Args:
         context: the subject of the recipe.
         plan: the plan to add to, with the names after its steps.
-        needed: mask of the ops to examine.
+        needed_ops: mask of the ops to examine.
         averages: the averages in the graph.
 
     Raises:
         PlanError: if no variable keeps the average of a mean or variance.
     """
     graph = context.graph
-    roots = [op for op in context.typed(*_ROOTS) if needed[op]]
+    roots = [op for op in context.typed(*_ROOTS) if needed_ops[op]]
     reroutes: dict[str, str] = {}
     fitted: list[tuple[str, str, list[str]]] = []
     for root in roots:
@@ -72,7 +72,10 @@ def settle_moments(context: RecipeContext, plan: Plan, needed: Mask, averages: A
         cone = _back(context, variance, _COMPUTED)
         own = averages.of(variance)
         centres = [
-            one for op, _ in cone for _, centre in _centered_pairs(context, op) for one in _back(context, centre, _SAME)
+            one
+            for op, _ in cone
+            for _, centre in _centered_pairs(context, op)
+            for one in _back(context, centre, _IDENTITY_TYPES)
         ]
         mean = next((one for one in centres if averages.of(one) - own and _is_batch(context, one, averages)), None)
         if mean is None:
@@ -154,16 +157,16 @@ def _is_batch(context: RecipeContext, tensor: Tensor, averages: Averages) -> boo
     return not variables & cone_inputs and any(context.graph.types[op] in _REDUCED for op in cone)
 
 
-def _no_average_error(context: RecipeContext, root: int, why: str, ends: list[tuple[str, Tensor]]) -> PlanError:
-    problem = f"{context.graph.names[root]!r} normalizes by the statistics of the batch, and {why}"
+def _no_average_error(context: RecipeContext, root: int, reason: str, ends: list[tuple[str, Tensor]]) -> PlanError:
+    problem = f"{context.graph.names[root]!r} normalizes by the statistics of the batch, and {reason}"
     old = ", ".join(f"{context.graph.name(tensor)!r}: {what}" for what, tensor in ends)
     suggestion = "Open the model for inference, gs.open(model, training=False); or connect the averages yourself, "
     return context.refused(problem, f"{suggestion}plan.reroute({{{old}}})")
 
 
 def _follow(
-    context: RecipeContext, tensor: Tensor, average: str, inside: set[int], reroutes: dict[str, str],
-    fitted: list[tuple[str, str, list[str]]],
+    context: RecipeContext, tensor: Tensor, average: str, moment_ops: set[int], reroutes: dict[str, str],
+    reshapes: list[tuple[str, str, list[str]]],
 ) -> None:  # fmt: skip
     """Collects how the consumers of a statistic will read the average, also if its shape differs.
 
@@ -171,12 +174,12 @@ def _follow(
         context: the subject of the recipe.
         tensor: the statistic.
         average: the tensor that reads the average.
-        inside: the ops that compute the moments.
+        moment_ops: the ops that compute the moments.
         reroutes: statistic -> average, of the same shape; the function adds to it.
-        fitted: (statistic, average, consumers) if the shape differs; the function adds to it.
+        reshapes: (statistic, average, consumers) if the shape differs; the function adds to it.
     """
     graph = context.graph
-    while graph.types[tensor[0]] in _SAME:
+    while graph.types[tensor[0]] in _IDENTITY_TYPES:
         tensor = context.reads(tensor[0])[0]
     average_info, todo = graph.info(*graph.tensor(average)), [tensor]
     while todo:
@@ -190,10 +193,10 @@ def _follow(
             reroutes[graph.name(one)] = average
             continue
         readers = [op for op, _ in context.readers(*one)]
-        handing = [op for op in readers if graph.types[op] in _SAME]
+        handing = [op for op in readers if graph.types[op] in _IDENTITY_TYPES]
         todo += [(op, 0) for op in handing]
-        others = [graph.names[op] for op in dict.fromkeys(readers) if op not in inside and op not in handing]
-        fitted += [(graph.name(one), average, others)] if others else []
+        others = [graph.names[op] for op in dict.fromkeys(readers) if op not in moment_ops and op not in handing]
+        reshapes += [(graph.name(one), average, others)] if others else []
 
 
 def _centered_pairs(context: RecipeContext, op: int) -> list[tuple[Tensor, Tensor]]:
@@ -213,14 +216,14 @@ def _is_square(context: RecipeContext, op: int) -> bool:
     return kind == "Square" or (kind == "Mul" and reads[0] == reads[1])
 
 
-def _check_variances(context: RecipeContext, root: int, ways: list[Tensor]) -> None:
+def _check_variances(context: RecipeContext, root: int, candidates: list[Tensor]) -> None:
     """Raises if a root is taken of a variance of the batch and no variable keeps the average of the variance."""
     graph = context.graph
-    variances = [way for way in ways if graph.types[way[0]] not in _PADDED]
-    spread = [(way, one) for way in variances for one, _ in _back(context, way, _SPREAD)]
+    variances = [way for way in candidates if graph.types[way[0]] not in _PADDED]
+    spread = [(way, one) for way in variances for one, _ in _back(context, way, _LINEAR_TYPES)]
     for way, op, (data, centre) in [(way, one, ends) for way, one in spread for ends in _centered_pairs(context, one)]:
-        near = _back(context, centre, _SAME)[-1]
-        sums = [one for one, _ in _back(context, near, _SPREAD) if graph.types[one] in _REDUCED]
+        near = _back(context, centre, _IDENTITY_TYPES)[-1]
+        sums = [one for one, _ in _back(context, near, _LINEAR_TYPES) if graph.types[one] in _REDUCED]
         below = {one for tensor in sums for one in _back(context, context.reads(tensor)[0], _COMPUTED)}
         again = below & {data, *(_back(context, data, _COMPUTED) if graph.types[op] == "Sub" else ())}
         if again and any(_over_batch(context, one) for one in sums) and _is_fed(context, data[0]):
@@ -255,7 +258,7 @@ _SCALING = ("Mul", "RealDiv")
 _AFFINE = ("Add", "AddV2", "BiasAdd", "Sub", *_SCALING)
 
 
-def settle_batch_norm(thing: Editor | Plan) -> Plan:
+def settle_batch_norm(obj: Editor | Plan) -> Plan:
     """Makes batch normalization read its moving averages, as in inference, instead of the statistics of the batch.
 
     The batch normalization may be one op, ``FusedBatchNorm``, or the single ops of Keras 3 and ``tf.nn.moments`` in
@@ -263,7 +266,7 @@ def settle_batch_norm(thing: Editor | Plan) -> Plan:
     consumers of the statistics read the averages too. Other ops, dtypes and shapes do not change.
 
     Args:
-        thing: an editor; or a plan, to add to.
+        obj: an editor; or a plan, to add to.
 
     Raises:
         PlanError: if no batch normalization reads the statistics of the batch, or if no variable has the averages of
@@ -281,7 +284,7 @@ def settle_batch_norm(thing: Editor | Plan) -> Plan:
         >>> plan.after().input_names(plan.after().index["bn"])[3:]
         ['mean/read:0', 'variance/read:0']
     """
-    context = recipe_context(thing, "settle_batch_norm()")
+    context = recipe_context(obj, "settle_batch_norm()")
     new_plan = settle(context, np.ones(context.graph.size, np.bool_))
     if new_plan is context.plan:
         problem = "no batch normalization reads the statistics of the batch"
@@ -289,21 +292,21 @@ def settle_batch_norm(thing: Editor | Plan) -> Plan:
     return new_plan
 
 
-def settle(context: RecipeContext, needed: Mask) -> Plan:
+def settle(context: RecipeContext, needed_ops: Mask) -> Plan:
     """Makes the batch normalizations among some ops read their averages; without any, returns the plan unchanged.
 
     Args:
         context: the subject of the recipe.
-        needed: mask of the ops.
+        needed_ops: mask of the ops.
 
     Raises:
         PlanError: if the averages of a batch normalization are not kept in a variable.
     """
     graph, plan = context.graph, context.plan
-    norms = [op for op in context.typed(*NORMS) if needed[op] and _is_training(context, op)]
+    norms = [op for op in context.typed(*NORMS) if needed_ops[op] and _is_training(context, op)]
     averages = moving_averages(context)
     if not norms:
-        return settle_moments(context, plan, needed, averages)
+        return settle_moments(context, plan, needed_ops, averages)
     names, empty = [graph.names[op] for op in norms], {one: None for op in norms for one in context.reads(op)[3:5]}
     ends = [(_average(context, averages, op, port), graph.names[op], port + 2) for op in norms for port in (1, 2)]
     # In training this input has no elements. It accepts an input of any size until the average is read.
@@ -315,7 +318,7 @@ def settle(context: RecipeContext, needed: Mask) -> Plan:
         if context.readers(graph.index[name], at - 2):  # in inference the op forwards its averages
             reroutes[f"{name}:{at - 2}"] = average
     plan = plan.reroute(reroutes) if reroutes else plan
-    return settle_moments(context, plan.remove(inserted).set_attr(names, "is_training", False), needed, averages)
+    return settle_moments(context, plan.remove(inserted).set_attr(names, "is_training", False), needed_ops, averages)
 
 
 def _is_training(context: RecipeContext, op: int) -> bool:
@@ -356,7 +359,7 @@ class _Chain:
     shape: tuple[int, ...]
 
 
-def fold_batch_norm(thing: Editor | Plan, outputs: TensorsLike | None = None) -> Plan:
+def fold_batch_norm(obj: Editor | Plan, outputs: TensorsLike | None = None) -> Plan:
     """Folds batch normalization into the convolution or matrix product before it: new weights, and one offset.
 
     An unfused batch normalization is folded too: any product, sum, difference or quotient with one constant per channel
@@ -364,7 +367,7 @@ def fold_batch_norm(thing: Editor | Plan, outputs: TensorsLike | None = None) ->
     name of the last folded op. Shapes and dtypes do not change. Numbers are equal except for rounding.
 
     Args:
-        thing: an editor; or a plan, to add to.
+        obj: an editor; or a plan, to add to.
         outputs: tensors that keep their names, in addition to those of the function that was opened.
 
     Raises:
@@ -386,7 +389,7 @@ def fold_batch_norm(thing: Editor | Plan, outputs: TensorsLike | None = None) ->
         >>> ed.value("w").round(3).ravel().tolist()
         [2.0, 3.0]
     """
-    context = recipe_context(thing, "fold_batch_norm()", outputs)
+    context = recipe_context(obj, "fold_batch_norm()", outputs)
     new_plan = fold(context)
     if new_plan is context.plan:
         raise context.refused(*_why(context))
@@ -525,15 +528,15 @@ def _chain(context: RecipeContext, op: int) -> _Chain | None:
     return _Chain(op, tuple(rest), weights, scale, offset, shape)
 
 
-def _affine(context: RecipeContext, op: int, at: int, shape: tuple[int, ...]) -> tuple[Any, Any, bool] | None:
-    """Returns (scale, offset, whether it scales) of an op for each channel of its input `at`; None for other ops."""
+def _affine(context: RecipeContext, op: int, index: int, shape: tuple[int, ...]) -> tuple[Any, Any, bool] | None:
+    """Returns (scale, offset, whether it scales) of an op for each channel of its input `index`; None for other ops."""
     graph, reads = context.graph, context.reads(op)
     kind, attributes = graph.types[op], graph.nodes[op].attr
     if len(graph.control.row(op)):
         return None
     if kind in NORMS:
         parts = [constant(context, tensor) for tensor in reads[1:]]
-        unfit = at or _is_training(context, op) or any(part is None or part.size != shape[0] for part in parts)
+        unfit = index or _is_training(context, op) or any(part is None or part.size != shape[0] for part in parts)
         if unfit or any(port for _, port in graph.consumers.ends(op)) or _first(attributes) != (len(shape) > 1):
             return None
         gamma, beta, mean, variance = (part.astype(np.float64) for part in parts)
@@ -541,18 +544,18 @@ def _affine(context: RecipeContext, op: int, at: int, shape: tuple[int, ...]) ->
         return scale, beta - mean * scale, True
     if len(reads) != 2 or kind not in _AFFINE:
         return None
-    other = constant(context, reads[1 - at])
+    other = constant(context, reads[1 - index])
     if kind == "BiasAdd":
-        fits = at == 0 and other is not None and other.shape == shape[:1] and _first(attributes) == (len(shape) > 1)
+        fits = index == 0 and other is not None and other.shape == shape[:1] and _first(attributes) == (len(shape) > 1)
         return (np.ones(shape[0]), other.astype(np.float64), False) if fits else None
     value = None if other is None else _by_channel(other, shape)
-    if value is None or (kind == "RealDiv" and at):
+    if value is None or (kind == "RealDiv" and index):
         return None
     ones, nothing = np.ones(shape[0]), np.zeros(shape[0])
     if kind in _SCALING:
         return (value if kind == "Mul" else 1 / value), nothing, other.size > 1
     if kind == "Sub":
-        return (ones, -value, False) if at == 0 else (-ones, value, False)
+        return (ones, -value, False) if index == 0 else (-ones, value, False)
     return ones, value, False
 
 

@@ -69,7 +69,7 @@ def rename_checkpoint(
     )
 
 
-def use_averages(thing: Editor | Plan, outputs: TensorsLike | None = None, *, suffix: str = AVERAGE) -> Plan:
+def use_averages(obj: Editor | Plan, outputs: TensorsLike | None = None, *, suffix: str = AVERAGE) -> Plan:
     """Makes outputs read the moving averages of variables instead of the variables themselves.
 
     Use it for a training graph that keeps averages next to its variables. The variables do not change. The result is
@@ -78,7 +78,7 @@ def use_averages(thing: Editor | Plan, outputs: TensorsLike | None = None, *, su
     `for_inference`.
 
     Args:
-        thing: an editor; or a plan, to add to.
+        obj: an editor; or a plan, to add to.
         outputs: the tensors to compute with averages; default: the outputs of the function that was opened.
         suffix: the suffix that makes the name of an average from the name of its variable.
 
@@ -98,9 +98,9 @@ def use_averages(thing: Editor | Plan, outputs: TensorsLike | None = None, *, su
         >>> after.input_names(after.index["y/ReadVariableOp"])
         ['w/ExponentialMovingAverage:0']
     """
-    context = recipe_context(thing, "use_averages()")
+    context = recipe_context(obj, "use_averages()")
     graph = context.graph
-    targets = results(thing, outputs, context)
+    targets = results(obj, outputs, context)
     pairs = {name: f"{name}/{suffix}" for name in graph.state.variables}
     pairs = {name: average for name, average in pairs.items() if average in graph.state.variables}
     if not pairs:

@@ -22,7 +22,7 @@ from .recipe_context import RecipeContext, below, recipe_context, remove_unused
 
 _SUMS = ("Add", "AddV2", "Div", "Mul", "RealDiv", "Sub")
 #: Patterns of preprocessing: name -> op types.
-_BEFORE = {
+_CONTEXT_ATTRIBUTES = {
     "decode": ("Decode*", "ParseExample*", "ParseSingle*", "ParseSequence*", "ParseTensor", "StringToNumber"),
     "resize": ("CropAndResize*", "Resize*", "ScaleAndTranslate"),
     "scale": (*_SUMS, "AdjustContrast*", "AdjustHue", "AdjustSaturation"),
@@ -35,7 +35,7 @@ _AFTER = {
     "probabilities": ("LogSoftmax", "Sigmoid", "Softmax"),
 }
 #: Ops that forward, select or combine tensors, without learned numbers.
-_HANDING = (
+_IDENTITY_PATTERNS = (
     "BroadcastTo", "Cast", "ConcatV2", "Const", "ExpandDims", "Fill", "Gather", "GatherNd", "GatherV2", "Identity",
     "IdentityN", "Pack", "Pad", "PadV2", "Range", "Rank", "Reshape", "ReverseV2", "Shape", "ShapeN", "Size", "Slice",
     "Split", "SplitV", "Squeeze", "StridedSlice", "Tile", "Transpose", "Unpack", "ZerosLike",
@@ -50,23 +50,24 @@ _REPEATING = (
     "StatelessIf", "StatelessWhile", "PartitionedCall", "StatefulPartitionedCall",
 )  # fmt: skip
 #: Ops that return the results of a loop or of a tensor array.
-_GIVING = ("Exit", "TensorArrayGather*", "TensorArrayConcat*", "TensorArrayRead*", "TensorArraySize*")
+_SOURCE_PATTERNS = ("Exit", "TensorArrayGather*", "TensorArrayConcat*", "TensorArrayRead*", "TensorArraySize*")
 _ARRAYS = ("TensorArray*", "TensorList*")
 #: Ops that return the size of a tensor and read none of its values.
 _SIZES = ("Rank", "Shape", "ShapeN", "Size")
 _LABELS = ("AsString", "LookupTableFind*", "StringJoin", "HashTable*")
 _PREPARING = (
-    *_HANDING, *_COMPARING, *_COUNTING, *_REPEATING, *(kind for kinds in _BEFORE.values() for kind in kinds),
+    *_IDENTITY_PATTERNS, *_COMPARING, *_COUNTING, *_REPEATING,
+    *(kind for kinds in _CONTEXT_ATTRIBUTES.values() for kind in kinds),
 )  # fmt: skip
 _FINISHING = (
-    *_HANDING, *_COMPARING, *_COUNTING, *_REPEATING, *_LABELS, *_AFTER["best"], *_AFTER["nms"],
+    *_IDENTITY_PATTERNS, *_COMPARING, *_COUNTING, *_REPEATING, *_LABELS, *_AFTER["best"], *_AFTER["nms"],
     "Add", "AddV2", "Mul", "RealDiv", "Sub", "Assert", "NoOp",
 )  # fmt: skip
 #: A shift or a factor has at most one number for each channel of a picture.
 _CHANNELS = 4
 
 
-def cut_preprocessing(thing: Editor | Plan, patterns: str | Iterable[str] | None = None) -> Plan:
+def cut_preprocessing(obj: Editor | Plan, patterns: str | Iterable[str] | None = None) -> Plan:
     """Cuts the preprocessing off a model, and makes its results the new inputs, as placeholders.
 
     Preprocessing is recognized by its ops: decoding of bytes, files and examples; resizing of pictures; spectrograms of
@@ -76,7 +77,7 @@ def cut_preprocessing(thing: Editor | Plan, patterns: str | Iterable[str] | None
     consumers also stays.
 
     Args:
-        thing: an editor; or a plan, to continue.
+        obj: an editor; or a plan, to continue.
         patterns: the kinds to cut off: ``"decode"``, ``"resize"``, ``"scale"``, ``"sound"``. Default: all.
 
     Raises:
@@ -95,22 +96,24 @@ def cut_preprocessing(thing: Editor | Plan, patterns: str | Iterable[str] | None
         >>> after.types[after.index["sub"]]
         'Placeholder'
     """
-    context = recipe_context(thing, "cut_preprocessing()")
+    context = recipe_context(obj, "cut_preprocessing()")
     graph = context.graph
-    kinds = _types_of_patterns(context, patterns, _BEFORE)
+    kinds = _types_of_patterns(context, patterns, _CONTEXT_ATTRIBUTES)
     sources = graph.typed((*PLACEHOLDER_TYPES, "PlaceholderWithDefault"))
     fed = forward(graph, sources, control=False)
     allowed = _closed_under_inputs(context, sources | _ops_of_types(context, _PREPARING))
     core = fed & allowed & _ops_of_types(context, kinds) & ~sources
     core = _scaling_ops(context, core)
     if not core.any():
-        problem = f"nothing that a placeholder feeds matches {few(map(repr, _pattern_names(patterns, _BEFORE)))}"
+        problem = (
+            f"nothing that a placeholder feeds matches {few(map(repr, _pattern_names(patterns, _CONTEXT_ATTRIBUTES)))}"
+        )
         raise context.refused(
             problem, "There is nothing to cut off; gs.recipes.split_at(ed, tensor) cuts at any tensor"
         )
     computed = forward(graph, core, control=False, within=allowed)
     core |= computed & (
-        _ops_of_types(context, _GIVING) | ~backward(graph, ~allowed)
+        _ops_of_types(context, _SOURCE_PATTERNS) | ~backward(graph, ~allowed)
     )  # ops without another use are cut off too
     core |= _with_contexts(context, core)
     before = backward(graph, core, control=False, within=allowed)
@@ -133,7 +136,7 @@ def cut_preprocessing(thing: Editor | Plan, patterns: str | Iterable[str] | None
     return plan.remove([renamed.get(name, name) for name in names])
 
 
-def restore_names(plan: Plan, context: RecipeContext, fed: Iterable[str]) -> tuple[Plan, dict[str, str]]:
+def restore_names(plan: Plan, context: RecipeContext, fed_tensors: Iterable[str]) -> tuple[Plan, dict[str, str]]:
     """Gives placeholders the names of the ops whose outputs they replace.
 
     Only a placeholder for output 0 of an op gets the name of the op.
@@ -141,20 +144,20 @@ def restore_names(plan: Plan, context: RecipeContext, fed: Iterable[str]) -> tup
     Args:
         plan: the plan that has inserted the placeholders.
         context: the subject of the recipe.
-        fed: the replaced tensors.
+        fed_tensors: the replaced tensors.
 
     Returns:
         the plan; and old name -> new name, for the ops that had these names.
     """
     graph, names = plan.after(), dict[str, str]()
-    for name in fed:
+    for name in fed_tensors:
         old, _, port = name.partition(":")
         if port == "0" and (new := f"{old}_0_detached") in graph.index:
             names |= {**below(context.graph, old), old: free_name(f"{old}_before", graph.taken), new: old}
     return (plan.rename(names) if names else plan), {old: new for old, new in names.items() if old != new}
 
 
-def cut_postprocessing(thing: Editor | Plan, patterns: str | Iterable[str] | None = None) -> Plan:
+def cut_postprocessing(obj: Editor | Plan, patterns: str | Iterable[str] | None = None) -> Plan:
     """Cuts the postprocessing off a model. The inputs of the postprocessing become the new outputs.
 
     Postprocessing is recognized by its ops: the choice of the best class, non-maximum suppression with the ops that
@@ -163,7 +166,7 @@ def cut_postprocessing(thing: Editor | Plan, patterns: str | Iterable[str] | Non
     outputs have no consumers. Name them in `outputs=` when you save the model.
 
     Args:
-        thing: an editor; or a plan, to continue.
+        obj: an editor; or a plan, to continue.
         patterns: the kinds to cut off: ``"best"``, ``"nms"``, ``"probabilities"``. Default: all.
 
     Raises:
@@ -178,16 +181,16 @@ def cut_postprocessing(thing: Editor | Plan, patterns: str | Iterable[str] | Non
         >>> gs.recipes.cut_postprocessing(gs.open(graph)).after().names
         ['x', 'ones', 'scores']
     """
-    return _cut_after(thing, "cut_postprocessing()", patterns)
+    return _cut_after(obj, "cut_postprocessing()", patterns)
 
 
-def cut_nms(thing: Editor | Plan) -> Plan:
+def cut_nms(obj: Editor | Plan) -> Plan:
     """Cuts non-maximum suppression and everything after it off a model, which then returns boxes and scores.
 
     This recipe is the same as ``cut_postprocessing(thing, "nms")``.
 
     Args:
-        thing: an editor; or a plan, to continue.
+        obj: an editor; or a plan, to continue.
 
     Raises:
         PlanError: if there is no non-maximum suppression, or the model continues after it, for example in a two-stage
@@ -202,15 +205,15 @@ def cut_nms(thing: Editor | Plan) -> Plan:
         >>> gs.recipes.cut_nms(gs.open(graph)).after().names
         ['Placeholder', 'boxes', 'Placeholder_1', 'scores']
     """
-    return _cut_after(thing, "cut_nms()", "nms")
+    return _cut_after(obj, "cut_nms()", "nms")
 
 
-def _cut_after(thing: Any, request: str, patterns: Any) -> Plan:
-    context = recipe_context(thing, request)
+def _cut_after(obj: Any, request: str, patterns: Any) -> Plan:
+    context = recipe_context(obj, request)
     graph = context.graph
     _types_of_patterns(context, patterns, _AFTER)
     pattern_names, region, why = _pattern_names(patterns, _AFTER), graph.mask([]), ""
-    finishing, handing = _ops_of_types(context, _FINISHING), _ops_of_types(context, _HANDING)
+    finishing, handing = _ops_of_types(context, _FINISHING), _ops_of_types(context, _IDENTITY_PATTERNS)
     for name in ("nms", "best", "probabilities"):  # from the end of a graph to its middle
         allowed = finishing | region if name != "probabilities" else handing | region
         core = _ops_of_types(context, _AFTER[name]) & (

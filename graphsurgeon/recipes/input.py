@@ -129,7 +129,7 @@ def unchanged_axes(old: Sequence[int], new: Sequence[int], sizes: Sequence[int])
     return tuple(out)
 
 
-def merge_shapes(some: Mapping[int, Shape], others: Mapping[int, Shape]) -> dict[int, Shape | None]:
+def merge_shapes(first: Mapping[int, Shape], second: Mapping[int, Shape]) -> dict[int, Shape | None]:
     """Merges shapes that were computed at two trial sizes: -1 for an axis that differs; None if several axes differ.
 
     Example:
@@ -137,8 +137,8 @@ def merge_shapes(some: Mapping[int, Shape], others: Mapping[int, Shape]) -> dict
         {3: (-1, 256), 4: None}
     """
     out: dict[int, Shape | None] = {}
-    for op, shape in some.items():
-        differ = [k for k, (a, b) in enumerate(zip(shape, others[op], strict=True)) if a != b]
+    for op, shape in first.items():
+        differ = [k for k, (a, b) in enumerate(zip(shape, second[op], strict=True)) if a != b]
         out[op] = None if len(differ) > 1 else tuple(-1 if k in differ else size for k, size in enumerate(shape))
     return out
 
@@ -150,7 +150,7 @@ _BATCH_TYPES = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 
 
 def set_input(
-    thing: Editor | Plan,
+    obj: Editor | Plan,
     tensor: TensorLike | Mapping[str, ShapeLike | None] | Mapping[Named, ShapeLike | None],
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
@@ -172,7 +172,7 @@ def set_input(
     alone. With any other new size, the graph must run. The results must have a row for each fed row.
 
     Args:
-        thing: an editor; or a plan, to add to, which is not verified.
+        obj: an editor; or a plan, to add to, which is not verified.
         tensor: the placeholder, by name or object. Or several placeholders that change together: a dict of tensor ->
             shape.
         shape: its new shape, with None for a size that is not fixed; default: unchanged.
@@ -201,7 +201,7 @@ def set_input(
     """
     shapes_by_input = dict(tensor) if isinstance(tensor, Mapping) else {tensor: shape}
     request = f"set_input({', '.join(repr(tensor_name(one)) for one in shapes_by_input)})"
-    context = recipe_context(thing, request, outputs)
+    context = recipe_context(obj, request, outputs)
     with about("tensor"):
         names = tensors(context.graph, list(shapes_by_input), request)
     wishes = [
@@ -220,13 +220,13 @@ def set_input(
         plan = _cast(plan, wish)
     for fault in plan.check():
         raise _incompatibility(context, wishes, fault)
-    if verify and isinstance(thing, Editor):
+    if verify and isinstance(obj, Editor):
         ends = {f"{wish.op}:0": wish for wish in wishes}
         feed_arrays = {
             tensor_name(name): np.asarray(array) for name, array in context.resolver.keyed(feeds or {}).items()
         }
-        compared = tensors(context.graph, outputs, request) or list(thing.outputs.values()) or None
-        _Verification(context, thing, plan, ends, feed_arrays, compared).verify()
+        compared = tensors(context.graph, outputs, request) or list(obj.outputs.values()) or None
+        _Verification(context, obj, plan, ends, feed_arrays, compared).verify()
     return plan
 
 
@@ -314,13 +314,13 @@ def _text(shape: Sequence[int | None]) -> str:
 
 
 def _repair_sizes(
-    context: RecipeContext, wishes: list[_InputChange], sizes_by_op: Mapping[str, list[int]]
+    context: RecipeContext, changes: list[_InputChange], sizes_by_op: Mapping[str, list[int]]
 ) -> dict[int, Shape]:
     """Returns op number -> its new size, for the ops that encode the old size."""
     constants: dict[int, Shape] = {context.graph.index[op]: tuple(numbers) for op, numbers in sizes_by_op.items()}
-    if not any(wish.reshaped and wish.old.shape is not None for wish in wishes):
+    if not any(wish.reshaped and wish.old.shape is not None for wish in changes):
         return constants
-    one, other = (_SizeSolver(context, wishes, times, constants).solve() for times in _TRIAL_FACTORS)
+    one, other = (_SizeSolver(context, changes, times, constants).solve() for times in _TRIAL_FACTORS)
     out = dict(constants)
     for op, numbers in merge_shapes(one, other).items():
         fixed = context.graph.types[op] != "Reshape"
@@ -340,18 +340,20 @@ class _SizeSolver:
     """Finds the new sizes of the ops that encode the old size, with a trial number for each size that is not fixed."""
 
     def __init__(
-        self, context: RecipeContext, wishes: list[_InputChange], times: int, constants: Mapping[int, Shape]
+        self, context: RecipeContext, changes: list[_InputChange], times: int, constants: Mapping[int, Shape]
     ) -> None:
         graph = context.graph
-        self._context, self._changes, self._given_sizes = context, wishes, constants
-        self._sizes = {wish.op: wish.tried(times) for wish in wishes if wish.reshaped}
-        self._below = forward(graph, graph.mask([graph.index[wish.op] for wish in wishes]), control=False)
-        self._repaired: dict[int, Shape] = {}
+        self._context, self._changes, self._given_sizes = context, changes, constants
+        self._sizes = {wish.op: wish.tried(times) for wish in changes if wish.reshaped}
+        self._downstream = forward(graph, graph.mask([graph.index[wish.op] for wish in changes]), control=False)
+        self._new_sizes: dict[int, Shape] = {}
 
     def solve(self) -> dict[int, Shape]:
         """Returns op -> its new size, if the size changes; raises if a new size is not certain."""
         context, graph = self._context, self._context.graph
-        undecided = [op for op in context.typed(*SIZE_INPUTS) if self._below[context.reads(op)[_data(context, op)][0]]]
+        undecided = [
+            op for op in context.typed(*SIZE_INPUTS) if self._downstream[context.reads(op)[_data(context, op)][0]]
+        ]
         undecided = [
             op for op in undecided if constant(context, context.reads(op)[SIZE_INPUTS[graph.types[op]]]) is not None
         ]
@@ -378,42 +380,42 @@ class _SizeSolver:
             if unsure:
                 raise self._missing_size_error(unsure)
             undecided = [op for op in undecided if op not in ready]
-        return self._repaired
+        return self._new_sizes
 
     def _infer_shapes(self, undecided: list[int]) -> tuple[Mapping[int, Sequence[TensorInfo]], Mapping[str, int]]:
         """Returns the shapes that TensorFlow infers with the repairs so far. Undecided ops are disconnected."""
         graph = self._context.graph
-        plan = _apply_sizes(self._context, self._sizes, {**self._given_sizes, **self._repaired})
+        plan = _apply_sizes(self._context, self._sizes, {**self._given_sizes, **self._new_sizes})
         plan = plan.detach([graph.names[op] for op in undecided], side="inputs")
         verdict = plan.effect.verdict
         for fault in verdict.faults:
             raise _incompatibility(self._context, self._changes, fault)
         return verdict.inferred, plan.after().index
 
-    def _decide(self, op: int, was: Shape, now: Shape) -> bool:
+    def _decide(self, op: int, old_shape: Shape, new_shape: Shape) -> bool:
         """Notes the new size of an op; returns False if it is not certain."""
         context, graph = self._context, self._context.graph
         kind = graph.types[op]
         numbers = [int(n) for n in constant(context, context.reads(op)[SIZE_INPUTS[kind]]).ravel()]
         if kind == "Reshape":
             rest = int(np.prod([n for n in numbers if n != -1], dtype=np.int64))
-            whole = [int(np.prod(was)) // max(rest, 1) if n == -1 else n for n in numbers]
-            new = regroup_shape(was, now, whole)
+            whole = [int(np.prod(old_shape)) // max(rest, 1) if n == -1 else n for n in numbers]
+            new = regroup_shape(old_shape, new_shape, whole)
             if new is not None and -1 in numbers and all(a in (b, -1) for a, b in zip(numbers, new, strict=True)):
                 return True
         elif kind == "BroadcastTo":
-            new = unchanged_axes(was, now, numbers)
+            new = unchanged_axes(old_shape, new_shape, numbers)
         elif kind in ("Slice", "StridedSlice"):
-            return not _is_slice_end(context, op, was, now, numbers)
+            return not _is_slice_end(context, op, old_shape, new_shape, numbers)
         else:
-            new = upscale_size(graph, op, was, now, numbers)
+            new = upscale_size(graph, op, old_shape, new_shape, numbers)
         if new is not None and new != tuple(numbers):
-            self._repaired[op] = new
+            self._new_sizes[op] = new
         return new is not None
 
-    def _missing_size_error(self, unsure: list[tuple[int, Shape, Shape]]) -> PlanError:
+    def _missing_size_error(self, uncertain_ops: list[tuple[int, Shape, Shape]]) -> PlanError:
         context, graph, texts, hints = self._context, self._context.graph, [], []
-        for op, was, now in unsure:
+        for op, was, now in uncertain_ops:
             numbers = constant(context, context.reads(op)[SIZE_INPUTS[graph.types[op]]]).ravel().tolist()
             word = f"{graph.names[op]!r} ({graph.types[op]}), which has {_text(numbers)}"
             texts.append(f"{word}: its input was {_text(was)} and would be {_text(now)}")
@@ -427,20 +429,22 @@ def _data(context: RecipeContext, op: int) -> int:
     return 2 if "Backprop" in context.graph.types[op] else 0
 
 
-def _is_slice_end(context: RecipeContext, op: int, was: Shape, now: Shape, numbers: list[int]) -> bool:
+def _is_slice_end(context: RecipeContext, op: int, old_shape: Shape, new_shape: Shape, numbers: list[int]) -> bool:
     """Returns whether a slice ends at the end of an axis: it may mean the whole axis, or this number of elements."""
     graph = context.graph
-    axes = [axis for axis, (a, b) in enumerate(zip(was, now, strict=True)) if a != b and axis < len(numbers)]
+    axes = [
+        axis for axis, (a, b) in enumerate(zip(old_shape, new_shape, strict=True)) if a != b and axis < len(numbers)
+    ]
     if graph.types[op] == "Slice":
         begin = constant(context, context.reads(op)[1])
         starts = [0] * len(numbers) if begin is None else begin.ravel().tolist()
-        return any(starts[axis] + numbers[axis] == was[axis] for axis in axes)
+        return any(starts[axis] + numbers[axis] == old_shape[axis] for axis in axes)
     attr = graph.nodes[op].attr
     mask = attr["ellipsis_mask"].i | attr["new_axis_mask"].i
     free = attr["end_mask"].i | attr["shrink_axis_mask"].i
     if mask:
         return any(not (mask | free) >> place & 1 for place in range(len(numbers)))
-    return any(numbers[axis] == was[axis] and not free >> axis & 1 for axis in axes)
+    return any(numbers[axis] == old_shape[axis] and not free >> axis & 1 for axis in axes)
 
 
 # -- the plan ---------------------------------------------------------------------------------------
@@ -491,22 +495,22 @@ def _some_constant(context: RecipeContext, source: int, port: int) -> int:
     )
 
 
-def _cast(plan: Plan, wish: _InputChange) -> Plan:
+def _cast(plan: Plan, change: _InputChange) -> Plan:
     """Changes the dtype of a placeholder, and inserts a cast to the old dtype for its consumers."""
-    if wish.dtype == wish.old.dtype:
+    if change.dtype == change.old.dtype:
         return plan
-    name = free_name(f"{wish.op}_cast", plan.after().taken)
-    plan = plan.insert("Cast", on=f"{wish.op}:0", name=name, SrcT=wish.dtype, DstT=wish.old.dtype)
-    return plan.set_attr(wish.op, "dtype", wish.dtype)
+    name = free_name(f"{change.op}_cast", plan.after().taken)
+    plan = plan.insert("Cast", on=f"{change.op}:0", name=name, SrcT=change.dtype, DstT=change.old.dtype)
+    return plan.set_attr(change.op, "dtype", change.dtype)
 
 
-def _incompatibility(context: RecipeContext, wishes: list[_InputChange], fault: Any) -> PlanError:
+def _incompatibility(context: RecipeContext, changes: list[_InputChange], fault: Any) -> PlanError:
     """Returns the error for an op that does not accept the new size, with the ops that may encode the old size."""
     graph, sizes = context.graph, set[int]()
-    for wish in wishes:
+    for wish in changes:
         if wish.reshaped and wish.old.shape is not None and wish.shape is not None:
             sizes |= {a for a, b in zip(wish.old.shape, wish.shape, strict=True) if a != b and a is not None}
-    below = forward(graph, graph.mask([graph.index[wish.op] for wish in wishes]), control=False)
+    below = forward(graph, graph.mask([graph.index[wish.op] for wish in changes]), control=False)
     names_dependent = any(name in graph.index and below[graph.index[name]] for name in fault.names)
     hints = []
     for op in context.typed(*CREATED_SIZES):
@@ -583,11 +587,11 @@ class _Verification:
             proof = replace(self, wanted=list(whole.results), known={**whole.feeds, **self.known})
             proof.compare(whole.results)
 
-    def compare(self, whole: Mapping[str, Any]) -> None:
+    def compare(self, full_results: Mapping[str, Any]) -> None:
         """Raises if the results after the plan differ from those of the graph, in numbers or in shapes."""
         old = self._trial_feeds(0)
         if all(_fits(array, self.ends[name].shape) for name, array in old.items()):
-            self._refuse_other(whole, self._run_with(old, self.plan).results, "at the old size")
+            self._refuse_other(full_results, self._run_with(old, self.plan).results, "at the old size")
         if not any(wish.reshaped for wish in self.ends.values()):
             return
         trial_feeds = self._trial_feeds(1, {name: wish.tried(_TRIAL_FACTORS[0]) for name, wish in self.ends.items()})
@@ -602,26 +606,26 @@ class _Verification:
         if parts is None or parts.sizes != {name: array.shape for name, array in trial_feeds.items()}:
             results = self._run_with(trial_feeds, self.plan).results
             if parts is None and before != after:
-                self._refuse_fewer(whole, old, results, trial_feeds, before, after)
+                self._refuse_fewer(full_results, old, results, trial_feeds, before, after)
 
     def _parts(
-        self, old: Mapping[str, Any], trial_feeds: Mapping[str, Any], before: int, after: int
+        self, old: Mapping[str, Any], trial_feeds: Mapping[str, Any], old_size: int, after: int
     ) -> _BatchParts | None:
         """Runs a larger batch, and each part of it alone; None if the larger batch does not consist of such parts.
 
         The parts run in the current graph if they have the old sizes, otherwise with the plan.
         """
-        if not before < after or after % before or self._mixes():
+        if not old_size < after or after % old_size or self._mixes():
             return None
         for sizes, plan in ((old, None), (trial_feeds, self.plan)):
-            shapes = {name: (before, *array.shape[1:]) for name, array in sizes.items()}
-            parts = [self._trial_feeds(seed, shapes) for seed in range(after // before)]
+            shapes = {name: (old_size, *array.shape[1:]) for name, array in sizes.items()}
+            parts = [self._trial_feeds(seed, shapes) for seed in range(after // old_size)]
             joined = {name: np.concatenate([part[name] for part in parts]) for name in old}
             fed = [joined] if plan is None else [joined, *parts]
             if all(_fits(array, self.ends[name].shape) for one in fed for name, array in one.items()):
                 alone = [self._run_with(part, plan).results for part in parts]
                 return _BatchParts(
-                    before, after, parts[0], joined, plan, alone, self._run_with(joined, self.plan).results
+                    old_size, after, parts[0], joined, plan, alone, self._run_with(joined, self.plan).results
                 )
         return None
 
@@ -653,11 +657,11 @@ class _Verification:
 
     def _refuse_fewer(
         self,
-        whole: Mapping[str, Any],
+        full_results: Mapping[str, Any],
         old: Mapping[str, Any],
         results: Mapping[str, Any],
         trial_feeds: Mapping[str, Any],
-        before: int,
+        old_size: int,
         after: int,
     ) -> None:
         """Raises if a result has the old number of rows, and some of the fed rows do not change it."""
@@ -666,12 +670,12 @@ class _Verification:
         as_before = [
             name
             for name, one in results.items()
-            if below[graph.tensor(name)[0]] and np.shape(one)[:1] == np.shape(whole[name])[:1] == (before,)
+            if below[graph.tensor(name)[0]] and np.shape(one)[:1] == np.shape(full_results[name])[:1] == (old_size,)
         ]
-        tested = bool(as_before) and before < after and not self._mixes()
+        tested = bool(as_before) and old_size < after and not self._mixes()
         constant_rows = set() if tested else set(as_before)
         other = self._trial_feeds(2, {name: array.shape for name, array in trial_feeds.items()})
-        for rows in (slice(before, None), slice(None, after - before)) if tested else ():
+        for rows in (slice(old_size, None), slice(None, after - old_size)) if tested else ():
             changed_feeds = {name: array.copy() for name, array in trial_feeds.items()}
             for name, array in changed_feeds.items():
                 array[rows] = other[name][rows]
@@ -679,25 +683,26 @@ class _Verification:
             constant_rows |= {name for name in as_before if _same(results[name], now[name])}
         for name in as_before:
             if name in constant_rows:
-                raise self._fewer(name, np.shape(results[name]), before, after, (old, None), (trial_feeds, self.plan))
+                raise self._fewer(name, np.shape(results[name]), old_size, after, (old, None), (trial_feeds, self.plan))
 
-    def _fewer(self, name: str, form: Shape, before: int, after: int, one: _Run, many: _Run) -> PlanError:
+    def _fewer(self, name: str, form: Shape, old_size: int, after: int, one: _Run, large_run: _Run) -> PlanError:
         """Returns the error for a result without the new number of rows. It names the ops that cause it."""
-        narrow_ops = self._narrow(name, one, many)
+        narrow_ops = self._narrow(name, one, large_run)
         how = f"Change {few(narrow_ops, 3)}, which accepts no more rows than before, or keep" if narrow_ops else "Keep"
         return self.found.refused(
-            f"{name!r} has the shape {_text(form)} for {after} rows, the same as for {before}: its rows do not follow "
+            f"{name!r} has the shape {_text(form)} for {after} rows, the same as for {old_size}: its rows do not "
+            f"follow "
             "the batch",
             f"{how} the number of rows; or type verify=False to skip the verification",
         )
 
-    def _narrow(self, name: str, one: _Run, many: _Run) -> list[str]:
+    def _narrow(self, name: str, one: _Run, large_run: _Run) -> list[str]:
         """Returns the ops before a result that do not follow the batch: their inputs grow, their outputs do not."""
         graph = self.found.graph
         starts, end = [graph.tensor(start)[0] for start in self.ends], graph.tensor(name)[0]
         way = forward(graph, graph.mask(starts), control=False) & backward(graph, graph.mask([end]), control=False)
         few_rows, all_rows = (
-            self.ed.trace(self._cast_feeds(fed, plan), [name], random=0, plan=plan) for fed, plan in (one, many)
+            self.ed.trace(self._cast_feeds(fed, plan), [name], random=0, plan=plan) for fed, plan in (one, large_run)
         )
 
         def grows(tensor: str) -> bool | None:
@@ -730,21 +735,21 @@ class _Verification:
                 out[name] = turned if shapes is None else np.resize(turned, sizes)
         return out
 
-    def _cast_feeds(self, fed: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
+    def _cast_feeds(self, feeds: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
         """Returns the feeds of a run, in the dtypes of its graph, with the given feeds of other inputs."""
         other_feeds = {name: array for name, array in self.known.items() if name not in self.ends}
         if plan is not None:
             ends = self.ends
-            fed = {n: a if ends[n].dtype == ends[n].old.dtype else a.astype(ends[n].dtype) for n, a in fed.items()}
-        return {**other_feeds, **fed}
+            feeds = {n: a if ends[n].dtype == ends[n].old.dtype else a.astype(ends[n].dtype) for n, a in feeds.items()}
+        return {**other_feeds, **feeds}
 
-    def _run_with(self, fed: Mapping[str, Any], plan: Plan | None) -> Any:
+    def _run_with(self, feeds: Mapping[str, Any], plan: Plan | None) -> Any:
         try:
-            return trace_targets(self.ed, self._cast_feeds(fed, plan), self.wanted, plan)
+            return trace_targets(self.ed, self._cast_feeds(feeds, plan), self.wanted, plan)
         except PlanError as error:
             if plan is None:
                 raise
-            sizes = ", ".join(f"{name!r} of shape {_text(array.shape)}" for name, array in fed.items())
+            sizes = ", ".join(f"{name!r} of shape {_text(array.shape)}" for name, array in feeds.items())
             how = "Its weights or its numbers are made for the old size: keep the size, or change the op first"
             raise self.found.refused(f"it does not run with {sizes}: {error.problem}", how) from error
 
@@ -758,10 +763,10 @@ class _Verification:
                 return True
         return False
 
-    def _refuse_other(self, some: Mapping[str, Any], others: Mapping[str, Any], when: str) -> None:
-        for name, one in some.items():
-            if not _same(one, others[name]):
-                problem = f"{name!r} has other numbers {when} than in the current graph"
+    def _refuse_other(self, first: Mapping[str, Any], second: Mapping[str, Any], situation: str) -> None:
+        for name, one in first.items():
+            if not _same(one, second[name]):
+                problem = f"{name!r} has other numbers {situation} than in the current graph"
                 raise self.found.refused(
                     problem,
                     "The result mixes the rows of its input. Type sizes={...}, or verify=False if this is intended",
@@ -782,13 +787,13 @@ def _fits(array: Any, shape: Sequence[int | None] | None) -> bool:
     return array.ndim == len(shape) and all(b in (None, a) for a, b in zip(array.shape, shape, strict=True))
 
 
-def _numbers(wish: _InputChange, shape: tuple[int, ...], seed: int) -> Any:
+def _numbers(change: _InputChange, shape: tuple[int, ...], seed: int) -> Any:
     """Returns random numbers that both dtypes can represent."""
     try:
-        rng, kinds = np.random.RandomState(seed), {np.dtype(one).kind for one in (wish.old.dtype, wish.dtype)}
+        rng, kinds = np.random.RandomState(seed), {np.dtype(one).kind for one in (change.old.dtype, change.dtype)}
     except TypeError as error:
-        problem = f"'{wish.op}:0' ({wish.old.dtype}) needs a feed"
-        raise PlanError("trace()", problem, f"Type feeds={{'{wish.op}:0': array}}") from error
+        problem = f"'{change.op}:0' ({change.old.dtype}) needs a feed"
+        raise PlanError("trace()", problem, f"Type feeds={{'{change.op}:0': array}}") from error
     if kinds <= {"f", "c"}:
-        return rng.standard_normal(shape).astype(wish.old.dtype)
-    return rng.randint(0, 2 if "b" in kinds else 5, shape).astype(wish.old.dtype)
+        return rng.standard_normal(shape).astype(change.old.dtype)
+    return rng.randint(0, 2 if "b" in kinds else 5, shape).astype(change.old.dtype)

@@ -23,13 +23,13 @@ from .strip import for_inference, strip_checks, strip_dropout, strip_identities,
 _OUTPUTS = RecipeParameter("outputs", "Outputs", "outputs", hint="default: outputs of the opened graph")
 _INPUTS = RecipeParameter("inputs", "Inputs", "inputs", hint="default: all placeholders")
 _CHECKPOINT = RecipeParameter("checkpoint", "Checkpoint", "text", needed=True, hint="such as run/model.ckpt")
-_OF_VARIABLES = RecipeParameter(
+_VARIABLES_PARAMETER = RecipeParameter(
     "values",
     "Values",
     "text",
     choices=(("", "current values"), ("initial", "initial, if a variable has no current value")),
 )
-_HOW = (
+_MERGE_PARAMETER = (
     ("after", "after: it reads the outputs of this graph"),
     ("beside", "side by side: each keeps its own inputs"),
     ("shared", "shared: inputs of the same name are one"),
@@ -129,7 +129,7 @@ TABLE = (
     ),
     Recipe(
         "frozen", "Freeze: variables become constants (new editor)", frozen, _PARTS,
-        (_OUTPUTS, _INPUTS, _OF_VARIABLES),
+        (_OUTPUTS, _INPUTS, _VARIABLES_PARAMETER),
         EDITORS, ("frozen",),
     ),
     Recipe(
@@ -140,10 +140,10 @@ TABLE = (
     Recipe(
         "merge", "Merge with another model (new editor)", merge, _PARTS,
         (RecipeParameter("other", "With", "editor", needed=True, hint="an editor's name, or a file"),
-         RecipeParameter("how", "How", "text", choices=_HOW),
+         RecipeParameter("how", "How", "text", choices=_MERGE_PARAMETER),
          RecipeParameter("connections", "Connections", "pairs", hint="such as features=x"),
          RecipeParameter("names", "Scopes", "words", hint="default: first, second"),
-         _OF_VARIABLES),
+         _VARIABLES_PARAMETER),
         EDITORS, ("merged",),
     ),
 )  # fmt: skip

@@ -91,14 +91,14 @@ def merge(
     return connect(models, ends, values=values, title=f"{one.title}, {two.title}")
 
 
-def _model(thing: Any) -> Editor:
+def _model(obj: Any) -> Editor:
     """Returns an editor with inputs and outputs. For a plain graph, outputs are the tensors without a consumer."""
-    ed = thing if isinstance(thing, Editor) else open(thing)
+    ed = obj if isinstance(obj, Editor) else open(obj)
     return ed if ed.outputs else set_signature(ed, outputs_of(ed.snapshot))
 
 
-def _end(thing: Any) -> str:
-    return thing if isinstance(thing, str) else tensor_name(thing)
+def _end(obj: Any) -> str:
+    return obj if isinstance(obj, str) else tensor_name(obj)
 
 
 def _ends_text(ends: Mapping[str, str]) -> str:

@@ -22,14 +22,14 @@ _QUANTIZED = (
 )  # fmt: skip
 
 
-def strip_quantization(thing: Editor | Plan) -> Plan:
+def strip_quantization(obj: Editor | Plan) -> Plan:
     """Removes ``FakeQuant`` and ``QuantizeAndDequantize`` ops. Their consumers read their inputs instead.
 
     Constants and reads that only these ops used as ranges are removed too; variables stay. Names of outputs, dtypes and
     shapes do not change. Numbers are no longer rounded.
 
     Args:
-        thing: an editor; or a plan, to add to.
+        obj: an editor; or a plan, to add to.
 
     Raises:
         PlanError: if the graph has no such op.
@@ -42,7 +42,7 @@ def strip_quantization(thing: Editor | Plan) -> Plan:
         >>> gs.recipes.strip_quantization(gs.open(graph)).after().names
         ['x', 'y']
     """
-    context = recipe_context(thing, "strip_quantization()")
+    context = recipe_context(obj, "strip_quantization()")
     graph, plan = context.graph, context.plan
     rounds = context.typed(*_QUANTIZED)
     if not rounds:
@@ -60,15 +60,15 @@ def strip_quantization(thing: Editor | Plan) -> Plan:
     return remove_unused(plan, graph, [graph.names[op] for op in sorted(ranges)], context.ends)
 
 
-def settle_ranges(context: RecipeContext, needed: Mask) -> Plan:
+def settle_ranges(context: RecipeContext, needed_ops: Mask) -> Plan:
     """Makes FakeQuant ops read stored ranges instead of ranges that training updates.
 
     Args:
         context: the subject of the recipe.
-        needed: mask of the ops to examine.
+        needed_ops: mask of the ops to examine.
     """
     graph, plan = context.graph, context.plan
-    for op in (one for one in context.typed(*_QUANTIZED) if needed[one]):
+    for op in (one for one in context.typed(*_QUANTIZED) if needed_ops[one]):
         for at, (source, _) in enumerate(context.reads(op)[1:], 1):
             ahead = [source, *graph.control.row(source).tolist()] if context.reads(source) else []
             if not any(graph.types[one] in ASSIGNS for one in ahead):
@@ -81,12 +81,12 @@ def settle_ranges(context: RecipeContext, needed: Mask) -> Plan:
 
 
 def insert_after(
-    thing: Editor | Plan, pattern: Any, op: str | Callable[..., Any], *, name: str = "", **attributes: Any
+    obj: Editor | Plan, pattern: Any, op: str | Callable[..., Any], *, name: str = "", **attributes: Any
 ) -> Plan:
     """Inserts an op, or a subgraph, after each op of a type. The consumers of each result read the new op instead.
 
     Args:
-        thing: an editor; or a plan, to add to.
+        obj: an editor; or a plan, to add to.
         pattern: an op type, for example ``"Conv2D"``, or the name of a layer, or several of these; a selection; or
             matches, the result of ``ed.match``.
         op: the op to insert: an op type, or a function of one tensor, as for `Plan.insert`.
@@ -107,7 +107,7 @@ def insert_after(
     """
     word = op if isinstance(op, str) else getattr(op, "__name__", "function")
     where = repr(pattern) if isinstance(pattern, str | list | tuple) else "..."
-    context = recipe_context(thing, f"insert_after({where}, {word!r})")
+    context = recipe_context(obj, f"insert_after({where}, {word!r})")
     graph = context.graph
     tensors = _results(context, pattern)
     unread = [tensor for tensor in tensors if not graph.readers(graph.tensor(tensor))]

@@ -136,58 +136,58 @@ def verification_errors(context: RecipeContext) -> Iterator[None]:
 ASSIGNS = ("Assign", "AssignAdd", "AssignAddVariableOp", "AssignSub", "AssignSubVariableOp", "AssignVariableOp")
 
 
-def recipe_context(thing: Any, request: str, ends: Any = None) -> RecipeContext:
+def recipe_context(obj: Any, request: str, fixed_tensors: Any = None) -> RecipeContext:
     """Returns the subject of a recipe, made from its argument.
 
     Args:
-        thing: an editor, or a plan to add to.
+        obj: an editor, or a plan to add to.
         request: the request, for messages.
-        ends: tensors whose names must stay, in addition to those of the editor.
+        fixed_tensors: tensors whose names must stay, in addition to those of the editor.
 
     Raises:
         PlanError: if the argument is neither an editor nor a plan.
         SelectionError: if a tensor does not exist.
     """
-    if isinstance(thing, Editor):
-        plan, end_tensors = thing.plan(), described(thing).end_texts()
-    elif isinstance(thing, Plan):
-        plan, end_tensors = thing, {}
+    if isinstance(obj, Editor):
+        plan, end_tensors = obj.plan(), described(obj).end_texts()
+    elif isinstance(obj, Plan):
+        plan, end_tensors = obj, {}
     else:
-        problem = f"{type(thing).__name__} is neither an editor nor a plan"
+        problem = f"{type(obj).__name__} is neither an editor nor a plan"
         raise PlanError(request, problem, "Give gs.open(...), or ed.plan()")
     graph = plan.after()
-    op_names = [name.partition(":")[0] for name in [*end_tensors, *tensors(graph, ends, request)]]
+    op_names = [name.partition(":")[0] for name in [*end_tensors, *tensors(graph, fixed_tensors, request)]]
     ends_there = frozenset(name for name in op_names if name in graph.index)
-    return RecipeContext(plan, graph, ends_there, run_first(thing, graph), request)
+    return RecipeContext(plan, graph, ends_there, run_first(obj, graph), request)
 
 
 #: Collections of ops that run once, before all others.
 _FIRST = ("table_initializer", "legacy_init_op", "saved_model_main_op")
 
 
-def run_first(thing: Any, graph: Graph) -> tuple[str, ...]:
+def run_first(obj: Any, graph: Graph) -> tuple[str, ...]:
     """Returns the ops that run once, before all others: those listed by the graph and by its file.
 
     Args:
-        thing: an editor; or a plan, which has no file.
+        obj: an editor; or a plan, which has no file.
         graph: the current graph.
     """
     entry_names = [entry.name for key in _FIRST for entry in graph.state.collections.get(key, ())]
-    if isinstance(thing, Editor):
-        entry_names += described(thing).init_ops
+    if isinstance(obj, Editor):
+        entry_names += described(obj).init_ops
     names = dict.fromkeys(name.partition(":")[0] for name in entry_names)
     return tuple(name for name in names if name in graph.index)
 
 
-def tensors(graph: Graph, things: Any, request: str) -> list[str]:
+def tensors(graph: Graph, objects: Any, request: str) -> list[str]:
     """Returns the names of tensors given as one, several, or the values of a dict; empty for None.
 
     Raises:
         SelectionError: if a tensor does not exist.
     """
-    if things is None:
+    if objects is None:
         return []
-    several: Iterable[Any] = [things] if isinstance(things, str) or hasattr(things, "name") else things
+    several: Iterable[Any] = [objects] if isinstance(objects, str) or hasattr(objects, "name") else objects
     names, layers = [], reference_resolver(graph, request)
     references = map(layers.tensor, several.values()) if isinstance(several, Mapping) else layers.ends(several)
     for one in references:
@@ -201,15 +201,15 @@ def tensors(graph: Graph, things: Any, request: str) -> list[str]:
     return names
 
 
-def results(thing: Any, outputs: Any, context: RecipeContext) -> list[str]:
+def results(obj: Any, outputs: Any, context: RecipeContext) -> list[str]:
     """Returns the output tensors of a graph: the given ones, or those of the function that was opened.
 
     Raises:
         PlanError: if no outputs are known. The message lists the tensors without a consumer.
     """
     names = tensors(context.graph, outputs, context.request)
-    if not names and isinstance(thing, Editor):
-        names = list(described(thing).within(context.graph.index).outputs.values())
+    if not names and isinstance(obj, Editor):
+        names = list(described(obj).within(context.graph.index).outputs.values())
     if not names:
         raise context.refused(
             "no outputs were given",
@@ -223,7 +223,7 @@ def below(graph: Graph, name: str) -> dict[str, str]:
     return {one: one for one in select(graph, scope=name).names} if name in graph.scopes.index else {}
 
 
-def replace_op(plan: Plan, context: RecipeContext, op: int, tensor: str, only: str, word: str) -> Plan:
+def replace_op(plan: Plan, context: RecipeContext, op: int, tensor: str, consumer: str, suffix: str) -> Plan:
     """Returns the plan that replaces an op by an identity with its name.
 
     Args:
@@ -231,24 +231,24 @@ def replace_op(plan: Plan, context: RecipeContext, op: int, tensor: str, only: s
         context: the subject of the recipe.
         op: the op, which is removed.
         tensor: the input of the identity.
-        only: the consumer of the tensor that reads the identity.
-        word: the suffix of the name of the op until it is removed.
+        consumer: the consumer of the tensor that reads the identity.
+        suffix: the suffix of the name of the op until it is removed.
     """
     name = context.graph.names[op]
-    new, old = (free_name(f"{name}_{ending}", plan.after().taken) for ending in ("kept", word))
-    plan = plan.insert("Identity", on=tensor, name=new, only=only)
+    new, old = (free_name(f"{name}_{ending}", plan.after().taken) for ending in ("kept", suffix))
+    plan = plan.insert("Identity", on=tensor, name=new, only=consumer)
     plan = plan.reroute(f"{name}:0", to=f"{new}:0") if context.readers(op) else plan
     return plan.rename({**below(context.graph, name), name: old, new: name}).remove(old)
 
 
-def remove_unused(plan: Plan, start: Graph, candidates: Iterable[str], ends: Container[str] = ()) -> Plan:
+def remove_unused(plan: Plan, start: Graph, candidates: Iterable[str], kept_ops: Container[str] = ()) -> Plan:
     """Returns the plan, extended to remove ops that have lost all their consumers.
 
     Args:
         plan: the steps so far.
         start: the graph before these steps.
         candidates: the ops whose consumers changed; ops that only they need are removed too.
-        ends: ops that stay.
+        kept_ops: ops that stay.
     """
     graph = plan.after()
     removed: set[int] = set()
@@ -257,7 +257,7 @@ def remove_unused(plan: Plan, start: Graph, candidates: Iterable[str], ends: Con
         op = todo.pop()
         old = start.index.get(graph.names[op])
         consumers = [r for edges in (graph.consumers, graph.control_consumers) for r in edges.row(op).tolist()]
-        if op in removed or old is None or graph.types[op] in _NEVER_REMOVED or graph.names[op] in ends:
+        if op in removed or old is None or graph.types[op] in _NEVER_REMOVED or graph.names[op] in kept_ops:
             continue
         if any(reader not in removed for reader in consumers):
             continue

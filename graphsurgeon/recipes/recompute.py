@@ -32,7 +32,7 @@ _FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128
 
 
 def recompute(
-    thing: Editor | Plan,
+    obj: Editor | Plan,
     loss: TensorLike | Iterable[TensorLike],
     blocks: Iterable[OpsLike] | None = None,
     *,
@@ -46,7 +46,7 @@ def recompute(
     graph was differentiated several times, the copies wait for all of its gradients.
 
     Args:
-        thing: an editor of a graph that has its gradients; or a plan, to add to.
+        obj: an editor of a graph that has its gradients; or a plan, to add to.
         loss: the differentiated tensor, by name or object, or several. The ops that they need are the forward pass.
         blocks: name scopes, layers or selections. An op in two blocks belongs to the first. Default: parts of the
             forward pass, without the last part, cut at places with few tensors. The number of parts is about the square
@@ -71,7 +71,7 @@ def recompute(
         >>> [name for name in plan.after().names if name.startswith("recomputed")]
         ['recomputed/block/Tanh']
     """
-    context = recipe_context(thing, "recompute()")
+    context = recipe_context(obj, "recompute()")
     graph = context.graph
     ends = [graph.tensor(name)[0] for name in tensors(graph, loss, context.request)]
     if not ends:
@@ -131,20 +131,20 @@ class _Backprop:
 
     Args:
         graph: the graph.
-        ahead: mask of the forward pass.
+        forward_ops: mask of the forward pass.
 
     Attributes:
         derived: mask of the ops after the forward pass that compute floats from it.
     """
 
-    def __init__(self, graph: Graph, ahead: Mask) -> None:
-        self.graph, self.ahead = graph, ahead
+    def __init__(self, graph: Graph, forward_ops: Mask) -> None:
+        self.graph, self.ahead = graph, forward_ops
         self._row, self._col = walk_edges(graph, None, True, None)
         data = graph.data
         self._floats = self._numbers()
         self._contents: Mask = ~graph.typed(_SIZES)[data.rows]  # edges to consumers that read the values
         self._values = self._floats & self._contents
-        self.derived: Mask = forward(graph, ahead, control=False, edges=self._values) & ~ahead
+        self.derived: Mask = forward(graph, forward_ops, control=False, edges=self._values) & ~forward_ops
         #: Ops that are not recomputed.
         flow = graph.typed(FLOW_TYPES)
         inside = forward(graph, flow, control=False, within=~graph.typed(("Merge", "RefMerge", *EXITS)) | flow)
@@ -175,10 +175,10 @@ class _Backprop:
         mask[reads] = True
         return mask
 
-    def note_dependencies(self, again: _RecomputedBlock) -> None:
+    def note_dependencies(self, block: _RecomputedBlock) -> None:
         """Notes that the gradients of a block now depend on the ops that the copies wait for."""
-        readers = sorted(set().union(*again.consumers.values()))
-        row, col = np.repeat(readers, len(again.after)), np.tile(again.after, len(readers))
+        readers = sorted(set().union(*block.consumers.values()))
+        row, col = np.repeat(readers, len(block.after)), np.tile(block.after, len(readers))
         self._row = np.concatenate([self._row, row.astype(self._row.dtype)])
         self._col = np.concatenate([self._col, col.astype(self._col.dtype)])
 

@@ -18,13 +18,13 @@ from .recipe_context import RecipeContext, recipe_context, results, tensors
 from .split import block, keys_of, part
 
 
-def rename(thing: Editor | Plan, names: Mapping[str, str]) -> Plan:
+def rename(obj: Editor | Plan, names: Mapping[str, str]) -> Plan:
     """Renames ops, scopes and variables, all at once. Their consumers read them under the new names.
 
     This recipe is like `Plan.rename`, with patterns. `rename_checkpoint` renames the variables in a checkpoint.
 
     Args:
-        thing: an editor; or a plan, to add to.
+        obj: an editor; or a plan, to add to.
         names: old name -> new name, of an op, a variable, or a scope with all its ops. Or patterns with one ``*`` on
             both sides, for example ``{"block*/weights": "stage*/kernel"}``. They rename each op that matches, with all
             ops in the scope of its name.
@@ -40,7 +40,7 @@ def rename(thing: Editor | Plan, names: Mapping[str, str]) -> Plan:
         >>> gs.recipes.rename(gs.open(graph), {"x": "image", "block*/exp": "stage*/e"}).after().names
         ['image', 'block1/neg', 'stage2/e']
     """
-    context = recipe_context(thing, "rename()")
+    context = recipe_context(obj, "rename()")
     op_index, new = context.graph.index, dict[str, str]()
     for old, to in names.items() if isinstance(names, Mapping) else ():
         if "*" not in old:
@@ -77,14 +77,14 @@ def rows(editor: Editor) -> list[str]:
     return [name for name in dict.fromkeys(candidates) if name in used_names]
 
 
-def add_output(thing: Editor | Plan, tensor: TensorLike, name: str) -> Plan:
+def add_output(obj: Editor | Plan, tensor: TensorLike, name: str) -> Plan:
     """Makes a tensor inside a graph available as ``name:0``.
 
     The new op is an identity that reads the tensor. The tensor and its consumers do not change. `set_signature` adds
     the tensor to the signature of a SavedModel.
 
     Args:
-        thing: an editor; or a plan, to add to.
+        obj: an editor; or a plan, to add to.
         tensor: the tensor, by name or object; the name of an op means its output 0.
         name: the new name, which no op may have yet.
 
@@ -102,7 +102,7 @@ def add_output(thing: Editor | Plan, tensor: TensorLike, name: str) -> Plan:
         >>> plan.mode, plan.after().input_names(plan.after().index["features"])
         ('append', ['block/relu:0'])
     """
-    context = recipe_context(thing, f"add_output({tensor_name(tensor)!r}, {name!r})")
+    context = recipe_context(obj, f"add_output({tensor_name(tensor)!r}, {name!r})")
     (source,) = tensors(context.graph, [tensor], context.request)
     info = context.graph.info(*context.graph.tensor(source))
     if info is not None and info.dtype in ("resource", "variant"):
@@ -181,8 +181,8 @@ def set_signature(ed: Editor, outputs: TensorsLike, inputs: TensorsLike | None =
     return new_part.editor
 
 
-def _keys_of_tensors(things: Any, names: list[str], keys: Mapping[str, str]) -> dict[str, str]:
+def _keys_of_tensors(objects: Any, names: list[str], keys: Mapping[str, str]) -> dict[str, str]:
     """Returns key -> tensor, with the given keys, or with the keys in `keys`."""
-    if isinstance(things, Mapping):
-        return {str(key): name for key, name in zip(things, names, strict=True)}
+    if isinstance(objects, Mapping):
+        return {str(key): name for key, name in zip(objects, names, strict=True)}
     return {keys[name]: name for name in names}

@@ -47,17 +47,19 @@ def block(graph: Graph, mask: Mask, inputs: list[tuple[int, int]], outputs: list
     return replace(selection_from(graph, mask), inputs=tuple(one for one in inputs if one in entries), outputs=ends)
 
 
-def keys_of(ed: Editor, tensors: Iterable[str], wishes: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+def keys_of(
+    ed: Editor, tensors: Iterable[str], preferred_names: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, str]:
     """Returns tensor -> its name as an argument or result. Tensors of an opened function keep their names.
 
     Args:
         ed: the editor of the graph.
         tensors: the tensors.
-        wishes: tensor -> the name that it gets if the name is free.
+        preferred_names: tensor -> the name that it gets if the name is free.
     """
     keys = {tensor: key for ends in (ed.inputs, ed.outputs) for key, tensor in ends.items()}
     for tensor in tensors:
-        wish = wishes.get(tensor) or tensor.removesuffix(":0").replace("/", "_").replace(":", "_")
+        wish = preferred_names.get(tensor) or tensor.removesuffix(":0").replace("/", "_").replace(":", "_")
         keys.setdefault(tensor, free_name(wish, list(keys.values()).__contains__))
     return keys
 
@@ -174,11 +176,11 @@ def split_at(
 
 
 def _sides(
-    context: RecipeContext, cuts: list[str], targets: list[str], fed: list[str]
+    context: RecipeContext, cuts: list[str], targets: list[str], fed_tensors: list[str]
 ) -> tuple[Selection, Selection, list[str], list[str]]:
     """Returns the ops of both halves, and the outputs of each half."""
     graph = context.graph
-    at, ends = ([graph.tensor(name) for name in names] for names in (cuts, fed))
+    at, ends = ([graph.tensor(name) for name in names] for names in (cuts, fed_tensors))
     later = forward(graph, graph.mask([op for one in at for op, _ in graph.readers(one)]), control=False)
     first = required_ops(graph, graph.mask([op for op, _ in at]), frozenset(ends))
     late = [name for name in targets if later[op := graph.tensor(name)[0]] and not first[op]]
@@ -209,10 +211,12 @@ def _reader(context: RecipeContext, tensor: tuple[int, int], within: Mask) -> st
     return context.graph.names[next(op for op, _ in context.graph.readers(tensor) if within[op])]
 
 
-def _run(half: ModelPart, fed: Mapping[str, Any]) -> dict[str, Any]:
+def _run(half: ModelPart, feeds: Mapping[str, Any]) -> dict[str, Any]:
     """Runs a half without graph optimization. Returns tensor of the whole model -> result."""
     names = list(half.outputs.values())
-    ran = trace_targets(half.editor, {here: fed[there] for there, here in half.inputs.items() if there in fed}, names)
+    ran = trace_targets(
+        half.editor, {here: feeds[there] for there, here in half.inputs.items() if there in feeds}, names
+    )
     return {there: ran.results[here] for there, here in half.outputs.items()}
 
 
@@ -221,14 +225,14 @@ def _prove(
     ed: Editor,
     halves: tuple[ModelPart, ModelPart],
     targets: list[str],
-    fed: list[str],
+    fed_tensors: list[str],
     feeds: Any,
 ) -> None:
     """Runs the model, and its halves in sequence; raises if the results differ."""
     first, second = halves
     with verification_errors(context):
-        whole = trace_targets(ed, feeds, [*targets, *fed])
-        input_values = {**{name: whole.results[name] for name in fed}, **whole.feeds}
+        whole = trace_targets(ed, feeds, [*targets, *fed_tensors])
+        input_values = {**{name: whole.results[name] for name in fed_tensors}, **whole.feeds}
         between = _run(first, input_values)
         got = between | _run(second, {**input_values, **between})
     for tensor in targets:

@@ -69,24 +69,24 @@ def draws(kind: str) -> bool:
     return kind.startswith(_RANDOM_PREFIXES) and kind not in _NOT_DRAWING
 
 
-def remaining_ops(context: RecipeContext, needed: Mask, folded: bool) -> list[Remaining]:
+def remaining_ops(context: RecipeContext, needed_ops: Mask, folded: bool) -> list[Remaining]:
     """Returns the ops that some outputs need and that still behave as in training.
 
     Args:
         context: the graph, after all removals.
-        needed: mask of the ops that the outputs need.
+        needed_ops: mask of the ops that the outputs need.
         folded: whether folding of batch normalization was requested.
     """
-    return [*_random(context, needed), *_unfolded(context, needed, folded)]
+    return [*_random(context, needed_ops), *_unfolded(context, needed_ops, folded)]
 
 
-def _random(context: RecipeContext, needed: Mask) -> list[Remaining]:
+def _random(context: RecipeContext, needed_ops: Mask) -> list[Remaining]:
     graph, out = context.graph, []
-    for op in np.flatnonzero(needed).tolist():
+    for op in np.flatnonzero(needed_ops).tolist():
         name, kind = graph.names[op], graph.types[op]
         if draws(kind):
             out.append(
-                Remaining(f"{name!r} ({kind}) still draws random numbers", _bypass_suggestion(context, op, needed))
+                Remaining(f"{name!r} ({kind}) still draws random numbers", _bypass_suggestion(context, op, needed_ops))
             )
         elif kind in CALLS and (inside := sorted(filter(draws, context.inside(op)))):
             text = f"the call {name!r} still draws random numbers, by {few(inside)}"
@@ -94,11 +94,11 @@ def _random(context: RecipeContext, needed: Mask) -> list[Remaining]:
     return out
 
 
-def _bypass_suggestion(context: RecipeContext, random: int, needed: Mask) -> str:
+def _bypass_suggestion(context: RecipeContext, random: int, needed_ops: Mask) -> str:
     """Returns a suggestion to bypass the op that combines random numbers with a tensor, or a general suggestion."""
     graph = context.graph
     fed = forward(graph, graph.typed(FEED_TYPES), control=False, within=~graph.typed(_SIZES))
-    below = forward(graph, graph.mask([random]), control=False, within=needed)
+    below = forward(graph, graph.mask([random]), control=False, within=needed_ops)
     for op in np.flatnonzero(below & fed).tolist():
         plain = [one for one in context.reads(op) if fed[one[0]] and not below[one[0]]]
         if len(plain) == 1 and context.readers(op) and graph.info(*plain[0]) == graph.info(op, 0):
@@ -107,9 +107,9 @@ def _bypass_suggestion(context: RecipeContext, random: int, needed: Mask) -> str
     return "Keep them if the model needs them; otherwise open the model for inference, gs.open(model, training=False)"
 
 
-def _unfolded(context: RecipeContext, needed: Mask, folded: bool) -> list[Remaining]:
+def _unfolded(context: RecipeContext, needed_ops: Mask, folded: bool) -> list[Remaining]:
     graph, out, variable = context.graph, [], []
-    for op in [one for one in context.typed(*NORMS, "Mul") if needed[one]]:
+    for op in [one for one in context.typed(*NORMS, "Mul") if needed_ops[one]]:
         data = _batch_norm_input(context, op)
         if data is None:
             continue
@@ -149,7 +149,7 @@ _CHECK_TYPES = ("CheckNumerics", "CheckNumericsV2", "Print")
 _ASSERT_TYPES = ("Assert", "PrintV2")
 _GUARDS = ("If", "StatelessIf")
 #: Ops that forward their input. `PreventGradient` and `StopGradient` differ in their gradients.
-_SAME = ("Identity", "PreventGradient", "StopGradient")
+_IDENTITY_TYPES = ("Identity", "PreventGradient", "StopGradient")
 _RANDOM = ("RandomUniform", "StatelessRandomUniform", "StatelessRandomUniformV2")
 _SCALED = ("Add", "AddV2", "Identity", "Mul", "Sub")
 _THRESHOLDS = ("Floor", "Greater", "GreaterEqual", "Less", "LessEqual")
@@ -157,7 +157,7 @@ _MASKED = ("Mul", "Select", "SelectV2")
 
 
 def for_inference(
-    thing: Editor | Plan,
+    obj: Editor | Plan,
     outputs: TensorsLike | None = None,
     inputs: TensorsLike | None = None,
     *,
@@ -175,7 +175,7 @@ def for_inference(
     batch normalization that is not folded, with the reason.
 
     Args:
-        thing: an editor; or a plan, to add to.
+        obj: an editor; or a plan, to add to.
         outputs: the outputs to keep, by name or object; default: those of the function that was opened. They keep their
             names.
         inputs: tensors to feed: each is replaced by a placeholder of the same dtype and shape.
@@ -201,10 +201,10 @@ def for_inference(
         >>> plan.after().names
         ['x', 'act', 'y']
     """
-    context = recipe_context(thing, "for_inference()")
-    targets = results(thing, outputs, context)
+    context = recipe_context(obj, "for_inference()")
+    targets = results(obj, outputs, context)
     fed = tensors(context.graph, inputs, context.request)
-    context = start = recipe_context(thing, context.request, [*targets, *fed])
+    context = start = recipe_context(obj, context.request, [*targets, *fed])
     if training is not None:
         context = context.after(context.plan.resolve_condition(training, False))
     needed = _needed_ops(context, targets, fed)
@@ -231,7 +231,7 @@ def for_inference(
     raise context.refused("it is in inference form already", suggestion)
 
 
-def strip_training(thing: Editor | Plan, outputs: TensorsLike | None = None, inputs: TensorsLike | None = None) -> Plan:
+def strip_training(obj: Editor | Plan, outputs: TensorsLike | None = None, inputs: TensorsLike | None = None) -> Plan:
     """Removes everything that the outputs do not need: gradients, optimizers, summaries, savers, queues, losses.
 
     Variables that the outputs read keep their initializers. Tables keep the ops that fill them, for example the init op
@@ -239,7 +239,7 @@ def strip_training(thing: Editor | Plan, outputs: TensorsLike | None = None, inp
     call stays, with all variables that it restores, and with the ops that save them to the same file.
 
     Args:
-        thing: an editor; or a plan, to add to.
+        obj: an editor; or a plan, to add to.
         outputs: the outputs to keep; default: those of the function that was opened.
         inputs: tensors to feed: each is replaced by a placeholder of the same dtype and shape. The ops that computed
             them are removed too, for example a queue.
@@ -257,15 +257,15 @@ def strip_training(thing: Editor | Plan, outputs: TensorsLike | None = None, inp
         >>> gs.recipes.strip_training(gs.open(graph), "y:0").after().names
         ['x', 'y']
     """
-    context = recipe_context(thing, "strip_training()")
-    targets = results(thing, outputs, context)
+    context = recipe_context(obj, "strip_training()")
+    targets = results(obj, outputs, context)
     fed = tensors(context.graph, inputs, context.request)
     new_plan = _without_training(context, targets, fed)
     problem = f"{few(targets)} need{'s' * (len(targets) == 1)} every op of the graph"
     return _require_change(context, new_plan, problem, "There is nothing to remove")
 
 
-def strip_dropout(thing: Editor | Plan, *, exclude: OpsLike = ()) -> Plan:
+def strip_dropout(obj: Editor | Plan, *, exclude: OpsLike = ()) -> Plan:
     """Removes dropout: the consumers of its result read its input instead.
 
     Dropout is recognized by its ops: random numbers compared with a rate, a mask from the comparison, and a scale that
@@ -273,7 +273,7 @@ def strip_dropout(thing: Editor | Plan, *, exclude: OpsLike = ()) -> Plan:
     outputs do not change.
 
     Args:
-        thing: an editor; or a plan, to add to.
+        obj: an editor; or a plan, to add to.
         exclude: ops to keep that mask with random numbers, by name or object.
 
     Raises:
@@ -288,19 +288,19 @@ def strip_dropout(thing: Editor | Plan, *, exclude: OpsLike = ()) -> Plan:
         >>> gs.recipes.strip_dropout(gs.open(graph)).after().names
         ['x', 'y']
     """
-    context = recipe_context(thing, "strip_dropout()")
+    context = recipe_context(obj, "strip_dropout()")
     excluded = set(map(op_name, context.resolver.ops(exclude)))
     new_plan = _without_dropout(context, excluded)
     return _require_change(context, new_plan, "no op masks a tensor with random numbers", "There is nothing to remove")
 
 
-def strip_checks(thing: Editor | Plan) -> Plan:
+def strip_checks(obj: Editor | Plan) -> Plan:
     """Removes ``Assert``, ``CheckNumerics`` and ``Print``, with all ops that only they need.
 
     Control edges from the removed ops are removed too.
 
     Args:
-        thing: an editor; or a plan, to add to.
+        obj: an editor; or a plan, to add to.
 
     Raises:
         PlanError: if the graph has no such op.
@@ -313,12 +313,12 @@ def strip_checks(thing: Editor | Plan) -> Plan:
         >>> gs.recipes.strip_checks(gs.open(graph)).after().names
         ['x', 'y']
     """
-    context = recipe_context(thing, "strip_checks()")
+    context = recipe_context(obj, "strip_checks()")
     problem = f"the graph has no {few([*_ASSERT_TYPES, *_CHECK_TYPES], 5)}"
     return _require_change(context, _without_checks(context), problem, "There is nothing to remove")
 
 
-def strip_identities(thing: Editor | Plan, outputs: TensorsLike | None = None) -> Plan:
+def strip_identities(obj: Editor | Plan, outputs: TensorsLike | None = None) -> Plan:
     """Removes ``Identity``, ``StopGradient`` and ``PreventGradient``: their consumers read their inputs instead.
 
     An identity with another purpose stays, for example to order ops, to read a reference variable or to fill a table.
@@ -326,7 +326,7 @@ def strip_identities(thing: Editor | Plan, outputs: TensorsLike | None = None) -
     input or output.
 
     Args:
-        thing: an editor; or a plan, to add to.
+        obj: an editor; or a plan, to add to.
         outputs: tensors that keep their names, in addition to those of the function that was opened and those without a
             consumer.
 
@@ -342,7 +342,7 @@ def strip_identities(thing: Editor | Plan, outputs: TensorsLike | None = None) -
         >>> gs.recipes.strip_identities(gs.open(graph)).after().names
         ['x', 'y']
     """
-    context = recipe_context(thing, "strip_identities()", outputs)
+    context = recipe_context(obj, "strip_identities()", outputs)
     problem = "no identity can be removed without another change than of a name"
     return _require_change(context, _without_identities(context), problem, "ed.select(op='Identity') lists all")
 
@@ -357,44 +357,48 @@ def _require_change(context: RecipeContext, new_plan: Plan, problem: str, sugges
 # -- ops that the outputs do not need -------------------------------------------------------------
 
 
-def _needed_ops(context: RecipeContext, targets: Iterable[str], fed: Iterable[str]) -> Mask:
+def _needed_ops(context: RecipeContext, targets: Iterable[str], fed_tensors: Iterable[str]) -> Mask:
     """Returns a mask of the ops that some tensors need, if some tensors are fed."""
     graph = context.graph
-    ends = graph.mask(graph.index[name.partition(":")[0]] for name in targets if name not in fed)
-    return required_ops(graph, ends, frozenset(map(graph.tensor, fed)))
+    ends = graph.mask(graph.index[name.partition(":")[0]] for name in targets if name not in fed_tensors)
+    return required_ops(graph, ends, frozenset(map(graph.tensor, fed_tensors)))
 
 
-def _without_training(context: RecipeContext, targets: list[str], fed: list[str]) -> Plan:
+def _without_training(context: RecipeContext, targets: list[str], fed_tensors: list[str]) -> Plan:
     plan, graph = context.plan, context.graph
-    needed = _needed_ops(context, targets, fed)
-    ends = [graph.tensor(name) for name in targets if ":" in name and name not in fed]
-    refuse_part(graph, needed, map(graph.tensor, fed), context.request, ends)
-    for name in fed:
+    needed = _needed_ops(context, targets, fed_tensors)
+    ends = [graph.tensor(name) for name in targets if ":" in name and name not in fed_tensors]
+    refuse_part(graph, needed, map(graph.tensor, fed_tensors), context.request, ends)
+    for name in fed_tensors:
         op, _ = graph.tensor(name)
         if graph.types[op] == "Placeholder":
             continue
         if needed[op]:
             tensors_read = [f"{graph.names[op]}:{at}" for reader, at in graph.consumers.ends(op) if needed[reader]]
             other = next(
-                one for one in [*tensors_read, *targets] if one.startswith(f"{graph.names[op]}:") and one not in fed
+                one
+                for one in [*tensors_read, *targets]
+                if one.startswith(f"{graph.names[op]}:") and one not in fed_tensors
             )
             problem = f"{name!r} is an input, but the outputs need {other!r} of the same op"
-            raise context.refused(problem, f"Feed that too: inputs={[*fed, other]!r}")
+            raise context.refused(problem, f"Feed that too: inputs={[*fed_tensors, other]!r}")
         plan = plan.detach(graph.names[op], side="outputs")
-    placeholder_ops = {graph.tensor(name)[0] for name in fed if graph.types[graph.tensor(name)[0]] == "Placeholder"}
-    removed = ~_needed_with_state(context, needed | graph.mask(sorted(placeholder_ops)), fed)
+    placeholder_ops = {
+        graph.tensor(name)[0] for name in fed_tensors if graph.types[graph.tensor(name)[0]] == "Placeholder"
+    }
+    removed = ~_needed_with_state(context, needed | graph.mask(sorted(placeholder_ops)), fed_tensors)
     names = [graph.names[i] for i in np.flatnonzero(removed).tolist()]
-    plan, renamed = restore_names(plan, context, fed) if plan is not context.plan else (plan, {})
+    plan, renamed = restore_names(plan, context, fed_tensors) if plan is not context.plan else (plan, {})
     return plan.remove([renamed.get(name, name) for name in names]) if names else plan
 
 
-def _needed_with_state(context: RecipeContext, needed: Mask, fed: list[str]) -> Mask:
+def _needed_with_state(context: RecipeContext, needed_ops: Mask, fed_tensors: list[str]) -> Mask:
     """Returns some ops, with all ops of their variables, loops, conds and tables, and the ops that fill the tables."""
     graph, state = context.graph, context.graph.state
-    mask, savers = needed.copy(), _savers(context)
+    mask, savers = needed_ops.copy(), _savers(context)
     fills = graph.mask(graph.index[name] for names in state.init_ops.values() for name in names if name in graph.index)
     starts = {op: backward(graph, graph.mask([op])) for op in map(graph.index.__getitem__, context.first)}
-    cuts = frozenset(map(graph.tensor, fed))
+    cuts = frozenset(map(graph.tensor, fed_tensors))
     while True:
         for variable in state.variables.values():
             if variable.op in graph.index and mask[graph.index[variable.op]]:
@@ -408,9 +412,9 @@ def _needed_with_state(context: RecipeContext, needed: Mask, fed: list[str]) -> 
         for op, run in starts.items():  # ops that run first, if they fill one of these tables
             mask[op] |= bool((mask & fills & run).any())
         wider = required_ops(graph, mask, cuts)
-        if (wider == needed).all():
+        if (wider == needed_ops).all():
             return wider
-        mask, needed = wider.copy(), wider
+        mask, needed_ops = wider.copy(), wider
 
 
 def _savers(context: RecipeContext) -> dict[int, list[int]]:
@@ -492,7 +496,7 @@ def _without_identities(context: RecipeContext) -> Plan:
     here = [info for info in state.variables.values() if info.op in graph.index]
     protected |= {graph.names[op] for info in here for op in variable_ops(graph, info)}
     removed = []
-    for op in context.typed(*_SAME):
+    for op in context.typed(*_IDENTITY_TYPES):
         if graph.names[op] in protected or len(graph.control.row(op)) or len(graph.control_consumers.row(op)):
             continue
         input_info, output_info = graph.info(*context.reads(op)[0]), graph.info(op, 0)

@@ -39,7 +39,7 @@ class LocalCluster:
 
     def __init__(self, tasks: int, job: str, seconds: float) -> None:
         self.job, self._seconds = job, seconds
-        self._running: list[subprocess.Popen[str] | None] = [None] * tasks
+        self._processes: list[subprocess.Popen[str] | None] = [None] * tasks
         for attempt in range(3):
             self.spec = {job: [f"127.0.0.1:{port}" for port in free_ports(tasks)]}
             try:
@@ -66,11 +66,11 @@ class LocalCluster:
         Args:
             task: the number of the task.
         """
-        server = self._running[task]
+        server = self._processes[task]
         if server is not None:
             server.kill()
             server.communicate()  # waits for its end, and closes its pipes
-        self._running[task] = None
+        self._processes[task] = None
 
     def restart(self, task: int) -> None:
         """Starts a new, empty server of a task at its old address.
@@ -86,7 +86,7 @@ class LocalCluster:
 
     def close(self) -> None:
         """Ends all servers."""
-        for task in range(len(self._running)):
+        for task in range(len(self._processes)):
             self.kill(task)
 
     def __enter__(self) -> LocalCluster:
@@ -96,21 +96,21 @@ class LocalCluster:
         self.close()
 
     def __repr__(self) -> str:
-        up = sum(server is not None for server in self._running)
-        return f"<LocalCluster of {counted(len(self._running), 'tasks')} of job {self.job!r}, {up} running>"
+        up = sum(server is not None for server in self._processes)
+        return f"<LocalCluster of {counted(len(self._processes), 'tasks')} of job {self.job!r}, {up} running>"
 
     def _start(self, tasks: Any) -> None:
         _bypass_proxies()
         environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
         for task in tasks:
             arguments = [sys.executable, "-c", _SERVER, json.dumps([self.spec, self.job, task])]
-            self._running[task] = subprocess.Popen(
+            self._processes[task] = subprocess.Popen(
                 arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                 env=environment,
             )  # fmt: skip
         end = time.monotonic() + self._seconds
         for task in tasks:
-            server = self._running[task]
+            server = self._processes[task]
             if server is None or not _wait_until_ready(server, end - time.monotonic()):
                 address = self.spec[self.job][task]
                 raise PlanError(

@@ -182,12 +182,12 @@ def _duplicate_in_same_graph(
     scope = free_name("replica", editor.snapshot.taken) if options.to is None else options.to
     applied, pairs = _copy_block(editor, block, session, to=scope, **options.rules)
     ops = tf.values.replica_values.group_updates(pairs, applied.graph, scope, options.tau != 1.0)
-    start = partial(tf.values.assign_values.set_plan_values, made=applied.made)
+    start = partial(tf.values.assign_values.set_plan_values, applied_ops=applied.made)
     return Replica(applied, pairs, None, None, session, ops, options.every, options.tau, start, _unread(applied))
 
 
 def _duplicate_in_new_graph(
-    block: Selection, own: Any, starts: Any, graph: Any, options: _Options, handles: Mapping[str, Any]
+    block: Selection, source_session: Any, values: Any, graph: Any, options: _Options, handles: Mapping[str, Any]
 ) -> Replica:
     """Returns a duplicate in another graph, with its own session; `handles` are variables of a TF2 object."""
     if graph is not None and options.target:
@@ -201,7 +201,7 @@ def _duplicate_in_new_graph(
         tf.run.sessions.refuse_missing_at(options.rules["device"], options.target, options.config, options.timeout)
     else:
         tf.run.sessions.refuse_missing(options.rules["device"], there.session())
-    applied, pairs = _copy_block(there, block, own, to=options.to or "", values=starts, **options.rules)
+    applied, pairs = _copy_block(there, block, source_session, to=options.to or "", values=values, **options.rules)
     new_ops = applied.made
     # Updates copy the values later; a second copy of them is not kept here.
     new_ops.initial += [name for name in new_ops.values if new_ops.infos[name].initial_value]
@@ -213,11 +213,11 @@ def _duplicate_in_new_graph(
         return session
 
     source: Any = None
-    if own is not None:
+    if source_session is not None:
         source = (
-            tf.values.replica_values.MappingSource(own, block.graph.owner)
-            if isinstance(own, Mapping)
-            else tf.values.replica_values.SessionSource(own)
+            tf.values.replica_values.MappingSource(source_session, block.graph.owner)
+            if isinstance(source_session, Mapping)
+            else tf.values.replica_values.SessionSource(source_session)
         )
     if pairs and all(pair.old.op in handles for pair in pairs):
         source = tf.values.replica_values.ObjectSource(handles)
@@ -225,13 +225,13 @@ def _duplicate_in_new_graph(
     return Replica(applied, pairs, source, how, session, None, options.every, options.tau, None, _unread(applied))
 
 
-def _copy_block(editor: Editor, block: Selection, own: Any, **how: Any) -> tuple[Applied, list[Any]]:
+def _copy_block(editor: Editor, block: Selection, session: Any, **options: Any) -> tuple[Applied, list[Any]]:
     """Returns the copy, and pairs of its variables and their originals. Errors name `duplicate` as the request."""
     try:
-        plan = editor.plan().copy(block, **how)
-        if own is not None and not isinstance(own, Mapping) and not plan.effect.faults:
+        plan = editor.plan().copy(block, **options)
+        if session is not None and not isinstance(session, Mapping) and not plan.effect.faults:
             starts = [v.info for v in plan.effect.variables if v.made.initializer and v.policy == "copy"]
-            tf.values.variables.refuse_empty(own, starts, "duplicate(...)")
+            tf.values.variables.refuse_empty(session, starts, "duplicate(...)")
         applied = editor.apply(plan)
     except PlanError as error:
         raise type(error)("duplicate(...)", error.problem, error.suggestion) from error
@@ -240,6 +240,6 @@ def _copy_block(editor: Editor, block: Selection, own: Any, **how: Any) -> tuple
     return applied, pairs
 
 
-def _unread(applied: Applied) -> set[str]:
+def _unread(result: Applied) -> set[str]:
     """Returns the original names of the variables that start from initial values."""
-    return {v.was for v in applied.effect.variables if v.policy == "initial"}
+    return {v.was for v in result.effect.variables if v.policy == "initial"}

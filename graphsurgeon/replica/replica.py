@@ -22,7 +22,7 @@ from .. import tf
 from ..editor.applied import Applied
 from ..errors import Kind, PlanError, SelectionError, counted, warn
 from ..graph.concurrency import BusyError, RWLock, acquire_all
-from ..graph.reports import untrained_text
+from ..graph.reports import only_initial_text
 from ..graph.types import FeedDict, TensorsLike, TFSession
 
 
@@ -109,48 +109,48 @@ class Replica:
     Keras models and modules with `train` or inside `training`.
 
     Args:
-        applied: the applied plan that made the copy.
+        result: the applied plan that made the copy.
         pairs: pairs of a variable and its original.
         source: the source of values; None if there is no source yet.
-        opened: a function that makes a session for the duplicate; None if the session belongs to the caller.
+        open_session: a function that makes a session for the duplicate; None if the session belongs to the caller.
         session: the session of the duplicate, if there is one yet.
         grouped: the ops that update the duplicate, if it shares a session with the original.
         every, tau: as given to `gs.duplicate`.
-        settle: a function that initializes tables, and variables without an original, in a session; None if they are
+        on_close: a function that initializes tables, and variables without an original, in a session; None if they are
             already initialized.
         initial: variables of the original whose copies start from initial values and follow from the first update on.
     """
 
     def __init__(
         self,
-        applied: Applied,
+        result: Applied,
         pairs: list[Any],
         source: Any,
-        opened: Callable[[], Any] | None,
+        open_session: Callable[[], Any] | None,
         session: Any,
         grouped: Any,
         every: int,
         tau: float,
-        settle: Callable[[Any], None] | None,
+        on_close: Callable[[Any], None] | None,
         initial: Collection[str] = (),
     ) -> None:
-        self.applied, self.every, self.tau = applied, every, tau
+        self.applied, self.every, self.tau = result, every, tau
         self.session: Any = None
         self.error: Exception | None = None
         self._pairs = {pair.old.op: pair for pair in pairs}
-        self._source, self._opened, self._grouped, self._settle = source, opened, grouped, settle
+        self._source, self._open_session, self._grouped, self._on_close = source, open_session, grouped, on_close
         # One lock guards the steps of the original, the other one guards the runs of the duplicate.
-        self._original, self._door, self._one = RWLock(), RWLock(), threading.RLock()
-        self._known: dict[str, bytes] = {}
+        self._original, self._lock, self._update_lock = RWLock(), RWLock(), threading.RLock()
+        self._hashes: dict[str, bytes] = {}
         self._count = self._steps = 0
         self._closed = False
-        self._fresh = True  # the next update copies all values, regardless of tau
-        self._lacking = list(self._pairs)  # originals of the variables without given values
-        self._warned = grouped is not None  # whether a warning was given, or initial values were requested
+        self._copy_all = True  # the next update copies all values, regardless of tau
+        self._uninitialized = list(self._pairs)  # originals of the variables without given values
+        self._has_warned = grouped is not None  # whether a warning was given, or initial values were requested
         self._state = _State()
         self._stop: threading.Event | None = None
-        self._observed: list[Any] = []
-        weakref.finalize(self, _release, self._observed)
+        self._observations: list[Any] = []
+        weakref.finalize(self, _release, self._observations)
         self._live_in(session)
         self._start(initial)
         self._count = 0  # the copy of the first values is not counted as an update
@@ -197,21 +197,21 @@ class Replica:
                 targets = tf.run.session_tracking.resolve_fetches(fetches, "run({})", *about)
                 feed_values = tf.run.session_tracking.resolve_feeds(feeds, "run({})", *about)
                 return session.run(targets, feed_values)
-        except tf.run.sessions.LOST:
-            if self._opened is None:
+        except tf.run.sessions.LOST_SERVER_ERRORS:
+            if self._open_session is None:
                 raise
-        with self._one:
+        with self._update_lock:
             self._reopen()
             self.update(1.0)
         with self.reading() as session:
             return session.run(targets, feed_values)
 
-    def _copy(self, thing: Any) -> Any:
+    def _copy(self, obj: Any) -> Any:
         """Returns the copy of an op or tensor of the original, for a fetch or a feed."""
         try:
-            return self.applied[thing]
+            return self.applied[obj]
         except SelectionError as error:
-            name = str(getattr(thing, "name", thing))
+            name = str(getattr(obj, "name", obj))
             raise SelectionError(
                 f"run({name!r})", f"the duplicate has no copy of {name!r}", error.suggestion
             ) from error
@@ -224,7 +224,7 @@ class Replica:
             PlanError: the duplicate is closed, has no session yet, has seen no checkpoint of the folder that it
                 follows, or its last update failed half-way.
         """
-        with self._door.reading():
+        with self._lock.reading():
             if self._closed:
                 raise PlanError("run(...)", "the duplicate is closed", "Make a new one with gs.duplicate(...)")
             if self.session is None:
@@ -237,10 +237,12 @@ class Replica:
 
     def _warn_lack(self) -> None:
         """Warns once that runs use values that did not come from the original."""
-        if self._warned or not self._lacking:
+        if self._has_warned or not self._uninitialized:
             return
-        self._warned = True
-        (problem,) = untrained_text(dict.fromkeys(self._lacking, "because the duplicate has not received values yet"))
+        self._has_warned = True
+        (problem,) = only_initial_text(
+            dict.fromkeys(self._uninitialized, "because the duplicate has not received values yet")
+        )
         how = (
             "Give it the values of the original: replica.attach(session), replica.follow(folder) or "
             "gs.duplicate(..., values=session); or ask for initial values: gs.duplicate(..., variables='initial')"
@@ -306,7 +308,7 @@ class Replica:
 
     def _training_session(self, request: str) -> Any:
         """Returns the session that the original is trained in; None if it needs no session."""
-        if self._door.is_reader():
+        if self._lock.is_reader():
             raise PlanError(request, "this thread is reading the duplicate", "Train outside of `with reading()`")
         session, source = self._session_of_original(), self._source
         if session is None and (source is None or source.elsewhere):
@@ -346,8 +348,8 @@ class Replica:
         if self._source is None and self._grouped is None:
             how = "Attach a session, replica.attach(session), or follow a folder, replica.follow(folder)"
             raise PlanError("update()", "the duplicate has no session or folder to follow", how)
-        self._door.refuse_reader()
-        with self._one, tf.run.progress.Phases("updating the duplicate", 3), _proposing_attach():
+        self._lock.refuse_reader()
+        with self._update_lock, tf.run.progress.Phases("updating the duplicate", 3), _proposing_attach():
             start = time.perf_counter()
             if self._grouped is not None:
                 return self._update_grouped(tau, start, timeout)
@@ -357,19 +359,19 @@ class Replica:
                 return Update(self._count, (), len(self._pairs), 0, "")
             try:
                 return self._transfer(*snapshot, tau, start, skipped, timeout)
-            except tf.run.sessions.LOST:
-                if self._opened is None:
+            except tf.run.sessions.LOST_SERVER_ERRORS:
+                if self._open_session is None:
                     raise
             self._reopen()
             return self._transfer(*snapshot, tau, start, skipped, timeout)
 
     @contextmanager
     def _alone(
-        self, observed: Sequence[Any], elements: Sequence[Any], doors: Sequence[RWLock], timeout: float
+        self, observations: Sequence[Any], elements: Sequence[Any], locks: Sequence[RWLock], timeout: float
     ) -> Iterator[None]:
         """Holds some locks while these ops run in the observed session; other threads wait."""
         try:
-            with tf.run.session_tracking.exclusive(observed, elements, doors, timeout):
+            with tf.run.session_tracking.exclusive(observations, elements, locks, timeout):
                 yield
         except BusyError as error:
             raise PlanError(
@@ -380,23 +382,23 @@ class Replica:
 
     def _between_steps(self, timeout: float) -> Callable[[Sequence[Any]], AbstractContextManager[None]]:
         """Returns a function: ops -> the context manager in which they must run to read the original."""
-        observed = self._observed[:1] if self._session_of_original() is not None else []
+        observed = self._observations[:1] if self._session_of_original() is not None else []
         return lambda elements: self._alone(observed, elements, [self._original], timeout)
 
     def _observe(self) -> None:
         """Makes all runs in the current sessions use the locks of this duplicate."""
         tracking = tf.run.session_tracking
-        _release(self._observed)
+        _release(self._observations)
         pairs, original = self._pairs.values(), self._session_of_original()
         if original is not None:
             graph = self.applied.copies[0].source.owner
             places = tracking.places_of(graph, [pair.old.op for pair in pairs])
             local = tracking.places_of(graph, [pair.old.op for pair in pairs if not pair.needed])
-            self._observed.append(tracking.observe(original, tracking.Interest(self._original, places, local)))
+            self._observations.append(tracking.observe(original, tracking.Interest(self._original, places, local)))
         if self.session is not None:
             places = tracking.places_of(self.graph, self.variables)
-            interest = tracking.Interest(self._door, places, looks=True, refuse=self._state.refuse)
-            self._observed.append(tracking.observe(self.session, interest))
+            interest = tracking.Interest(self._lock, places, looks=True, refuse=self._state.refuse)
+            self._observations.append(tracking.observe(self.session, interest))
 
     def _newest(self, wait: float, timeout: float) -> tuple[tuple[str, dict[str, Any]] | None, Mapping[str, str]]:
         """Returns the new values with their origin, or None; and the skipped checkpoints with the reasons."""
@@ -424,9 +426,9 @@ class Replica:
             )
         hard = tau == 1.0
         op, feeds = (self._grouped.copy, {}) if hard else (self._grouped.soft, {self._grouped.tau: tau})
-        doors = [self._original, self._door]
+        doors = [self._original, self._lock]
         with (
-            self._alone(self._observed, [op], doors, timeout),
+            self._alone(self._observations, [op], doors, timeout),
             self._state.half_way(),  # TensorFlow reads all values before it sets the first one
             tf.values.variables.errors_if_empty([pair.old for pair in self._pairs.values()], "update()"),
         ):
@@ -436,7 +438,13 @@ class Replica:
         return Update(self._count, names, len(names), 0, "the same session", time.perf_counter() - start)
 
     def _transfer(
-        self, origin: str, values: dict[str, Any], tau: float, start: float, skipped: Mapping[str, str], timeout: float
+        self,
+        origin: str,
+        values: dict[str, Any],
+        tau: float,
+        start: float,
+        skipped_checkpoints: Mapping[str, str],
+        timeout: float,
     ) -> Update:
         tf.run.progress.phase("comparing values")
         if self.session is None:
@@ -444,9 +452,9 @@ class Replica:
                 "update()", "the duplicate has no session yet", "Give it a session: replica.attach(session)"
             )
         pairs = {name: self._pairs[name] for name in values}
-        if tau == 1.0 or self._fresh:
+        if tau == 1.0 or self._copy_all:
             now = tf.values.replica_values.digests(values)
-            todo = {n: v for n, v in values.items() if pairs[n].written or self._known.get(n) != now[n]}
+            todo = {n: v for n, v in values.items() if pairs[n].written or self._hashes.get(n) != now[n]}
         else:
             now = {}
             before = tf.values.replica_values.current_values(self.session, list(pairs.values()))
@@ -458,18 +466,20 @@ class Replica:
         tf.run.progress.phase(f"setting {counted(len(todo), 'variables')}")
         if todo:
             self._set(todo, timeout)
-        self._known, self._fresh, self._lacking, self._state.waiting = now, False, [], ""
+        self._hashes, self._copy_all, self._uninitialized, self._state.waiting = now, False, [], ""
         self._count += 1
         size = sum(int(v.nbytes) for v in todo.values())
         names = tuple(pairs[n].new.op for n in values if n in todo)
-        return Update(self._count, names, len(self._pairs), size, origin, time.perf_counter() - start, skipped)
+        return Update(
+            self._count, names, len(self._pairs), size, origin, time.perf_counter() - start, skipped_checkpoints
+        )
 
     def _set(self, values: Mapping[str, Any], timeout: float) -> None:
         """Sets variables of the duplicate while no thread reads it."""
         pairs = {name: self._pairs[name] for name in values}
-        self._known = {}  # after a failure, the next update sets all variables
+        self._hashes = {}  # after a failure, the next update sets all variables
         ops = tf.values.replica_values.setters(self.session, pairs)
-        with self._alone(self._observed[-1:], ops, [self._door], timeout), self._state.half_way():
+        with self._alone(self._observations[-1:], ops, [self._lock], timeout), self._state.half_way():
             tf.values.replica_values.feed(self.session, values, pairs)
 
     def _start(self, initial: Collection[str]) -> None:
@@ -480,12 +490,12 @@ class Replica:
             if source is not None:
                 self.update(1.0)
             return
-        self._lacking = [name for name in self._pairs if name not in initial]
-        if self._lacking and source is not None:
-            pairs = [self._pairs[name] for name in self._lacking]
+        self._uninitialized = [name for name in self._pairs if name not in initial]
+        if self._uninitialized and source is not None:
+            pairs = [self._pairs[name] for name in self._uninitialized]
             self._set(source.newest(pairs, self._between_steps(60.0))[1], 60.0)
-            self._lacking = []
-        self._fresh = False  # so the first soft update moves only a fraction of the way
+            self._uninitialized = []
+        self._copy_all = False  # so the first soft update moves only a fraction of the way
 
     def step(self) -> Update | None:
         """Counts one step of the original; updates on every n-th call (`every` is n).
@@ -516,24 +526,24 @@ class Replica:
             PlanError: the session is of another graph, or it does not have the device of the duplicate.
         """
         refuse_foreign(session, self.applied.copies[0].source.owner, "attach(session)")
-        with self._one:
+        with self._update_lock:
             if self._grouped is None:
                 self._source = tf.values.replica_values.SessionSource(session)
                 self._observe()
             else:
                 tf.run.sessions.refuse_missing(self.applied.copies[0].step.device, session)
                 self._live_in(session)
-            self._known, self._fresh = {}, True
+            self._hashes, self._copy_all = {}, True
             self.update(1.0)
         return self
 
     def _live_in(self, session: TFSession | None) -> None:
         """Switches the duplicate to a session, and initializes everything there that has no original."""
-        with self._door.writing():
+        with self._lock.writing():
             self.session = session
             self._observe()
-            if session is not None and self._settle is not None:
-                self._settle(session)
+            if session is not None and self._on_close is not None:
+                self._on_close(session)
 
     def follow(self, folder: Any, seconds: float | None = None, *, values: str | None = None) -> Replica:
         """Follows the checkpoints that a training writes to a folder, in this process or another.
@@ -586,13 +596,13 @@ class Replica:
             )
         source = tf.values.replica_values.FolderSource(tf.values.checkpoint_folder.CheckpointFolder(os.fspath(folder)))
         source.folder.refuse_missing()
-        self._warned = self._warned or values is not None
-        with self._one:
+        self._has_warned = self._has_warned or values is not None
+        with self._update_lock:
             self._rest()
-            with self._door.writing():
+            with self._lock.writing():
                 self._source = source
                 self._observe()
-                self._state.waiting = source.folder.folder if self._lacking and values is None else ""
+                self._state.waiting = source.folder.folder if self._uninitialized and values is None else ""
         if seconds is not None:
             self._stop = threading.Event()
             threading.Thread(target=_follow_loop, args=(weakref.ref(self), self._stop, seconds), daemon=True).start()
@@ -603,11 +613,11 @@ class Replica:
     def close(self) -> None:
         """Stops following, and closes the session if the duplicate made it."""
         self._rest()
-        with self._one, self._door.writing():
-            if self._opened is not None and self.session is not None and not self._closed:
+        with self._update_lock, self._lock.writing():
+            if self._open_session is not None and self.session is not None and not self._closed:
                 self.session.close()
             self._closed = True
-            _release(self._observed)
+            _release(self._observations)
 
     def __enter__(self) -> Replica:
         return self
@@ -622,11 +632,11 @@ class Replica:
 
     def _reopen(self) -> None:
         """Makes a new session after a task of the cluster was lost, and copies all values again."""
-        assert self._opened is not None
-        with self._door.writing():
-            self.session = self._opened()
+        assert self._open_session is not None
+        with self._lock.writing():
+            self.session = self._open_session()
             self._observe()
-            self._known, self._fresh = {}, True
+            self._hashes, self._copy_all = {}, True
             if self._source is not None:
                 self._source.forget()
 
@@ -682,9 +692,9 @@ def _proposing_attach() -> Iterator[None]:
         ) from error
 
 
-def _release(observed: list[Any]) -> None:
-    while observed:
-        observed.pop().release()
+def _release(observations: list[Any]) -> None:
+    while observations:
+        observations.pop().release()
 
 
 def _follow_loop(replica: weakref.ref[Replica], stop: threading.Event, seconds: float) -> None:

@@ -30,7 +30,7 @@ from ..graph.open_graph import placeholders_in
 from ..graph.references import ReferenceResolver
 from ..graph.selection import select
 from ..graph.traversal import backward, forward
-from ..graph.variables import READING_TYPES, VARIABLE_TYPES
+from ..graph.variables import READ_TYPES, VARIABLE_TYPES
 from ..plan.editor_like import EditorLike
 from ..plan.recipe_registry import registered_recipes
 from ..plan.step_code import request_of as code_of
@@ -81,13 +81,13 @@ def check(
 
 
 def _unfreezable(
-    editor: EditorLike, target: str, conversion: ConversionResult, fed: list[str], targets: list[str]
+    editor: EditorLike, target: str, conversion: ConversionResult, fed_tensors: list[str], targets: list[str]
 ) -> Compatibility:
     """Returns the obstacles for a graph that cannot be frozen, so nothing was converted."""
     graph = editor.snapshot
-    part = select(graph, inputs=fed or None, outputs=targets).mask
-    part_inputs = tuple(dict.fromkeys([*fed, *placeholders_in(graph, part)]))
-    blocked = _with_fixes(editor, blockers(graph, conversion), part_inputs, fed, targets)
+    part = select(graph, inputs=fed_tensors or None, outputs=targets).mask
+    part_inputs = tuple(dict.fromkeys([*fed_tensors, *placeholders_in(graph, part)]))
+    blocked = _with_fixes(editor, blockers(graph, conversion), part_inputs, fed_tensors, targets)
     return Compatibility(editor.title, target, "", blocked, int(part.sum()), part_inputs, tuple(targets))
 
 
@@ -117,18 +117,22 @@ def explain_unfreezable(editor: EditorLike, error: Unconvertible, outputs: Any) 
 
 
 def _with_fixes(
-    editor: EditorLike, blocked: tuple[Blocker, ...], part_inputs: tuple[str, ...], fed: list[str], targets: list[str]
+    editor: EditorLike,
+    blockers: tuple[Blocker, ...],
+    part_inputs: tuple[str, ...],
+    fed_tensors: list[str],
+    targets: list[str],
 ) -> tuple[Blocker, ...]:
     """Returns the blockers with advice: the recipes that remove a blocker, or a cut before it."""
-    if not blocked:
-        return blocked
-    graph, ways = editor.snapshot, _fixes_by_code(editor, blocked, targets)
+    if not blockers:
+        return blockers
+    graph, ways = editor.snapshot, _fixes_by_code(editor, blockers, targets)
     ancestry = backward(graph, graph.mask(graph.index[op_name(name)] for name in targets), control=False)
-    remaining = {one.op for one in blocked if one.op and ancestry[graph.index[one.op]]}.difference(*ways.values())
+    remaining = {one.op for one in blockers if one.op and ancestry[graph.index[one.op]]}.difference(*ways.values())
     here = [name for name in part_inputs if op_name(name) in graph.index]  # not the placeholder of a second output
-    off = _cut_suggestion(graph, remaining, [*here, *(name for name in fed if name not in here)], targets)
+    off = _cut_suggestion(graph, remaining, [*here, *(name for name in fed_tensors if name not in here)], targets)
     # `remaining` has only data ancestors of the outputs, because a control input cannot be cut off at a tensor.
-    return with_advice(blocked, ways, dict.fromkeys(remaining, off))
+    return with_advice(blockers, ways, dict.fromkeys(remaining, off))
 
 
 def _proof_text(saved: Any) -> str:
@@ -145,9 +149,9 @@ def _input_names(editor: EditorLike, inputs: Any) -> list[str]:
     return [tensor_name(one) for one in names]
 
 
-def _fixes_by_code(editor: EditorLike, blocked: tuple[Blocker, ...], targets: list[str]) -> dict[str, list[str]]:
+def _fixes_by_code(editor: EditorLike, blockers: tuple[Blocker, ...], targets: list[str]) -> dict[str, list[str]]:
     """Returns code -> the blockers that it removes. Each recipe that returns a plan is tried."""
-    graph, ops, ways = editor.snapshot, {one.op for one in blocked if one.op}, dict[str, list[str]]()
+    graph, ops, ways = editor.snapshot, {one.op for one in blockers if one.op}, dict[str, list[str]]()
     for recipe in registered_recipes():
         if not ops or not recipe.tried:
             continue
@@ -159,10 +163,10 @@ def _fixes_by_code(editor: EditorLike, blocked: tuple[Blocker, ...], targets: li
         more = f", {one_or_all(targets)!r}" if any(wish.name == "outputs" for wish in recipe.wishes) else ""
         if removed:
             ways[f"gs.recipes.{recipe.name}(ed{more})"] = removed
-    for one in blocked:
+    for one in blockers:
         if one.op and one.kind == VARIABLE and one.op not in {op for removed in ways.values() for op in removed}:
             ways |= {f"ed.plan().{code}": [one.op] for code in _bypass_steps(editor, one, targets)}
-    calls = _calls(editor, blocked)
+    calls = _calls(editor, blockers)
     return ways | ({f"ed.plan().inline({one_or_all(calls)!r})": calls} if calls else {})
 
 
@@ -191,17 +195,17 @@ def _control_waits(graph: Graph, assigns: int, targets: list[str]) -> list[tuple
     """Returns (op, its control input) if the outputs only wait for an assignment; nothing if a read comes after it."""
     ancestry = backward(graph, graph.mask(graph.index[op_name(name)] for name in targets), control=False)
     after = forward(graph, graph.mask([assigns]))
-    if ancestry[assigns] or (ancestry & after & graph.typed((*READING_TYPES, *VARIABLE_TYPES))).any():
+    if ancestry[assigns] or (ancestry & after & graph.typed((*READ_TYPES, *VARIABLE_TYPES))).any():
         return []
     ways = [(op, one) for op in np.flatnonzero(ancestry & after).tolist() for one in graph.control.row(op).tolist()
             if after[one] and not ancestry[one]]  # fmt: skip
     return [(graph.names[op], graph.names[one]) for op, one in ways] if len(ways) == 1 else []
 
 
-def _calls(editor: EditorLike, blocked: tuple[Blocker, ...]) -> list[str]:
+def _calls(editor: EditorLike, blockers: tuple[Blocker, ...]) -> list[str]:
     """Returns the blocked calls that can be inlined, if the converter refuses the call itself, not an op inside it."""
-    others = {one.op for one in blocked if one.type not in CALLS}
-    calls = list(dict.fromkeys(one.op for one in blocked if one.op and one.op not in others))
+    others = {one.op for one in blockers if one.type not in CALLS}
+    calls = list(dict.fromkeys(one.op for one in blockers if one.op and one.op not in others))
     plan = editor.plan()
     for op in calls:
         plan = plan.inline(op)

@@ -19,8 +19,8 @@ from ..graph.op_packages import unknown_words
 from ..graph.open_graph import placeholders_in
 from ..graph.provenance import orphan_mask
 from ..graph.references import ReferenceResolver
-from ..graph.variables import ASKING_TYPES, PLACEHOLDER_TYPES, READING_TYPES, VARIABLE_TYPES
-from ..plan.dependencies import READERS
+from ..graph.variables import PLACEHOLDER_TYPES, QUERY_TYPES, READ_TYPES, VARIABLE_TYPES
+from ..plan.dependencies import READ_REPLACEMENTS
 from ..plan.editor_like import EditorLike
 
 
@@ -130,14 +130,14 @@ def _cast(array: Any, info: TensorInfo, label: str) -> Any:
     return cast
 
 
-def missing_feeds(editor: EditorLike, names: Iterable[str], request: str, why: str = "") -> PlanError:
+def missing_feeds(editor: EditorLike, names: Iterable[str], request: str, reason: str = "") -> PlanError:
     """Returns the error that some tensors must be fed.
 
     Args:
         editor: the editor of the graph.
         names: the tensors.
         request: the request, for messages.
-        why: the reason why their values cannot be generated; empty if they can.
+        reason: the reason why their values cannot be generated; empty if they can.
     """
     graph, missing, names = editor.snapshot, [], list(names)
     for name in names:
@@ -146,8 +146,8 @@ def missing_feeds(editor: EditorLike, names: Iterable[str], request: str, why: s
         missing.append(f"{name!r} ({info.dtype if info else 'unknown'} ({dims}))")
     feeds = ", ".join([f"{name!r}: array" for name in names[:3]] + ["..."] * (len(names) > 3))
     verb = "needs a feed" if len(missing) == 1 else "need feeds"
-    suggestion = f"Give feeds={{{feeds}}}" + (", or random=0 for random values" if not why else "")
-    return PlanError(f"{request}()", f"{few(missing)} {verb}{why and ': '}{why}", suggestion)
+    suggestion = f"Give feeds={{{feeds}}}" + (", or random=0 for random values" if not reason else "")
+    return PlanError(f"{request}()", f"{few(missing)} {verb}{reason and ': '}{reason}", suggestion)
 
 
 def random_feeds(editor: EditorLike, names: Iterable[str], random: Any, request: str) -> dict[str, Any]:
@@ -217,7 +217,7 @@ def default_fetches(editor: EditorLike, request: str, suggestion: str) -> list[s
     """
     graph, last = editor.snapshot, last_outputs(editor)
     computed = [name for name in last if only_computes(editor, name)]
-    fetches = [name for name in computed if graph.types[graph.tensor(name)[0]] not in _LOOKS]
+    fetches = [name for name in computed if graph.types[graph.tensor(name)[0]] not in _READ_TYPES]
     if fetches:
         return fetches
     words = [unknown_words(graph, editor.select(outputs=name).mask) for name in last]
@@ -239,15 +239,15 @@ def only_computes(editor: EditorLike, name: str) -> bool:
         called |= {one.function for one in callees_of(graph.nodes[op], graph.functions)}
     for function in reachable_functions(called & graph.functions.keys(), graph.functions):
         kinds |= {node.op for node in graph.functions[function].node_def}
-    return not any(_acts(tf.registry.op_definition(kind)) for kind in kinds - _RUN - graph.functions.keys())
+    return not any(_acts(tf.registry.op_definition(kind)) for kind in kinds - _CALLING_TYPES - graph.functions.keys())
 
 
 #: Ops that Python adds for each variable, and that users do not request.
-_LOOKS = frozenset(READERS) | ASKING_TYPES
+_READ_TYPES = frozenset(READ_REPLACEMENTS) | QUERY_TYPES
 #: Ops that run functions; the ops of these functions are checked instead.
-_RUN = CALLS | BRANCHING
+_CALLING_TYPES = CALLS | BRANCHING
 #: Ops that are stateful for TensorFlow, but only read, check or print values.
-_HARMLESS = VARIABLE_TYPES | READING_TYPES | {
+_HARMLESS = VARIABLE_TYPES | READ_TYPES | {
     "Assert", "CheckNumerics", "CheckNumericsV2", "IsVariableInitialized", "LookupTableFind", "LookupTableSize",
     "Print", "PrintV2",
 }  # fmt: skip

@@ -45,28 +45,28 @@ GRAPH, REQUEST, FEEDS, ANSWER, FAULT = "graph.meta", "request.json", "feeds.npz"
 STOP = b"stop\n"
 _BEGIN = "from graphsurgeon.editor.worker_main import main; main()"
 _PROGRESS = re.compile(rb"seen (\d{1,12}) (\d{1,12})")
-_REFUSED = {kind.__name__: kind for kind in (PlanError, SelectionError)}
+_ERROR_TYPES = {kind.__name__: kind for kind in (PlanError, SelectionError)}
 
 
 def isolated_trace(
     editor: EditorLike,
     fetches: Sequence[str],
-    fed: Mapping[str, Any],
+    feeds: Mapping[str, Any],
     *,
     session: Any = None,
     watch: Watch | None = None,
-    **how: Any,
+    **options: Any,
 ) -> Trace:
     """Returns a trace of a run in another process.
 
     Args:
         editor: the editor of the graph, which is written with its values.
         fetches: the fetched tensors and ops, by name.
-        fed: tensor -> array.
+        feeds: tensor -> array.
         session: the session with the values; None for the values of the editor.
         watch: a function that is called with the number of recorded tensors and their total number. If it returns
             False, the run ends.
-        how: the other arguments of `graphsurgeon.running.trace.trace`, as JSON.
+        options: the other arguments of `graphsurgeon.running.trace.trace`, as JSON.
 
     Raises:
         PlanError: the process ended before the run did, or it refused the request.
@@ -74,8 +74,8 @@ def isolated_trace(
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as name:
         folder = Path(name)
         editor.save(folder / GRAPH, values=session, verify=False)
-        np.savez(folder / FEEDS, **pack_arrays(fed, "feed"))  # type: ignore[arg-type]
-        request = {"title": editor.title, "fetches": list(fetches), "how": how}
+        np.savez(folder / FEEDS, **pack_arrays(feeds, "feed"))  # type: ignore[arg-type]
+        request = {"title": editor.title, "fetches": list(fetches), "how": options}
         (folder / REQUEST).write_text(json.dumps(request), encoding="utf-8")
         code = _run_worker(folder, watch)
         if (folder / FAULT).exists():
@@ -83,7 +83,7 @@ def isolated_trace(
         if code or not (folder / ANSWER).exists():
             problem = f"the separate process in which {editor.title} was run {exit_text(code)}"
             raise PlanError("trace()", problem, "This process continues. Run only a part of the graph: fetches=[...]")
-        return replace(Trace.load(folder / ANSWER), feeds=dict(fed))
+        return replace(Trace.load(folder / ANSWER), feeds=dict(feeds))
 
 
 def _run_worker(folder: Path, watch: Watch | None) -> int:
@@ -109,15 +109,15 @@ def _run_worker(folder: Path, watch: Watch | None) -> int:
 
 
 def _refusal(fault: Mapping[str, str]) -> SurgeryError:
-    kind = _REFUSED.get(fault["kind"], PlanError)
+    kind = _ERROR_TYPES.get(fault["kind"], PlanError)
     return kind(fault["request"], fault["problem"], fault["suggestion"])
 
 
 _TABLE = "HashTable"
 #: Ops that stay part of a run if they are fed. Other ops are not run if their output is fed.
-_FED = PLACEHOLDER_TYPES | {"_Arg"}
+_FEED_TYPES = PLACEHOLDER_TYPES | {"_Arg"}
 #: Ops that return their input. Without control inputs, the values of input and output are the same.
-_HAND_ON = frozenset({"Identity", "StopGradient", "PreventGradient", "Snapshot"})
+_IDENTITY_TYPES = frozenset({"Identity", "StopGradient", "PreventGradient", "Snapshot"})
 _BATCH_MOMENTS = 3  # the first output of FusedBatchNorm that is only for its gradient
 _HANDLES = {"resource": "it is a handle of a resource, not numbers", "variant": "it is a handle, not numbers"}
 
@@ -151,11 +151,11 @@ def trace(
     ops: Any = None,
     plan: Any = None,
     isolated: bool | None = None,
-    called: Mapping[str, str] | None = None,
+    new_names: Mapping[str, str] | None = None,
 ) -> Trace:
     """Returns a trace of a run; see `Editor.trace`.
 
-    `called` maps a random op to a name. Its seed then depends on that name instead of the name of the op.
+    `new_names` maps a random op to a name. Its seed then depends on that name instead of the name of the op.
     """
     request = "trace"
     refuse_no_seed(random, request)
@@ -179,7 +179,13 @@ def trace(
 
     if tf.run.sessions.has_external_effects(editor.graph) if isolated is None else isolated:
         tf.run.sessions.require_trusted(editor.graph, request)
-        how: dict[str, Any] = {"timeout": timeout, "rounds": rounds, "seed": seed, "memory": memory, "called": called}
+        how: dict[str, Any] = {
+            "timeout": timeout,
+            "rounds": rounds,
+            "seed": seed,
+            "memory": memory,
+            "new_names": new_names,
+        }
         how["ops"] = None if op_names is None else sorted(op_names)
         return isolated_trace(editor, targets, fed, session=session, watch=watch, **how)
     with gc_paused():
@@ -188,7 +194,7 @@ def trace(
             needed,
             targets,
             fed,
-            _RunOptions(session, timeout, rounds, watch, seed, called or {}, memory, op_names),
+            _RunOptions(session, timeout, rounds, watch, seed, new_names or {}, memory, op_names),
         )
 
 
@@ -199,8 +205,8 @@ def _refuse_no_limit(*, timeout: Any, rounds: Any, watch: Any, memory: Any) -> N
         PlanError: a limit is not valid.
     """
 
-    def at_least(value: Any, least: float, kinds: Any) -> bool:
-        return isinstance(value, kinds) and not isinstance(value, bool) and value >= least
+    def at_least(value: Any, minimum: float, kinds: Any) -> bool:
+        return isinstance(value, kinds) and not isinstance(value, bool) and value >= minimum
 
     whole = (int, np.integer)
     if timeout is not None and not (at_least(timeout, 0, (*whole, float, np.floating)) and timeout):
@@ -278,12 +284,12 @@ def feeds_needed(editor: EditorLike, fetches: Any = None) -> dict[str, TensorInf
     return {name: graph.info(*graph.tensor(name)) for name in placeholders_in(needed.graph, needed.mask)}
 
 
-def _ops_to_run(editor: EditorLike, fetches: Sequence[str], fed: Iterable[str]) -> Selection:
+def _ops_to_run(editor: EditorLike, fetches: Sequence[str], fed_tensors: Iterable[str]) -> Selection:
     """Returns the ops that run: all that the fetches need, down to the fed tensors, including fed placeholders."""
     graph = editor.snapshot
     start = graph.mask(graph.index[name.partition(":")[0]] for name in fetches)
-    ends = [graph.tensor(name) for name in fed]
-    inside = frozenset(end for end in ends if graph.types[end[0]] not in _FED)
+    ends = [graph.tensor(name) for name in fed_tensors]
+    inside = frozenset(end for end in ends if graph.types[end[0]] not in _FEED_TYPES)
     mask = backward(graph, start, inside)
     if lost_writes(graph, mask):  # a session runs the op of a fed tensor if it is a control input
         mask = backward(graph, start | graph.mask(op for op, _ in inside), inside)
@@ -330,23 +336,23 @@ def resolve_fetches(editor: EditorLike, fetches: Any, request: str = "trace", ke
 
 def _run(
     editor: EditorLike,
-    needed: Selection,
+    needed_ops: Selection,
     fetches: Sequence[str],
-    fed: Mapping[str, Any],
-    how: _RunOptions,
+    feed_values: Mapping[str, Any],
+    options: _RunOptions,
 ) -> Trace:
-    within, whole = needed.graph, needed
-    needed, fetches, lacking = _with_kernels(needed, fetches)
-    aside = [name for name in fed if not needed.mask[within.tensor(name)[0]]]
+    within, whole = needed_ops.graph, needed_ops
+    needed_ops, fetches, lacking = _with_kernels(needed_ops, fetches)
+    aside = [name for name in feed_values if not needed_ops.mask[within.tensor(name)[0]]]
     stand_ins = {name: _placeholder_for(name, within.index) for name in aside}
-    scratch, base, full_graph = _runnable_copy(editor, needed, fetches, stand_ins, how)
+    scratch, base, full_graph = _runnable_copy(editor, needed_ops, fetches, stand_ins, options)
     names = {name: scratch.outputs.get(name, name) for name in fetches}
-    feeds = {name: value for name, value in fed.items() if op_name(stand_ins.get(name, name)) in base.index}
-    fed = {stand_ins.get(name, name): value for name, value in feeds.items()}
+    feeds = {name: value for name, value in feed_values.items() if op_name(stand_ins.get(name, name)) in base.index}
+    feed_values = {stand_ins.get(name, name): value for name, value in feeds.items()}
     same, unrecorded = _aliases(base)
-    if how.ops is not None:
-        _drop_unrecorded(how.ops, within, base, same, unrecorded)
-    for op in (whole - needed).numbers:
+    if options.ops is not None:
+        _drop_unrecorded(options.ops, within, base, same, unrecorded)
+    for op in (whole - needed_ops).numbers:
         why = f"the run stopped before it: {lacking}"
         unrecorded |= {f"{within.names[op]}:{port}": why for port in range(len(within.outputs(op) or ()))}
     runs = backward(base, base.mask(base.index[name.partition(":")[0]] for name in names.values()))
@@ -357,10 +363,10 @@ def _run(
         if base.name((op, port)) not in same and base.name((op, port)) not in unrecorded
     ]
     constant_tensors = [
-        tensor for tensor in tensors if base.types[tensor[0]] == "Const" and base.name(tensor) not in fed
+        tensor for tensor in tensors if base.types[tensor[0]] == "Const" and base.name(tensor) not in feed_values
     ]
     tensors = sorted(set(tensors).difference(constant_tensors))
-    probed = tf.run.probes.probe(base, tensors, how.rounds)
+    probed = tf.run.probes.probe(base, tensors, options.rounds)
 
     def started(copy: EditorLike) -> Any:
         live = copy.session(config=tf.run.traced_run.unoptimized())
@@ -372,16 +378,16 @@ def _run(
         """Returns a session with the initial state; a new copy is made if a run changes the state."""
         if tf.run.traced_run.changes_state(base, runs):
             lives.pop().close()
-            lives.append(started(_runnable_copy(editor, needed, fetches, stand_ins, how)[0]))
+            lives.append(started(_runnable_copy(editor, needed_ops, fetches, stand_ins, options)[0]))
         return lives[-1]
 
     lives = [started(scratch)]
-    about: Any = (lives[0], base, list(names.values()), fed, probed)
-    limits: dict[str, Any] = {"timeout": how.timeout, "watch": how.watch, "again": again}
+    about: Any = (lives[0], base, list(names.values()), feed_values, probed)
+    limits: dict[str, Any] = {"timeout": options.timeout, "watch": options.watch, "repeat": again}
     ran = (
         tf.run.traced_run.run_with_probes(*about, **limits)
-        if how.memory is None
-        else tf.run.traced_run.run_in_passes(*about, **limits, memory=how.memory)
+        if options.memory is None
+        else tf.run.traced_run.run_in_passes(*about, **limits, memory=options.memory)
     )
     lives.pop().close()
     results = {name: ran.results[now] for name, now in names.items() if now in ran.results}
@@ -393,64 +399,68 @@ def _run(
 
 
 def _drop_unrecorded(
-    op_names: frozenset[str], graph: Graph, ran: Graph, same: dict[str, str], unrecorded: dict[str, str]
+    op_names: frozenset[str], graph: Graph, run_graph: Graph, aliases: dict[str, str], missing_reasons: dict[str, str]
 ) -> None:
     """Removes ops that were not chosen from the recording; the bodies of calls are removed with the calls."""
     recorded = {
         name
-        for name in ran.names
+        for name in run_graph.names
         if name in op_names or (name not in graph.index and outer_name(name, op_names) is not None)
     }
-    for op, name in enumerate(ran.names):
-        for port in range(len(ran.outputs(op) or ()) if name not in recorded else 0):
-            unrecorded.setdefault(f"{name}:{port}", "it is not among the ops to record")
-            same.pop(f"{name}:{port}", None)
-    for name, source in list(same.items()):
+    for op, name in enumerate(run_graph.names):
+        for port in range(len(run_graph.outputs(op) or ()) if name not in recorded else 0):
+            missing_reasons.setdefault(f"{name}:{port}", "it is not among the ops to record")
+            aliases.pop(f"{name}:{port}", None)
+    for name, source in list(aliases.items()):
         if source.partition(":")[0] not in recorded:
-            del same[name]
+            del aliases[name]
 
 
 def _runnable_copy(
-    editor: EditorLike, needed: Selection, fetches: Sequence[str], stand_ins: Mapping[str, str], how: _RunOptions
+    editor: EditorLike,
+    needed_ops: Selection,
+    fetches: Sequence[str],
+    placeholders: Mapping[str, str],
+    options: _RunOptions,
 ) -> tuple[EditorLike, Graph, Graph]:
     """Returns a copy that can be run, its snapshot, and the snapshot before seeds were set in random ops."""
-    scratch = _scratch_copy(editor, needed, fetches, stand_ins, how.session)
+    scratch = _scratch_copy(editor, needed_ops, fetches, placeholders, options.session)
     guarded = tf.private.graphs.guarded_ops(scratch.graph) or set()
     guarded.clear()  # tensors in a branch can be recorded if the branch is taken
     full_graph = scratch.snapshot
-    if how.seed is not None and tf.run.probes.set_seeds(scratch.graph, full_graph, how.seed, how.called):
+    if options.seed is not None and tf.run.probes.set_seeds(scratch.graph, full_graph, options.seed, options.called):
         return scratch, tf.open.snapshot.snapshot(scratch.graph, title=full_graph.title), full_graph
     return scratch, full_graph, full_graph
 
 
-def _added_ops(graph: Graph, ran: Graph) -> frozenset[str]:
+def _added_ops(graph: Graph, run_graph: Graph) -> frozenset[str]:
     """Returns the ops of a run that are neither in the graph nor in the functions that it calls."""
-    more = ran.index.keys() - graph.index.keys()
+    more = run_graph.index.keys() - graph.index.keys()
     if not more:
         return frozenset()
 
     return frozenset(more - CallTree(graph, tf.functions.function_bodies.function_body).searchable.graph.index.keys())
 
 
-def _with_kernels(needed: Selection, fetches: Sequence[str]) -> tuple[Selection, list[str], str]:
+def _with_kernels(needed_ops: Selection, fetches: Sequence[str]) -> tuple[Selection, list[str], str]:
     """Removes the ops without a kernel on this machine, and their descendants.
 
     Returns:
         the remaining ops, the remaining fetches, and the reason; the reason is empty if nothing was removed.
     """
-    graph = needed.graph
-    kinds = {graph.types[i]: None for i in needed.numbers}
+    graph = needed_ops.graph
+    kinds = {graph.types[i]: None for i in needed_ops.numbers}
     lost = tf.run.sessions.without_kernel(kinds, graph.functions)
     if not lost:
-        return needed, list(fetches), ""
-    ops = [i for i in needed.numbers if graph.types[i] in lost]
+        return needed_ops, list(fetches), ""
+    ops = [i for i in needed_ops.numbers if graph.types[i] in lost]
     dead = forward(graph, graph.mask(ops))
     remaining = [name for name in fetches if not dead[graph.index[name.partition(":")[0]]]]
     where = " or ".join(lost[graph.types[ops[0]]])
     why = f"TensorFlow runs it on {where} alone" if where else "this TensorFlow has no kernel for it"
     reason = f"{graph.names[ops[0]]!r} ({graph.types[ops[0]]}) cannot run here: {why}"
     lost_ops = select(graph, name=[graph.names[i] for i in np.flatnonzero(dead).tolist()])
-    return needed - lost_ops, remaining, reason
+    return needed_ops - lost_ops, remaining, reason
 
 
 def _placeholder_for(tensor: str, names: Container[str]) -> str:
@@ -460,30 +470,32 @@ def _placeholder_for(tensor: str, names: Container[str]) -> str:
 
 
 def _scratch_copy(
-    editor: EditorLike, needed: Selection, fetches: Sequence[str], stand_ins: Mapping[str, str], session: Any
+    editor: EditorLike, needed_ops: Selection, fetches: Sequence[str], placeholders: Mapping[str, str], session: Any
 ) -> EditorLike:
     """Returns the editor of a copy of the needed ops, with values, in which calls, conds and loops are inlined.
 
     Args:
         editor: the editor of the graph.
-        needed: the ops to copy.
+        needed_ops: the ops to copy.
         fetches: the fetches. The outputs of the returned editor map each fetched tensor to its replacement.
-        stand_ins: fed tensor that is not the output of a placeholder -> the placeholder that replaces it.
+        placeholders: fed tensor that is not the output of a placeholder -> the placeholder that replaces it.
         session: the session with the values; None for the values of the editor.
     """
     outputs = {name: name for name in fetches if ":" in name}
     make: Any = type(editor)
     scratch: EditorLike = make(OpenedGraph(tf.protos.empty_graph(), f"a run of {editor.title}", outputs=outputs))
-    names = {name: there.partition(":")[0] for name, there in stand_ins.items()}
+    names = {name: there.partition(":")[0] for name, there in placeholders.items()}
     values = session if session is not None else editor
-    kinds = {needed.graph.types[i] for i in needed.numbers}
+    kinds = {needed_ops.graph.types[i] for i in needed_ops.numbers}
     has_variables = not VARIABLE_TYPES.isdisjoint(kinds)
-    may_look_up = any(_TABLE in kind for kind in kinds) or not kinds.isdisjoint(CALLS | needed.graph.functions.keys())
+    may_look_up = any(_TABLE in kind for kind in kinds) or not kinds.isdisjoint(
+        CALLS | needed_ops.graph.functions.keys()
+    )
     if may_look_up and (fill := editor.values.init_ops[0]):
-        needed |= editor.select(name=fill).ancestors()  # these ops fill tables from files; `fill` runs them
+        needed_ops |= editor.select(name=fill).ancestors()  # these ops fill tables from files; `fill` runs them
         has_variables = True
     about: dict[str, Any] = {"unmapped": "placeholder", "control": "drop", "collections": "keep", "names": names}
-    plan = scratch.plan().copy(needed, values=values if has_variables else None, **about)
+    plan = scratch.plan().copy(needed_ops, values=values if has_variables else None, **about)
     try:
         scratch.apply(plan)
     except PlanError as error:  # the message is about a copy that the user did not request
@@ -507,7 +519,7 @@ def _scratch_copy(
             return scratch
 
 
-def _calls(graph: Graph, closed: set[str], fetches: Sequence[str]) -> tuple[list[str], list[str]]:
+def _calls(graph: Graph, excluded: set[str], fetches: Sequence[str]) -> tuple[list[str], list[str]]:
     """Returns the calls that run and can be inlined; and the same for conds, cases and loops."""
     kinds = set(graph.kinds[0])
     if not kinds & (BRANCHING | CALLS | graph.functions.keys()):
@@ -516,7 +528,7 @@ def _calls(graph: Graph, closed: set[str], fetches: Sequence[str]) -> tuple[list
     runs = backward(graph, graph.mask(graph.index[name.partition(":")[0]] for name in fetches))
     for op in np.flatnonzero(runs).tolist():
         node = graph.nodes[op]
-        if graph.names[op] in closed or not (work.called(node) or node.op in BRANCHING):
+        if graph.names[op] in excluded or not (work.called(node) or node.op in BRANCHING):
             continue
         if work.obstacle(node, flow=True) is None:
             (flow if node.op in BRANCHING else plain).append(graph.names[op])
@@ -545,7 +557,7 @@ def _aliases(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:
                 unrecorded[name] = "it is a variable itself: its consumers have the numbers"
             elif port >= _BATCH_MOMENTS and _uses_given_moments(graph, op):
                 unrecorded[name] = "TensorFlow does not set it with is_training=False: its value is undefined"
-        if graph.types[op] in _HAND_ON and not waits[op] and infos:
+        if graph.types[op] in _IDENTITY_TYPES and not waits[op] and infos:
             source = graph.data.ends(op)[0]
             given = graph.info(*source)
             if given is not None and not given.dtype.endswith("_ref") and given.dtype not in _HANDLES:

@@ -340,9 +340,9 @@ def variable_of(tensor: TFTensor) -> TFOp | None:
     return op if op.type in VARIABLE_TYPES else None
 
 
-def value_readers(holder: TFOp) -> list[TFOp]:
+def value_readers(variable: TFOp) -> list[TFOp]:
     """Returns the ops that read the value of a variable, given by its op, without the ops that set it."""
-    consumers = dict.fromkeys(op for out in holder.outputs for op in out.consumers())
+    consumers = dict.fromkeys(op for out in variable.outputs for op in out.consumers())
     return [op for op in consumers if not op.type.startswith(("Assign", "VarIsInitialized", "IsVariableInitialized"))]
 
 

@@ -22,13 +22,13 @@ from ..view.tree import Tree
 from .run_results import numbers
 from .state import Facts, ops_of
 
-_MOST = 60
+_MAX_NAMES = 60
 """The maximum number of names shown in a list; the total is shown too."""
 _KINDS = 8
 _HIDDEN_ATTRIBUTES = frozenset({"_output_shapes", "_class", "_saved_gradient", READ_BY_GRADIENT})
 """Attributes that are left out, because other rows show them."""
-_IDLE = ("Const", "NoOp", "Identity")
-_FLOPS_OF = 2000
+_PASSIVE_TYPES = ("Const", "NoOp", "Identity")
+_MAX_FLOP_OPS = 2000
 """The largest number of ops whose floating-point operations are counted: TensorFlow takes about 20 µs for each."""
 
 
@@ -85,7 +85,7 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: CallTree | None = Non
     leave = mask[graph.data.node] & ~mask[graph.data.rows]
     readers = [graph.names[i] for i in np.unique(graph.data.rows[leave]).tolist()]
     ends = {"inputs": crossing.inputs, "outputs": crossing.outputs, "control_inputs": waits, "consumers": readers}
-    return _panel(graph, name.strip("~/"), rows, ends, _MOST, python=_python(inside, name))
+    return _panel(graph, name.strip("~/"), rows, ends, _MAX_NAMES, python=_python(inside, name))
 
 
 def ops_inside(tree: Tree, name: str, calls: CallTree) -> list[str]:
@@ -107,41 +107,41 @@ def ops_inside(tree: Tree, name: str, calls: CallTree) -> list[str]:
     return [deep.graph.names[i] for i in np.flatnonzero(_within(deep, tree.calls, np.flatnonzero(mask))).tolist()]
 
 
-def _within(deep: ExpandedGraph, picture: ExpandedGraph, ops: Any) -> Mask:
+def _within(expanded: ExpandedGraph, picture: ExpandedGraph, ops: Any) -> Mask:
     """Returns a mask of the ops, at any depth of calls, inside some ops of the picture.
 
     Ops of a gradient function only count if the picture shows that gradient.
     """
-    visible = deep.positions_in(picture)
+    visible = expanded.positions_in(picture)
     mask: Mask = np.isin(visible, ops)
-    mask[deep.derived] &= np.isin(visible[deep.derived], picture.derived)
+    mask[expanded.derived] &= np.isin(visible[expanded.derived], picture.derived)
     return mask
 
 
 def _panel(
-    graph: Graph, title: str, rows: list[list[str]], ends: Mapping[str, Sequence[str]], most: int | None, **more: Any
+    graph: Graph, title: str, rows: list[list[str]], ends: Mapping[str, Sequence[str]], limit: int | None, **fields: Any
 ) -> dict[str, Any]:
     """Returns the details of a box for the page, with limited lists of tensors, control inputs and consumers."""
     return {
         "title": title,
         "rows": rows,
-        "inputs": [_tensor(graph, t) for t in ends["inputs"][:most]],
-        "outputs": [_tensor(graph, t) for t in ends["outputs"][:most]],
-        "control_inputs": ends["control_inputs"][:_MOST],
-        "consumers": ends["consumers"][:_MOST],
+        "inputs": [_tensor(graph, t) for t in ends["inputs"][:limit]],
+        "outputs": [_tensor(graph, t) for t in ends["outputs"][:limit]],
+        "control_inputs": ends["control_inputs"][:_MAX_NAMES],
+        "consumers": ends["consumers"][:_MAX_NAMES],
         "totals": {key: len(names) for key, names in ends.items()},
         "doc": "",
         "histogram": None,
         "value": False,
-        **more,
+        **fields,
     }
 
 
-def _python(inside: Selection, name: str) -> str:
+def _python(selection: Selection, name: str) -> str:
     """Returns the call that selects the ops of a box."""
     if name.endswith("/") and not name.startswith("~"):
         return f"ed.select(scope={name.rstrip('/')!r})"
-    names = inside.names
+    names = selection.names
     return f"ed.select(name={list(names)!r})" if len(names) <= 200 else ""
 
 
@@ -232,7 +232,7 @@ def _op(tree: Tree, op: int, facts: Facts, calls: CallTree | None) -> dict[str, 
         rows.append(["device", node.device])
     together = node.attr["_class"].list.s if "_class" in getattr(node, "attr", {}) else ()
     if together:
-        rows.append(["together with", ", ".join(_class(text) for text in together[:_MOST])])
+        rows.append(["together with", ", ".join(_class(text) for text in together[:_MAX_NAMES])])
     rows += _gradient(graph, node)
     value = facts.constant_value(node)
     for key in sorted(getattr(node, "attr", {})):
@@ -312,7 +312,7 @@ def _flops(facts: Facts, tree: Tree, ops: list[int], calls: CallTree | None) -> 
         return _flops_of(facts, tree.graph, ops)
     deep = calls.searchable
     within = np.flatnonzero(_within(deep, tree.calls, ops))
-    if len(within) > _FLOPS_OF:
+    if len(within) > _MAX_FLOP_OPS:
         return 0, False
     own = [deep.number[within][deep.part[within] == k].tolist() for k in range(len(deep.parts))]
     counts = [_flops_of(facts, part.graph, some) for part, some in zip(deep.parts, own, strict=True) if some]
@@ -320,6 +320,6 @@ def _flops(facts: Facts, tree: Tree, ops: list[int], calls: CallTree | None) -> 
 
 
 def _flops_of(facts: Facts, graph: Graph, ops: list[int]) -> tuple[int, bool]:
-    if len(ops) > _FLOPS_OF:
+    if len(ops) > _MAX_FLOP_OPS:
         return 0, False
-    return facts.flops(graph, [i for i in ops if graph.types[i] not in _IDLE])
+    return facts.flops(graph, [i for i in ops if graph.types[i] not in _PASSIVE_TYPES])

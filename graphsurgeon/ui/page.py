@@ -20,7 +20,7 @@ from graphsurgeon.view.svg import escape
 from ..graph.edges import Edges
 from ..graph.graph import Graph, Ints
 from ..view.boxes import Item, elide, size_of
-from ..view.families import WORDS
+from ..view.families import DESCRIPTIONS
 from ..view.helper_ops import KINDS, behind
 from ..view.scene import boxed, plain
 from ..view.tree import Tree
@@ -51,15 +51,15 @@ class Packed:
 
 
 def pack(
-    tree: Tree, unfolded: Iterable[str] = (), marks: Mapping[int, str] | None = None, most: int = ITEMS
+    tree: Tree, open_folds: Iterable[str] = (), marks: Mapping[int, str] | None = None, limit: int = ITEMS
 ) -> dict[str, Any]:
     """Returns the data that a page needs to draw a graph and to unfold it, as plain JSON values.
 
     Args:
         tree: the graph, with its hidden helpers.
-        unfolded: keys of the folds that are open at first.
+        open_folds: keys of the folds that are open at first.
         marks: op number -> mark, such as ``orphan``.
-        most: the maximum number of boxes; boxes of upper levels come first.
+        limit: the maximum number of boxes; boxes of upper levels come first.
 
     Returns:
         ``rows``: boxes, parents first; ``open``: names of boxes that are open at first; ``helpers``: hidden ops, and
@@ -71,13 +71,13 @@ def pack(
         >>> [row[2] for row in pack(Tree(g))["rows"]], pack(Tree(g))["reads"]
         (['a/', 'z', 'a/x', 'a/y'], [[0, 3], [1, 1]])
     """
-    graph, keys = tree.graph, frozenset(plain(key) for key in unfolded)
+    graph, keys = tree.graph, frozenset(plain(key) for key in open_folds)
     while True:
-        packed = _boxes(tree, most, keys)
+        packed = _boxes(tree, limit, keys)
         tensors, reads = _readers(graph, graph.data, packed, control=False)
-        if len(reads) <= EDGES or most < 200:
+        if len(reads) <= EDGES or limit < 200:
             break
-        most //= 2
+        limit //= 2
     controls, waits = _readers(graph, graph.control, packed, control=True)
     if marks:
         _mark(packed, marks)
@@ -87,7 +87,7 @@ def pack(
         "rows": packed.rows,
         "helpers": packed.helpers,
         "kinds": list(KINDS),
-        "families": WORDS,
+        "families": DESCRIPTIONS,
         "tensors": tensors,
         "reads": reads,
         "controls": controls,
@@ -96,7 +96,7 @@ def pack(
     }
 
 
-def _boxes(tree: Tree, most: int, keys: frozenset[str]) -> Packed:
+def _boxes(tree: Tree, limit: int, keys: frozenset[str]) -> Packed:
     """Lists the boxes breadth first, so that the deepest are left out."""
     graph = tree.graph
     out = Packed(row_of=np.full(graph.size, -1, np.int32))
@@ -120,7 +120,7 @@ def _boxes(tree: Tree, most: int, keys: frozenset[str]) -> Packed:
         below = tree.inside(item)
         if not below:
             continue
-        if len(out.rows) + len(below) > most:
+        if len(out.rows) + len(below) > limit:
             out.shut += 1
             continue
         inside = tree.ops_of(item)

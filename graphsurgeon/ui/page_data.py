@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..plan.preview import Preview
 
 
-_WORD = re.compile(r"""[^\s,;'"()\[\]]*[^\s,;'"()\[\].:]""")
+_NAME_PATTERN = re.compile(r"""[^\s,;'"()\[\]]*[^\s,;'"()\[\].:]""")
 
 
 def links(texts: Iterable[str], graphs: Mapping[str, Graph]) -> dict[str, list[list[str]]]:
@@ -54,7 +54,7 @@ def links(texts: Iterable[str], graphs: Mapping[str, Graph]) -> dict[str, list[l
 
 def _parts(text: str, graphs: Mapping[str, Graph]) -> list[list[str]]:
     segments, end = [], 0
-    for word in _WORD.finditer(text):
+    for word in _NAME_PATTERN.finditer(text):
         if _is_name(text, *word.span()):
             name = op_name(word[0].removeprefix("^"))
             pane = next((pane for pane, graph in graphs.items() if _has(graph, name)), "")
@@ -78,7 +78,7 @@ def _has(graph: Graph, name: str) -> bool:
     return name in graph.index or (name.endswith("/") and name[:-1] in graph.scopes.index)
 
 
-_MOST = 200
+_MAX_ROWS = 200
 _SCOPES = 5
 
 
@@ -121,9 +121,9 @@ def boundary_data(
         crossing = region.boundary
         result["ops"] = len(region)
         result["leaked"] = leak_count(region)
-        result["leaks"] = [{"tensor": leak.tensor, "text": str(leak)} for leak in crossing.leaks[:_MOST]]
+        result["leaks"] = [{"tensor": leak.tensor, "text": str(leak)} for leak in crossing.leaks[:_MAX_ROWS]]
         result["control_leaks"] = [
-            {"tensor": b, "text": f"{a} must run after {b}"} for a, b in crossing.control_inputs[:_MOST]
+            {"tensor": b, "text": f"{a} must run after {b}"} for a, b in crossing.control_inputs[:_MAX_ROWS]
         ]
         result["variables"] = len(crossing.variables)
         if scene is not None:
@@ -154,16 +154,16 @@ def receipt(effect: PlanResult) -> str:
     return "applied: " + ", ".join([*parts, "in a new graph"] if effect.mode == "materialize" else parts)
 
 
-def _variable_rows(copied: CopyResult, preview: Preview) -> list[dict[str, str]]:
+def _variable_rows(copy_result: CopyResult, preview: Preview) -> list[dict[str, str]]:
     """Returns a row for each variable of a copy with its policy: own, shared, frozen or replaced."""
-    rows = [(v.info, v.name, v.policy, preview.start_of(copied, v.was, v.policy)) for v in copied.variables]
-    rows += [(v, v.op, "share", "those of the original") for v in copied.shared]
-    for sub in copied.closure.substitutes:
+    rows = [(v.info, v.name, v.policy, preview.start_of(copy_result, v.was, v.policy)) for v in copy_result.variables]
+    rows += [(v, v.op, "share", "those of the original") for v in copy_result.shared]
+    for sub in copy_result.closure.substitutes:
         end = (sub.tensor, "replace", "replaced by a tensor") if sub.tensor else (
-            copied.renamed(sub.info.op), "freeze", preview.start_of(copied, sub.info.op, "freeze")
+            copy_result.renamed(sub.info.op), "freeze", preview.start_of(copy_result, sub.info.op, "freeze")
         )  # fmt: skip
         rows.append((sub.info, *end))
-    rows.sort(key=lambda row: copied.source.index[row[0].op])
+    rows.sort(key=lambda row: copy_result.source.index[row[0].op])
     return [_variable_row(info, name, policy, values) for info, name, policy, values in rows]
 
 
@@ -183,13 +183,13 @@ def _requested_variables(step: CopyStep) -> list[dict[str, str]]:
     return [_variable_row(v, join_scope(step.to, v.op), how, "") for v, how in inside]
 
 
-def _input_rows(number: int, step: CopyStep, copied: CopyResult | None, plan: Plan) -> list[dict[str, Any]]:
+def _input_rows(number: int, step: CopyStep, copy_result: CopyResult | None, plan: Plan) -> list[dict[str, Any]]:
     """Returns rows for the boundary inputs of a copy with their sources, and for its outputs."""
     graph, inputs = step.selection.graph, dict(step.inputs)
     constants, same = dict(step.constants), graph.folded.owner is plan.base.owner
     ends = Marks.around(step.selection)
-    names = dict.fromkeys(ends.inputs if copied is None else _boundary_inputs(copied))
-    stands = {} if copied is None else {p.was: p.name for p in copied.placeholders}
+    names = dict.fromkeys(ends.inputs if copy_result is None else _boundary_inputs(copy_result))
+    stands = {} if copy_result is None else {p.was: p.name for p in copy_result.placeholders}
     rows = []
     for name in [*names, *(n for n in (*inputs, *constants) if n not in names)]:
         if name in constants:
@@ -199,20 +199,20 @@ def _input_rows(number: int, step: CopyStep, copied: CopyResult | None, plan: Pl
         elif name in stands:
             kind, by = "placeholder", stands[name]
         else:
-            kind, by = ("keep" if copied is not None or step.unmapped == "keep" else step.unmapped), ""
+            kind, by = ("keep" if copy_result is not None or step.unmapped == "keep" else step.unmapped), ""
         rows.append({**tensor_row(graph, name), "step": number, "kind": kind, "by": by, "same": same, "end": "in"})
-    if copied is None:
+    if copy_result is None:
         return rows
     for name in ends.outputs:
-        row = {"step": number, "kind": "", "by": copied.renamed(name), "same": same, "end": "out"}
+        row = {"step": number, "kind": "", "by": copy_result.renamed(name), "same": same, "end": "out"}
         rows.append({**tensor_row(graph, name), **row})
     return rows
 
 
-def _boundary_inputs(copied: CopyResult) -> list[str]:
+def _boundary_inputs(copy_result: CopyResult) -> list[str]:
     """Returns the boundary inputs of a copy, without variables, which have a separate table."""
-    graph, variables = copied.source, copied.source.state.variables
-    return [name for name in map(graph.name, copied.external) if op_name(name) not in variables]
+    graph, variables = copy_result.source, copy_result.source.state.variables
+    return [name for name in map(graph.name, copy_result.external) if op_name(name) not in variables]
 
 
 def plan_data(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
@@ -228,7 +228,7 @@ def plan_data(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
     texts = [*effect.warnings, *(text for one in faults for text in (one.request, one.problem, one.suggestion))]
     new = [{"name": p.name, "was": p.was, "op": "Placeholder"} for c in effect.copies for p in c.placeholders]
     for copied in effect.copies:
-        for number, name in zip(copied.ops[:_MOST].tolist(), copied.names[:_MOST], strict=True):
+        for number, name in zip(copied.ops[:_MAX_ROWS].tolist(), copied.names[:_MAX_ROWS], strict=True):
             kind = copied.turned.get(number, copied.source.types[number])
             new.append({"name": name, "was": copied.source.names[number], "op": kind})
     copies_by_key = {_key(copied.step): copied for copied in effect.copies}  # a later step may have renamed its ops
@@ -241,20 +241,20 @@ def plan_data(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
     inputs = [row for number, step in enumerate(plan.steps) if isinstance(step, CopyStep)
               for row in _input_rows(number, step, copies_by_key.get(_key(step)), plan)]  # fmt: skip
     return {
-        "inputs": inputs[:_MOST],
+        "inputs": inputs[:_MAX_ROWS],
         "scopes": {str(n): step.to for n, step in enumerate(plan.steps) if isinstance(step, CopyStep)},
         "steps": [{"text": step_text(unwrap_muted(step)), "muted": isinstance(step, MutedStep)} for step in plan.steps],
         "mode": plan.mode,
-        "also_copied": [str(pulled) for c in effect.copies for pulled in c.closure.pulled][:_MOST],
+        "also_copied": [str(pulled) for c in effect.copies for pulled in c.closure.pulled][:_MAX_ROWS],
         "faults": [_fault(fault) for fault in faults],
         "warnings": list(effect.warnings),
         "links": links(texts, {"destination": plan.after(), "source": source} if texts else {}),
         "counts": preview.counts,
         "rows": len(variables),
-        "new": new[:_MOST],
-        "variables": variables[:_MOST],
+        "new": new[:_MAX_ROWS],
+        "variables": variables[:_MAX_ROWS],
         "connections": [
-            {"from": c.tensor, "to": c.to, "input": c.input, "was": c.was or ""} for c in effect.connections[:_MOST]
+            {"from": c.tensor, "to": c.to, "input": c.input, "was": c.was or ""} for c in effect.connections[:_MAX_ROWS]
         ],
         "code": plan.to_code() if plan.steps else "",
         "ready": bool(without_muted(plan).steps) and not faults,
@@ -282,13 +282,13 @@ def look_data(state: State) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def outline_data(tree: Tree, opened: Set[str]) -> dict[str, Any]:
+def outline_data(tree: Tree, open_rows: Set[str]) -> dict[str, Any]:
     """Returns the visible rows of the outline tree, top to bottom."""
     rows: list[dict[str, Any]] = []
     stack = [(item, 0) for item in reversed(tree.inside(tree.root))]
     while stack and len(rows) < 500:
         item, depth = stack.pop()
-        here = bool(item.keys) and any(key in opened for key in (item.name, *item.keys))
+        here = bool(item.keys) and any(key in open_rows for key in (item.name, *item.keys))
         rows.append(
             {
                 "name": item.name, "label": item.label, "kind": item.kind, "count": _count(tree, item),

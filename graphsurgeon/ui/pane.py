@@ -16,11 +16,11 @@ from ..graph.graph import Graph, Ints
 from ..graph.names import begins_with
 from ..plan.plan_result import PlanResult
 from ..view.comparison import align_scenes
-from ..view.first_picture import Known, first_unfolded, pinned_ops
+from ..view.first_picture import Endpoints, first_unfolded, pinned_ops
 from ..view.layout import LayoutCancelled, PlacedScene, place
 from ..view.paint import Paint, paint_scene
 from ..view.plan_marks import EdgeKinds, added_edges, lost_edges
-from ..view.scene import MOST, Scene, boxes_shown, build
+from ..view.scene import MAX_BOXES, Scene, boxes_shown, build
 from ..view.svg import panes, to_svg
 from ..view.tree import Tree, find_item, keys_to, ops_named
 from .run_results import RunOverlay
@@ -86,25 +86,25 @@ class Pane:
         self.placed: dict[str, Any] | None = None
         self._key: Any = None
         self._colored: tuple[Any, dict[str, Any]] | None = None
-        self._ends: tuple[tuple[Graph, Known, frozenset[str]], tuple[int, ...]] | None = None
+        self._pinned: tuple[tuple[Graph, Endpoints, frozenset[str]], tuple[int, ...]] | None = None
 
     @gc_paused()
     def draw(
         self,
-        sight: PaneSpec,
+        spec: PaneSpec,
         direction: str,
-        budget: int = MOST,
-        most: int = MOST,
+        budget: int = MAX_BOXES,
+        limit: int = MAX_BOXES,
         cancelled: Callable[[], bool] = lambda: False,
         like: Mapping[str, Any] | None = None,
     ) -> None:
         """Lays a scene out if it has changed. The results are `scene` and `placed`.
 
         Args:
-            sight: the subject of the picture.
+            spec: the subject of the picture.
             direction: TB, LR or auto.
             budget: the limit of boxes for the message.
-            most: the maximum number of boxes.
+            limit: the maximum number of boxes.
             cancelled: called repeatedly during the layout; true stops it.
             like: a picture that a first picture should resemble. A later picture resembles the last one, unless the
                 direction has changed.
@@ -112,12 +112,12 @@ class Pane:
         Raises:
             LayoutError: there would be too many boxes, or the layout takes too long. The last layout stays.
         """
-        key = (sight.key, direction, None)
+        key = (spec.key, direction, None)
         if self.has(key):
             return
-        scene = sight.scene()
-        refuse_many(scene, budget, most)
-        placed = place(scene, direction=direction, like=self.before(direction, like), cancelled=cancelled)
+        scene = spec.scene()
+        refuse_many(scene, budget, limit)
+        placed = place(scene, direction=direction, previous=self.before(direction, like), cancelled=cancelled)
         self.put(scene, placed, key)
 
     def has(self, key: Any) -> bool:
@@ -133,64 +133,64 @@ class Pane:
         """
         self.scene, self.placed, self._key = scene, placed.to_dict(), key
 
-    def before(self, direction: str, like: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        """Returns the picture that the next one should resemble: the last one, or `like` for a first picture."""
+    def before(self, direction: str, fallback: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """Returns the picture that the next one should resemble: the last one, or `fallback` for a first picture."""
         if self._key is None:
-            return like
+            return fallback
         return self.placed if self._key[1] == direction else None
 
-    def pins(self, tree: Tree, definitions: Known) -> tuple[int, ...]:
+    def pins(self, tree: Tree, definitions: Endpoints) -> tuple[int, ...]:
         """Returns the ops that always have a separate box, even if their type is hidden."""
         key = (tree.graph, definitions, tree.filters.gone)
-        if self._ends is None or self._ends[0] != key:
-            self._ends = (key, pinned_ops(tree, definitions))
-        return self._ends[1]
+        if self._pinned is None or self._pinned[0] != key:
+            self._pinned = (key, pinned_ops(tree, definitions))
+        return self._pinned[1]
 
-    def colored(self, tree: Tree, paint: Paint, faded: tuple[str, ...], ran: RunOverlay | None) -> dict[str, Any]:
+    def colored(self, tree: Tree, paint: Paint, faded: tuple[str, ...], overlay: RunOverlay | None) -> dict[str, Any]:
         """Returns the current layout with colors and a legend, and with the shapes of a run."""
         assert self.scene is not None
         assert self.placed is not None
-        key = (self._key, id(self.placed), paint, ran)
+        key = (self._key, id(self.placed), paint, overlay)
         if self._colored is None or self._colored[0] != key:
             painting = paint_scene(self.scene, tree, self.placed, paint)
-            self._colored = (key, painting if ran is None else ran.on_edges(painting))
+            self._colored = (key, painting if overlay is None else overlay.on_edges(painting))
         painting = self._colored[1]
         return {**painting, "legend": {**painting["legend"], "faded": list(faded)}}
 
 
-def refuse_many(scene: Scene, budget: int, most: int) -> None:
+def refuse_many(scene: Scene, budget: int, limit: int) -> None:
     """Refuses a scene with too many boxes before the slow layout.
 
     Raises:
-        LayoutError: there are more than `most`.
+        LayoutError: there are more than `limit`.
     """
-    if len(scene.boxes) > most:
+    if len(scene.boxes) > limit:
         raise LayoutError(
             f"a picture of {counted(len(scene.boxes), 'boxes')}",
             f"the limit is {counted(budget, 'boxes')}",
-            f"Fold something first, select a part with ed.select(scope=...), or allow it: set_budget({MOST})",
+            f"Fold something first, select a part with ed.select(scope=...), or allow it: set_budget({MAX_BOXES})",
         )
 
 
 @gc_paused()
 def draw_both(
     panes: tuple[Pane, Pane],
-    sights: tuple[PaneSpec, PaneSpec],
+    specs: tuple[PaneSpec, PaneSpec],
     same: Callable[[], tuple[Ints, Ints]],
     direction: str,
-    budget: int = MOST,
-    most: tuple[int, int] = (MOST, MOST),
+    budget: int = MAX_BOXES,
+    limits: tuple[int, int] = (MAX_BOXES, MAX_BOXES),
     cancelled: Callable[[], bool] = lambda: False,
 ) -> bool:
     """Lays out the pictures before and after a plan together, if they have changed.
 
     Args:
         panes: before and after.
-        sights: the subjects of the pictures.
+        specs: the subjects of the pictures.
         same: returns the numbers of ops before the plan, and their numbers after it.
         direction: TB, LR or auto.
         budget: the limit of boxes for the message.
-        most: the maximum number of boxes, before and after.
+        limits: the maximum number of boxes, before and after.
         cancelled: called repeatedly during the layout; true stops it.
 
     Returns:
@@ -201,21 +201,21 @@ def draw_both(
         LayoutCancelled: `cancelled` returned true.
         LayoutError: there would be too many boxes in a picture.
     """
-    keys = [(sight.key, direction, other.key) for sight, other in zip(sights, sights[::-1], strict=True)]
+    keys = [(sight.key, direction, other.key) for sight, other in zip(specs, specs[::-1], strict=True)]
     if all(pane.has(key) for pane, key in zip(panes, keys, strict=True)):
         return True
     try:
-        scenes = sights[0].scene(), sights[1].scene()
+        scenes = specs[0].scene(), specs[1].scene()
     except LayoutError:
         return False
-    for scene, limit in zip(scenes, most, strict=True):
+    for scene, limit in zip(scenes, limits, strict=True):
         refuse_many(scene, budget, limit)
     try:
         both = align_scenes(*scenes, same())
-        if len(both.whole.boxes) > MOST:
+        if len(both.whole.boxes) > MAX_BOXES:
             return False
         like = panes[0].before(direction, None)
-        placed = both.split(place(both.whole, direction=direction, like=like, cancelled=cancelled))
+        placed = both.split(place(both.whole, direction=direction, previous=like, cancelled=cancelled))
     except LayoutCancelled:
         raise
     except LayoutError:
@@ -226,28 +226,28 @@ def draw_both(
 
 
 def opening_of_copies(
-    tree: Tree, effect: PlanResult, unfolded: frozenset[str], same: bool, budget: int = MOST
+    tree: Tree, effect: PlanResult, open_folds: frozenset[str], same_graph: bool, budget: int = MAX_BOXES
 ) -> frozenset[str]:
     """Returns the folds to open in a first picture of a destination: the copies, opened as their originals are.
 
     Args:
         tree: the destination after the plan.
         effect: the effect of the plan.
-        unfolded: fold keys open in the source pane.
-        same: whether source and destination are the same graph. Then copies are only opened within the budget, and the
-            rest is open as in the source.
+        open_folds: fold keys open in the source pane.
+        same_graph: whether source and destination are the same graph. Then copies are only opened within the budget,
+            and the rest is open as in the source.
         budget: the number of boxes up to which copies are opened.
     """
-    keys = set() if same else set(first_unfolded(tree))
+    keys = set() if same_graph else set(first_unfolded(tree))
     leads = {f"{copied.step.to}/" if copied.step.to else "" for copied in effect.copies}
     keys |= leads
     for lead in leads:
-        keys |= {_under(lead, key) for key in unfolded if not key.endswith("+")}
+        keys |= {_under(lead, key) for key in open_folds if not key.endswith("+")}
     keys = {key for key in keys if _is_there(tree, key)} - {""}
-    if not same:
+    if not same_graph:
         return frozenset(keys)
     for some in (keys, keys & leads):
-        if boxes_shown(tree, some | unfolded) <= budget:
+        if boxes_shown(tree, some | open_folds) <= budget:
             return frozenset(some)
     return frozenset()
 
@@ -256,8 +256,8 @@ def _is_there(tree: Tree, key: str) -> bool:
     return find_item(tree, key) is not None if key.startswith("~") else key.rstrip("/") in tree.graph.scopes.index
 
 
-def _under(lead: str, key: str) -> str:
-    return f"~{lead}{key[1:]}" if key.startswith("~") else lead + key
+def _under(prefix: str, key: str) -> str:
+    return f"~{prefix}{key[1:]}" if key.startswith("~") else prefix + key
 
 
 def keys_above(tree: Tree, name: str) -> list[str]:
@@ -268,15 +268,15 @@ def keys_above(tree: Tree, name: str) -> list[str]:
     return keys_to(tree, int(mask.argmax()), item.name if item is not None else name)
 
 
-def keys_at(tree: Tree, scopes: tuple[str, ...], unfolded: frozenset[str]) -> frozenset[str]:
-    """Returns the fold keys that show `scopes`, with the folds in them open as in the fold keys `unfolded`."""
-    inside = {key for key in unfolded if key.lstrip("~").startswith(scopes)}
+def keys_at(tree: Tree, scopes: tuple[str, ...], open_folds: frozenset[str]) -> frozenset[str]:
+    """Returns the fold keys that show `scopes`, with the folds in them open as in the fold keys `open_folds`."""
+    inside = {key for key in open_folds if key.lstrip("~").startswith(scopes)}
     return frozenset(inside.union(*(keys_above(tree, scope) for scope in scopes)))
 
 
-def static_picture(tree: Tree, unfolded: frozenset[str], direction: str = "auto", pins: tuple[int, ...] = ()) -> str:
+def static_picture(tree: Tree, open_folds: frozenset[str], direction: str = "auto", pins: tuple[int, ...] = ()) -> str:
     """Returns a static SVG of a graph with these scopes open."""
-    return to_svg(place(build(tree, unfolded, pins=pins), direction=direction).to_dict(), title=tree.graph.title)
+    return to_svg(place(build(tree, open_folds, pins=pins), direction=direction).to_dict(), title=tree.graph.title)
 
 
 def plan_picture(effect: PlanResult, marks: Mapping[int, str], text: str) -> dict[str, str]:

@@ -171,13 +171,13 @@ class SerialExecutor:
 
     def __init__(self) -> None:
         self._queue: deque[tuple[Callable[[], object], threading.Event]] = deque()
-        self._idle = threading.Condition()
+        self._condition = threading.Condition()
         self._busy = False
 
     def submit(self, work: Callable[[], object], timeout: float = TIMEOUT) -> None:
         """Runs a function on the thread, after earlier ones. Returns when it is done, or after `timeout` seconds."""
         here, finished = contextvars.copy_context(), threading.Event()  # its output goes to the caller's cell
-        with self._idle:
+        with self._condition:
             self._queue.append((lambda: here.run(work), finished))
             if not self._busy:
                 self._busy = True
@@ -186,15 +186,15 @@ class SerialExecutor:
 
     def wait(self) -> None:
         """Waits until all submitted functions are done."""
-        with self._idle:
-            self._idle.wait_for(lambda: not self._busy)
+        with self._condition:
+            self._condition.wait_for(lambda: not self._busy)
 
     def _run_all(self) -> None:
         while True:
-            with self._idle:
+            with self._condition:
                 if not self._queue:
                     self._busy = False
-                    self._idle.notify_all()
+                    self._condition.notify_all()
                     return
                 work, finished = self._queue.popleft()
             try:

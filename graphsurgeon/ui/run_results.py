@@ -199,7 +199,7 @@ def _png(pixels: Pixels) -> str:
 
 MEASURES = (*NUMBERS, "difference")
 """The measures of a run for the colors of boxes."""
-_TOP = 8
+_MAX_LISTED = 8
 """The number of ops in the list of the most expensive ones."""
 _ALL = ("ms", "bytes")
 
@@ -224,18 +224,18 @@ class RunOverlay:
     distances: Mapping[str, float] | None = None
     first: FirstDifference | None = None
 
-    def numbers(self, what: str) -> dict[str, float]:
+    def numbers(self, measure: str) -> dict[str, float]:
         """Returns op -> number, for coloring by one of `MEASURES`.
 
         Raises:
             LayoutError: the run has no comparison.
         """
-        if what != "difference":
-            return self.trace.numbers(what)
+        if measure != "difference":
+            return self.trace.numbers(measure)
         if self.distances is None:
             problem = "this run has no comparison"
             raise LayoutError(
-                f"paint({what!r})", problem, "Try the plan first, with the button Try or ed.screen.run(of='plan')"
+                f"paint({measure!r})", problem, "Try the plan first, with the button Try or ed.screen.run(of='plan')"
             )
         return dict(self.distances)
 
@@ -254,7 +254,7 @@ class RunOverlay:
         trace, bad = self.trace, self._first_bad
         tops = {}
         for what in _ALL:
-            top = sorted(trace.numbers(what).items(), key=lambda one: -one[1])[:_TOP]
+            top = sorted(trace.numbers(what).items(), key=lambda one: -one[1])[:_MAX_LISTED]
             tops[what] = [[op, self.cost_text(what, number)] for op, number in top if number]
         shown_bad = None if bad is None else {
             "op": bad.op,
@@ -308,14 +308,14 @@ class RunOverlay:
         return "; ".join(words)
 
     @staticmethod
-    def cost_text(what: str, number: float) -> str:
+    def cost_text(measure: str, number: float) -> str:
         """Returns the time or the memory of an op in words.
 
         Example:
             >>> RunOverlay.cost_text("ms", 1.234), RunOverlay.cost_text("bytes", 2048.0)
             ('1.23 ms', '2.05 kB')
         """
-        return f"{number:,.3g} ms" if what == "ms" else size_text(int(number))
+        return f"{number:,.3g} ms" if measure == "ms" else size_text(int(number))
 
     def rows(self, ops: Iterable[str]) -> list[list[str]]:
         """Returns rows with the total time and memory of some ops, and the number of ops with NaN or infinity."""
@@ -361,49 +361,49 @@ class RunOverlay:
         """Returns the values of each output of an op: rows, a histogram and a picture."""
         return [one for name in self._by_op.get(op, ()) for one in self.tensor(name)]
 
-    def tensor(self, name: str, whole: Any = None) -> list[dict[str, Any]]:
+    def tensor(self, name: str, full_array: Any = None) -> list[dict[str, Any]]:
         """Returns the values of one tensor in the same form; empty if the trace does not have it.
 
         Args:
             name: the name of the tensor.
-            whole: all elements of the tensor, if they were fetched.
+            full_array: all elements of the tensor, if they were fetched.
         """
-        return [self._tensor(self.trace[name], name, whole)] if name in self.trace else []
+        return [self._tensor(self.trace[name], name, full_array)] if name in self.trace else []
 
-    def _tensor(self, note: TensorStats, name: str, whole: Any) -> dict[str, Any]:
-        rows, rounds = [["held", f"{note.dtype} {shape_text(note.shape)}"]], self.trace.rounds(note.tensor)
-        if note.rounds:
-            rows.append(["round", f"{'.'.join(map(str, note.rounds))} of {len(rounds):,} recorded"])
-        if note.numeric and note.size:
-            if note.size == len(note.sample) and note.size <= FEW:
-                rows.append(["values", ", ".join(f"{value:.6g}" for value in note.sample.tolist())])
-            if not math.isnan(note.mean):
-                rows.append(["range", f"{note.min:.4g} to {note.max:.4g}"])
-                rows.append(["mean ± deviation", f"{note.mean:.4g} ± {note.std:.4g}"])
-            rows += [["zeros", f"{note.zeros / note.size:.1%}"]] if note.zeros else []
-            rows += [["NaN", f"{note.nans:,}"]] if note.nans else []
-            rows += [["infinite", f"{note.infinite:,}"]] if note.infinite else []
-        counts, edges = note.histogram
-        some = note.numeric and note.size > 1 and len(counts)
+    def _tensor(self, stats: TensorStats, name: str, full_array: Any) -> dict[str, Any]:
+        rows, rounds = [["held", f"{stats.dtype} {shape_text(stats.shape)}"]], self.trace.rounds(stats.tensor)
+        if stats.rounds:
+            rows.append(["round", f"{'.'.join(map(str, stats.rounds))} of {len(rounds):,} recorded"])
+        if stats.numeric and stats.size:
+            if stats.size == len(stats.sample) and stats.size <= FEW:
+                rows.append(["values", ", ".join(f"{value:.6g}" for value in stats.sample.tolist())])
+            if not math.isnan(stats.mean):
+                rows.append(["range", f"{stats.min:.4g} to {stats.max:.4g}"])
+                rows.append(["mean ± deviation", f"{stats.mean:.4g} ± {stats.std:.4g}"])
+            rows += [["zeros", f"{stats.zeros / stats.size:.1%}"]] if stats.zeros else []
+            rows += [["NaN", f"{stats.nans:,}"]] if stats.nans else []
+            rows += [["infinite", f"{stats.infinite:,}"]] if stats.infinite else []
+        counts, edges = stats.histogram
+        some = stats.numeric and stats.size > 1 and len(counts)
         about = {"counts": counts.tolist(), "low": float(edges[0]), "high": float(edges[-1])} if some else None
-        array = self._array_of(note) if whole is None else whole
-        own = name.partition(":")[0] in self.graph.index and not note.rounds  # otherwise it cannot be fetched
+        array = self._array_of(stats) if full_array is None else full_array
+        own = name.partition(":")[0] in self.graph.index and not stats.rounds  # otherwise it cannot be fetched
         return {
             "tensor": name,
             "rows": rows,
             "histogram": about,
             "picture": "" if array is None else image(array),
-            "more": array is None and own and note.numeric and len(note.shape) > 1,
+            "more": array is None and own and stats.numeric and len(stats.shape) > 1,
         }
 
-    def _array_of(self, note: TensorStats) -> Any:
+    def _array_of(self, stats: TensorStats) -> Any:
         """Returns all elements of a tensor; None if the trace does not have them."""
-        if not note.numeric:
+        if not stats.numeric:
             return None
         for arrays in (self.trace.results, self.trace.feeds):
-            if note.tensor in arrays:
-                return np.asarray(arrays[note.tensor])
-        return note.sample.reshape(note.shape) if note.size == len(note.sample) else None
+            if stats.tensor in arrays:
+                return np.asarray(arrays[stats.tensor])
+        return stats.sample.reshape(stats.shape) if stats.size == len(stats.sample) else None
 
     def on_edges(self, scene: Mapping[str, Any]) -> dict[str, Any]:
         """Returns a placed scene with the shapes of this run on its edges.

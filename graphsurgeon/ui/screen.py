@@ -88,7 +88,7 @@ class Screen:
         self.state = self._with_refusal(State())
         self.lock = threading.RLock()
         self._stage = Stage(destination, self.source, facts, recipes, storage)
-        self._acting = 0
+        self._active_thread = 0
         self._callbacks: list[Callable[[], None]] = []
         self._progress_callbacks: list[Callable[[str], None]] = []
         self._stage.progress = self._progress
@@ -172,12 +172,12 @@ class Screen:
         """
         arguments = _arguments(act, args, kwargs)
         with self.lock:
-            outer, self._acting = self._acting, threading.get_ident()
+            outer, self._active_thread = self._active_thread, threading.get_ident()
             try:
                 before = self._current_state()
                 outcome = act(self._stage, before, **arguments)
             finally:
-                self._acting = outer
+                self._active_thread = outer
             state, answer = outcome if isinstance(outcome, tuple) else (outcome, None)
             self._set_state(self._stage.apply_renames(with_undo_entry(self._stage, before, state, act.__name__)))
             return answer
@@ -257,7 +257,7 @@ class Screen:
 
     def graph_changed(self) -> None:
         """Calls the callbacks of `on_change`. An editor calls this after an apply, undo or redo."""
-        if self._acting != threading.get_ident():  # during a verb, callbacks are called once, at its end
+        if self._active_thread != threading.get_ident():  # during a verb, callbacks are called once, at its end
             for callback in list(self._callbacks):
                 callback()
 
@@ -339,14 +339,14 @@ class Screen:
             return words(traits["titles"]["source"], traits["status"]["text"])
         return pictures[0][1] if len(pictures) == 1 else panes(pictures)
 
-    def svg_of(self, unfolded: frozenset[str]) -> str:
+    def svg_of(self, open_folds: frozenset[str]) -> str:
         """Returns a static picture in which only these scopes, series and calls are open. The screen does not change.
 
         Args:
-            unfolded: keys of the open folds, scopes with their ``/``.
+            open_folds: keys of the open folds, scopes with their ``/``.
         """
-        tree = self.tree_of(unfolded)
-        return static_picture(tree, unfolded, self.direction, pinned_ops(tree, described(self.source).ends))
+        tree = self.tree_of(open_folds)
+        return static_picture(tree, open_folds, self.direction, pinned_ops(tree, described(self.source).ends))
 
     @property
     def whole(self) -> Graph:
@@ -361,21 +361,21 @@ class Screen:
         """
         return self._stage.around(self.source.snapshot, names).graph
 
-    def expanded(self, unfolded: frozenset[str]) -> ExpandedGraph:
+    def expanded(self, open_folds: frozenset[str]) -> ExpandedGraph:
         """Returns the graph of the source with the calls among these fold keys unfolded.
 
         Args:
-            unfolded: keys of the open folds.
+            open_folds: keys of the open folds.
         """
-        return self._stage.expanded(self.source, unfolded)
+        return self._stage.expanded(self.source, open_folds)
 
-    def tree_of(self, unfolded: frozenset[str]) -> Tree:
+    def tree_of(self, open_folds: frozenset[str]) -> Tree:
         """Returns the tree of the source with the calls among these fold keys unfolded.
 
         Args:
-            unfolded: keys of the open folds.
+            open_folds: keys of the open folds.
         """
-        return self._stage.tree_of(self.state, self.expanded(unfolded))
+        return self._stage.tree_of(self.state, self.expanded(open_folds))
 
     def describe(self) -> str:
         """Returns the state in a few lines of text; callable from any thread."""

@@ -25,9 +25,9 @@ from ..plan.editor_like import EditorLike, described
 from ..plan.plan import Plan
 from ..plan.recipe_registry import Recipe
 from ..plan.steps import CopyStep, MutedStep, unwrap_muted
-from ..view.first_picture import Known, first_unfolded
+from ..view.first_picture import Endpoints, first_unfolded
 from ..view.paint import Paint
-from ..view.scene import MOST
+from ..view.scene import MAX_BOXES
 from ..view.tree import Tree, find_item, ops_named
 from .pane import EdgeStep, Pane, PaneSpec, draw_both, opening_of_copies, unchanged_ops
 from .state import DraftStorage, Facts, Marks, State, name_changes, renamed_keys, renamer, selection_of
@@ -183,7 +183,7 @@ class Stage:
             self._orphan_cache.appendleft((graph, orphans, hidden_ops))
         return hidden_ops
 
-    def ends(self, pane: str) -> Known:
+    def ends(self, pane: str) -> Endpoints:
         """Returns the inputs and outputs that have separate boxes in a pane."""
         return described(self.subject(pane)).ends
 
@@ -327,21 +327,21 @@ class Stage:
         effect = self.draft(state).effect
         return renamed_keys(keys, effect.renamed, effect.after) | after
 
-    def draw(self, state: State, pane: str, most: int = MOST) -> dict[str, Any]:
+    def draw(self, state: State, pane: str, limit: int = MAX_BOXES) -> dict[str, Any]:
         """Returns the placed and colored scene of a pane. It is only laid out again if it has changed.
 
         Args:
             state: the result of `current_state`.
             pane: source or destination.
-            most: the maximum number of boxes.
+            limit: the maximum number of boxes.
 
         Raises:
             LayoutError: there would be too many boxes, or the layout takes too long.
         """
         here, sight = self.panes[pane], self._pane_spec(state, pane)
-        if not (self.staged(state) and self._draw_both(state, pane, sight, most)):
+        if not (self.staged(state) and self._draw_both(state, pane, sight, limit)):
             like = self.panes["source"].placed if self.same else None
-            here.draw(sight, state.direction, state.budget, most, self.stop.is_set, like)
+            here.draw(sight, state.direction, state.budget, limit, self.stop.is_set, like)
         tree = sight.tree
         ran, mine = state.ran, pane == (state.ran.pane if state.ran and state.painted_by_run else "source")
         ran = ran if ran is not None and ran.pane == pane else None
@@ -376,10 +376,10 @@ class Stage:
             other, keys = effect.after, renamed_keys(keys, effect.renamed, effect.after)
         return EdgeStep(effect, self.calls_of(other).expanded(_scopes(keys)).graph, later)
 
-    def _draw_both(self, state: State, pane: str, sight: PaneSpec, most: int) -> bool:
+    def _draw_both(self, state: State, pane: str, spec: PaneSpec, limit: int) -> bool:
         """Lays out the graphs before and after the plan together, if possible."""
         other = self._pane_spec(state, "source" if pane == "destination" else "destination")
-        sights = (sight, other) if pane == "source" else (other, sight)
+        sights = (spec, other) if pane == "source" else (other, spec)
         panes = self.panes["source"], self.panes["destination"]
         keys = (sights[0].key, sights[1].key, state.direction)
         if keys == self._separate_key:
@@ -388,7 +388,7 @@ class Stage:
         def same() -> tuple[Ints, Ints]:
             return unchanged_ops(self.draft(state).effect, *(one.tree.graph for one in sights))
 
-        limits = (most, MOST) if pane == "source" else (MOST, most)
+        limits = (limit, MAX_BOXES) if pane == "source" else (MAX_BOXES, limit)
         drawn = draw_both(panes, sights, same, state.direction, state.budget, limits, self.stop.is_set)
         self._separate_key = None if drawn else keys
         return drawn
@@ -415,18 +415,27 @@ class Stage:
             state = state.replace(after=now)
         return self._with_drawing(state, pane, len(boxes))
 
-    def _fold_both(self, state: State, pane: str, opened: frozenset[str], closed: frozenset[str], boxes: int) -> State:
+    def _fold_both(
+        self, state: State, pane: str, opened_keys: frozenset[str], closed_keys: frozenset[str], boxes: int
+    ) -> State:
         """Opens and closes the same folds in the graphs before and after the plan."""
         renamed = self.draft(state).effect.renamed
         if pane == "destination" and renamed:
             old = {new: name for name, new in renamed.items()}
             base = self.source.snapshot
-            opened, closed = renamed_keys(opened, old, base), closed | renamed_keys(closed, old, base)
-        before = self.tree(state, "source", opened)
-        both = opened if pane == "source" else {k for k in opened if find_item(before, k.removesuffix("+")) is not None}
-        keys = ((state.view.unfolded or frozenset()) - closed) | both
-        state = state.with_view(unfolded=keys, rows=(state.view.rows - closed) | both)
-        state = state.replace(after=((state.after or frozenset()) - closed) | (opened - both))
+            opened_keys, closed_keys = (
+                renamed_keys(opened_keys, old, base),
+                closed_keys | renamed_keys(closed_keys, old, base),
+            )
+        before = self.tree(state, "source", opened_keys)
+        both = (
+            opened_keys
+            if pane == "source"
+            else {k for k in opened_keys if find_item(before, k.removesuffix("+")) is not None}
+        )
+        keys = ((state.view.unfolded or frozenset()) - closed_keys) | both
+        state = state.with_view(unfolded=keys, rows=(state.view.rows - closed_keys) | both)
+        state = state.replace(after=((state.after or frozenset()) - closed_keys) | (opened_keys - both))
         self.draw(state, "source" if pane == "destination" else "destination")
         return self._with_drawing(state, pane, boxes)
 

@@ -13,7 +13,7 @@ from ..graph.graph import Graph, Mask
 from ..graph.names import tensor_name
 from ..graph.selection import Selection, selection_from
 from ..graph.types import TFNodeDef
-from ..graph.variables import ASKING_TYPES, VARIABLE_TYPES
+from ..graph.variables import QUERY_TYPES, VARIABLE_TYPES
 from ..plan.plan import Plan
 from ..view.helper_ops import Filters
 from ..view.paint import Paint
@@ -30,14 +30,14 @@ class Facts(Protocol):
     def documentation(self, op_type: str) -> str:
         """Returns the description of an op type; empty if it is not known."""
 
-    def op_types(self, query: str = ..., like: str = ..., inputs: int | None = ...) -> list[tuple[str, str]]:
+    def op_types(self, query: str = ..., template: str = ..., inputs: int | None = ...) -> list[tuple[str, str]]:
         """Returns matching op types, best first, with their descriptions."""
 
     def attributes(self, node: TFNodeDef) -> Iterable[tuple[str, str, list[str]]]:
         """Returns the editable attributes of an op: name, value, and all possible values if these are few."""
 
-    def constant_value(self, node: TFNodeDef, most: int = ...) -> Any:
-        """Returns the array in a constant; None for other ops, or if it is larger than `most` bytes."""
+    def constant_value(self, node: TFNodeDef, limit: int = ...) -> Any:
+        """Returns the array in a constant; None for other ops, or if it is larger than `limit` bytes."""
 
     def function_body(self, graph: Graph, function: str, op: int, cache: dict[Any, Graph]) -> Graph:
         """Returns the snapshot of the body of a function that an op calls; `cache` has earlier results."""
@@ -73,7 +73,7 @@ class DraftStorage(Protocol):
         """Returns the plan and the marks of a text, and notes about them."""
 
 
-_HELPERS = VARIABLE_TYPES | ASKING_TYPES | {"Assign", "Const", "ReadVariableOp"}
+_HELPERS = VARIABLE_TYPES | QUERY_TYPES | {"Assign", "Const", "ReadVariableOp"}
 
 
 @dataclass(frozen=True)
@@ -181,27 +181,27 @@ def _check_tensor(graph: Graph, tensor: Any, verb: str) -> str:
     return f"{graph.names[op]}:{port}"
 
 
-def name_changes(was: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
+def name_changes(old_names: Mapping[str, str], new_names: Mapping[str, str]) -> dict[str, str]:
     """Returns former name of an op -> its current name, if the name has changed.
 
     Args:
-        was, now: op of the opened graph -> its former, or current, name, if it was renamed.
+        old_names, new_names: op of the opened graph -> its former, or current, name, if it was renamed.
 
     Example:
         >>> name_changes({"a": "b", "c": "d"}, {"c": "e"})
         {'d': 'e', 'b': 'a'}
     """
-    ends = ((was.get(op, op), now.get(op, op)) for op in {**now, **was})
+    ends = ((old_names.get(op, op), new_names.get(op, op)) for op in {**new_names, **old_names})
     return {old: new for old, new in ends if old != new}
 
 
-def renamer(renamed: Mapping[str, str], graph: Graph) -> Callable[[str], str]:
+def renamer(new_names: Mapping[str, str], graph: Graph) -> Callable[[str], str]:
     """Returns a function that returns the new name of an op, a tensor, a box or a fold key.
 
     A scope is renamed with its ops, unless some of them keep their names.
 
     Args:
-        renamed: op -> its new name.
+        new_names: op -> its new name.
         graph: the graph with the new names.
 
     Example:
@@ -210,7 +210,7 @@ def renamer(renamed: Mapping[str, str], graph: Graph) -> Callable[[str], str]:
         ['a/new/x:0', '^a/new/x', 'a/new/', '~a/new/c_[0..3]', 'a/', 'a/y']
     """
     scopes: dict[str, str] = {}
-    for old, now in renamed.items():
+    for old, now in new_names.items():
         a, b = old, now
         scopes[f"{a}/"] = f"{b}/"
         while "/" in a and "/" in b and a.rpartition("/")[2] == b.rpartition("/")[2]:
@@ -220,8 +220,8 @@ def renamer(renamed: Mapping[str, str], graph: Graph) -> Callable[[str], str]:
     def new(name: str) -> str:
         path = name.lstrip("~^")
         op, colon, port = path.partition(":")
-        if op in renamed:
-            return name[: len(name) - len(path)] + renamed[op] + colon + port
+        if op in new_names:
+            return name[: len(name) - len(path)] + new_names[op] + colon + port
         end = path.rfind("/") + 1
         while end:
             scope = path[:end]
@@ -233,14 +233,14 @@ def renamer(renamed: Mapping[str, str], graph: Graph) -> Callable[[str], str]:
     return new
 
 
-def renamed_keys(keys: Iterable[str], renamed: Mapping[str, str], graph: Graph) -> frozenset[str]:
+def renamed_keys(keys: Iterable[str], new_names: Mapping[str, str], graph: Graph) -> frozenset[str]:
     """Returns fold keys with the new names of ops.
 
     Args:
         keys: the fold keys.
-        renamed, graph: as for `renamer`.
+        new_names, graph: as for `renamer`.
     """
-    return frozenset(map(renamer(renamed, graph), keys)) if renamed else frozenset(keys)
+    return frozenset(map(renamer(new_names, graph), keys)) if new_names else frozenset(keys)
 
 
 BUDGET = 200

@@ -21,7 +21,7 @@ from .protocol import VERSION, Request, SerialExecutor, answer, parse, parts, re
 
 _STATIC = Path(__file__).parent / "static"
 _VIEW = "application/vnd.jupyter.widget-view+json"
-_STILL = (
+_STATIC_NOTE = (
     "<p>This is a static picture. Run the cell in JupyterLab or Notebook 7, with the package <code>anywidget</code> "
     "installed, to click in it. Without the widget, each gesture is a method of <code>ed.screen</code>.</p>"
 )
@@ -228,5 +228,5 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
     def _pictures(self) -> dict[str, str]:
         """Returns the picture for viewers without a live view, by MIME type."""
         picture, text = self._screen.svg(), self._screen.describe()
-        html = picture_html(picture, text) + _STILL
+        html = picture_html(picture, text) + _STATIC_NOTE
         return {"text/html": html, "image/svg+xml": picture, "text/plain": text}

@@ -19,9 +19,9 @@ FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
 
 LABEL = 12.0
 """Size of a label, px at 100 %."""
-SUB = 11.0
+SUBLABEL = 11.0
 """Size of the second line of a box, px at 100 %."""
-LEADING = 14.0
+LINE_HEIGHT = 14.0
 """Height of a line of a label, px at 100 %."""
 LONGEST = 80
 """The maximum number of characters of a label; the middle of longer labels is elided."""
@@ -103,9 +103,9 @@ def broken(label: str) -> list[str]:
     return [label[: round(middle)], label[round(middle) :]]
 
 
-MANY = 12
+MAX_UNFOLDED = 12
 """The maximum number of items of a level whose blocks are not folded."""
-PART = 0.75
+MAX_SHARE = 0.75
 """The maximum share of the items of a level in one block."""
 TRIES = 8
 """The number of attempts to split the names of a level into blocks."""
@@ -113,7 +113,7 @@ TRIES = 8
 _NUMBER = re.compile(r"\d{1,9}(?!\d)")
 _DIMENSIONS = re.compile(r"[123]d$")
 _LETTER = re.compile(r"[^\W\d_]")
-_ENDS = "_-."
+_SEPARATORS = "_-."
 
 Groups = dict[str, list[int]]
 
@@ -130,14 +130,14 @@ def heads(name: str) -> list[str]:
         end, after = number.end(), name[number.end() :]
         if not _LETTER.search(name, 0, end):
             continue
-        if not after or after[0] in _ENDS:
+        if not after or after[0] in _SEPARATORS:
             out.append(name[:end])
-        elif after[0].islower() and (len(after) == 1 or after[1] in _ENDS):
+        elif after[0].islower() and (len(after) == 1 or after[1] in _SEPARATORS):
             out += [name[:end], name[: end + 1]]
     return out
 
 
-def blocks(names: Sequence[str], edges: Ints, lead: str = "") -> Groups:
+def blocks(names: Sequence[str], edges: Ints, prefix: str = "") -> Groups:
     """Returns name of a block -> the places of its members, for the blocks of one level.
 
     No path leaves a block and enters it again, so that folding does not hide the direction of edges. An item between
@@ -147,7 +147,7 @@ def blocks(names: Sequence[str], edges: Ints, lead: str = "") -> Groups:
     Args:
         names: the names of the items of the level.
         edges: the edges between them, of shape (edges, 2).
-        lead: the name of the block that the items belong to; empty if there is none.
+        prefix: the name of the block that the items belong to; empty if there is none.
 
     Example:
         >>> names = ["x", "b1_conv", "b1_relu", "b2_conv", "b2_relu", "y"]
@@ -155,7 +155,7 @@ def blocks(names: Sequence[str], edges: Ints, lead: str = "") -> Groups:
         {'b1': [1, 2], 'b2': [3, 4]}
     """
     prefixes = _name_heads(names)
-    used_lengths = [len(lead)] * len(names)
+    used_lengths = [len(prefix)] * len(names)
     groups: Groups = {}
     for turn in range(TRIES + 4):
         groups = _group_names(prefixes, used_lengths)
@@ -174,7 +174,7 @@ def blocks(names: Sequence[str], edges: Ints, lead: str = "") -> Groups:
     groups = {head: places for head, places in groups.items() if len(places) > 2 or stems[stem(head)] > 1}
     if len(groups) < 2:
         return {}
-    words = _group_by_words(names, {place for places in groups.values() for place in places}, lead)
+    words = _group_by_words(names, {place for places in groups.values() for place in places}, prefix)
     whole = _extend_groups({**groups, **words}, edges, len(names))
     torn = _torn(whole, edges, len(names))
     return {**groups, **{head: whole[head] for head in words if head not in torn}}
@@ -202,7 +202,7 @@ def _group_names(all_prefixes: Sequence[Sequence[str]], used_lengths: Sequence[i
 def _is_block(names: Sequence[str], head: str, places: Sequence[int]) -> bool:
     """Returns whether names are parts of one thing, not only numbered, such as ``Relu_1`` and ``Relu_2``."""
     tails = [names[place][len(head) :] for place in places]
-    return 1 < len(places) <= PART * len(names) and any(_LETTER.search(tail) for tail in tails)
+    return 1 < len(places) <= MAX_SHARE * len(names) and any(_LETTER.search(tail) for tail in tails)
 
 
 def stem(head: str) -> str:
@@ -215,21 +215,21 @@ def stem(head: str) -> str:
     return head.rstrip("abcdefghijklmnopqrstuvwxyz").rstrip("0123456789")
 
 
-def _group_by_words(names: Sequence[str], used_places: set[int], lead: str) -> Groups:
+def _group_by_words(names: Sequence[str], used_places: set[int], prefix: str) -> Groups:
     """Groups three or more names with the same first words, such as ``stem_conv_pad`` and ``stem_bn``."""
     groups: Groups = defaultdict(list)
     for place, name in enumerate(names):
         if place not in used_places:
-            groups[re.split(r"[_.\-]", name.removeprefix(lead).lstrip(_ENDS), maxsplit=1)[0]].append(place)
+            groups[re.split(r"[_.\-]", name.removeprefix(prefix).lstrip(_SEPARATORS), maxsplit=1)[0]].append(place)
     out = {}
     for places in groups.values():
-        if not 2 < len(places) <= PART * len(names):
+        if not 2 < len(places) <= MAX_SHARE * len(names):
             continue
         head = _common(names[places[0]], names[places[-1]])
         for place in places:
             head = _common(head, names[place])
         tails = [names[place][len(head) :] for place in places]
-        if len(head) > len(lead) and sum(_LETTER.search(tail) is not None for tail in tails) >= len(places) - 1:
+        if len(head) > len(prefix) and sum(_LETTER.search(tail) is not None for tail in tails) >= len(places) - 1:
             out[head] = places
     return out
 
@@ -237,9 +237,9 @@ def _group_by_words(names: Sequence[str], used_places: set[int], lead: str) -> G
 def _common(a: str, b: str) -> str:
     """Returns the words that two names begin with."""
     same = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-    while same and any(len(name) > same and name[same] not in _ENDS for name in (a, b)):
+    while same and any(len(name) > same and name[same] not in _SEPARATORS for name in (a, b)):
         same -= 1
-    return a[:same].rstrip(_ENDS)
+    return a[:same].rstrip(_SEPARATORS)
 
 
 def _extend_groups(groups: Groups, edges: Ints, size: int) -> Groups:
@@ -448,8 +448,8 @@ def second_line(box: Box) -> tuple[str, str]:
 def size_of(box: Box) -> tuple[float, float]:
     """Returns width and height of a box in px, which depend on its texts."""
     sub, hidden = second_line(box)
-    second = width(sub, SUB) + (width(hidden, SUB) + 10 if hidden else 0)
+    second = width(sub, SUBLABEL) + (width(hidden, SUBLABEL) + 10 if hidden else 0)
     sign = 12 if box.kind in ("call", "scope", "series", "variable") else 0
     lines = box.lines
     words = max(*(width(line, LABEL, bold=True) + sign for line in lines), second)
-    return math.ceil(max(64.0, words + 2 * PAD)), HEIGHT + LEADING * (len(lines) - 1)
+    return math.ceil(max(64.0, words + 2 * PAD)), HEIGHT + LINE_HEIGHT * (len(lines) - 1)

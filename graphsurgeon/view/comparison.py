@@ -61,11 +61,11 @@ def unite_graphs(diff: Diff) -> tuple[Graph, EdgeKinds]:
     return replace(whole, data=data, control=control, owner=object()), EdgeKinds(kinds, waits)
 
 
-def _edges(now: Edges, then: Edges, count: int, spot: Ints, size: int) -> tuple[Edges, Ints]:
-    """Returns the edges of the first `count` ops of `now`, the edges of `then` that `now` lacks, and their kinds."""
-    mine = now.rows < count
-    rows, node, port = now.rows[mine], now.node[mine], now.port[mine]
-    old_rows, old_node, old_port = spot[then.rows], spot[then.node], then.port
+def _edges(new_edges: Edges, old_edges: Edges, count: int, place: Ints, size: int) -> tuple[Edges, Ints]:
+    """Returns the new edges of the first `count` ops, the edges that were removed, and their kinds."""
+    mine = new_edges.rows < count
+    rows, node, port = new_edges.rows[mine], new_edges.node[mine], new_edges.port[mine]
+    old_rows, old_node, old_port = place[old_edges.rows], place[old_edges.node], old_edges.port
     keys, old = edge_keys(rows, node, port, size), edge_keys(old_rows, old_node, old_port, size)
     removed = ~np.isin(old, keys)
     kind = np.concatenate([np.where(np.isin(keys, old), SAME, NEW), np.full(int(removed.sum()), REMOVED)])
@@ -144,17 +144,19 @@ def _mark_boxes(scene: Scene, marks: Mapping[int, str], texts: Mapping[int, str]
             _mark_box(box, mine, near, texts.get(last.get(at, -1), ""))
 
 
-def _mark_box(box: Box, mine: Counter[str], near: Counter[str], text: str) -> None:
-    kinds = set(mine)
-    whole = len(kinds) == 1 and sum(mine.values()) >= box.count - sum(near.values()) and kinds != {"changed"}
+def _mark_box(box: Box, states: Counter[str], neighbor_states: Counter[str], text: str) -> None:
+    kinds = set(states)
+    whole = (
+        len(kinds) == 1 and sum(states.values()) >= box.count - sum(neighbor_states.values()) and kinds != {"changed"}
+    )
     box.state = kinds.pop() if whole else "changed"
     texts = []
-    if mine and not whole and box.kind not in ("op", "variable"):
-        texts.append(count_text(mine + near))
-    elif text and mine:
+    if states and not whole and box.kind not in ("op", "variable"):
+        texts.append(count_text(states + neighbor_states))
+    elif text and states:
         texts.append(text)
-    elif near and not whole:
-        texts.append(f"{count_text(near)} hidden")
+    elif neighbor_states and not whole:
+        texts.append(f"{count_text(neighbor_states)} hidden")
     if texts:
         box.sub = " · ".join([box.sub, *texts])
         box.detail = " · ".join([box.detail, *texts])
@@ -191,30 +193,30 @@ class Aligned:
         """Returns both scenes with their places in a placed `whole`."""
         return self._part(placed, 0), self._part(placed, 1)
 
-    def _part(self, placed: PlacedScene, which: int) -> PlacedScene:
-        scene = self.scenes[which]
+    def _part(self, placed: PlacedScene, side: int) -> PlacedScene:
+        scene = self.scenes[side]
         frame_of = {group.id: group for group in placed.groups}  # empty if the layout has no frames
         boxes = [
             replace(box, hidden=dict(box.hidden), x=at.x, y=at.y, w=at.w, h=at.h)
-            for box, at in ((box, placed.boxes[i]) for box, i in zip(scene.boxes, self.boxes[which], strict=True))
+            for box, at in ((box, placed.boxes[i]) for box, i in zip(scene.boxes, self.boxes[side], strict=True))
         ]
         groups = [
             replace(group, x=at.x, y=at.y, w=at.w, h=at.h)
-            for group, i in zip(scene.groups, self.groups[which], strict=True)
+            for group, i in zip(scene.groups, self.groups[side], strict=True)
             if (at := frame_of.get(f"g{i}")) is not None
         ]
-        edges = [replace(edge, d=placed.edges[i].d) for edge, i in zip(scene.edges, self.edges[which], strict=True)]
+        edges = [replace(edge, d=placed.edges[i].d) for edge, i in zip(scene.edges, self.edges[side], strict=True)]
         place_labels(boxes, groups, edges, placed.w)
         stats = dict(scene.stats, degraded=placed.stats["degraded"])
         return PlacedScene(scene.rev, placed.w, placed.h, placed.direction, boxes, groups, edges, stats, placed.columns)
 
 
-def align_scenes(before: Scene, after: Scene, same: tuple[Ints, Ints]) -> Aligned:
+def align_scenes(before: Scene, after: Scene, common_ops: tuple[Ints, Ints]) -> Aligned:
     """Returns two scenes and their union. Boxes are paired by name, or else by most of their ops.
 
     Args:
         before, after: the scenes; paired boxes get the larger size of both.
-        same: the numbers of ops before, and their numbers after.
+        common_ops: the numbers of ops before, and their numbers after.
 
     Example:
         >>> from graphsurgeon.graph.graph import Graph
@@ -226,7 +228,7 @@ def align_scenes(before: Scene, after: Scene, same: tuple[Ints, Ints]) -> Aligne
         >>> [box.name for box in both.whole.boxes], both.boxes
         (['a', 'c', 'b'], ([0, 2], [0, 1, 2]))
     """
-    twins = _twins(before, after, same)
+    twins = _twins(before, after, common_ops)
     frame_twins = _frame_twins(before, after, twins)
     groups, place_of_group = _union_groups(before, after, frame_twins)
     twins = {  # a box that moved to another frame has two places
@@ -246,14 +248,14 @@ def _at(places: Sequence[int], number: int) -> int:
     return places[number] if number >= 0 else -1
 
 
-def _twins(before: Scene, after: Scene, same: tuple[Ints, Ints]) -> dict[int, int]:
+def _twins(before: Scene, after: Scene, common_ops: tuple[Ints, Ints]) -> dict[int, int]:
     """Returns box before -> box after, paired by name, or else by most of their ops."""
     here = {(box.kind, box.name): i for i, box in enumerate(after.boxes)}
     out = {i: here[box.kind, box.name] for i, box in enumerate(before.boxes) if (box.kind, box.name) in here}
     unpaired = [set(range(len(s.boxes))) - set(box_pairs) for s, box_pairs in ((before, out), (after, out.values()))]
     if not unpaired[0] or not unpaired[1]:
         return out
-    was, now = before.op_box[same[0]], after.op_box[same[1]]
+    was, now = before.op_box[common_ops[0]], after.op_box[common_ops[1]]
     drawn = (was >= 0) & (now >= 0)
     wide = len(after.boxes)
     pairs, counts = np.unique(was[drawn].astype(np.int64) * wide + now[drawn], return_counts=True)
@@ -265,12 +267,12 @@ def _twins(before: Scene, after: Scene, same: tuple[Ints, Ints]) -> dict[int, in
     return out
 
 
-def _frame_twins(before: Scene, after: Scene, twins: dict[int, int]) -> dict[int, int]:
+def _frame_twins(before: Scene, after: Scene, box_partners: dict[int, int]) -> dict[int, int]:
     """Returns frame before -> frame after, paired by name, or else by the boxes in them."""
     here = {group.name: i for i, group in enumerate(after.groups)}
     out = {i: here[group.name] for i, group in enumerate(before.groups) if group.name in here}
     partners = set(out.values())
-    for a, b in twins.items():
+    for a, b in box_partners.items():
         pairs = zip(
             frames(before.groups, before.boxes[a].group), frames(after.groups, after.boxes[b].group), strict=False
         )
@@ -282,7 +284,7 @@ def _frame_twins(before: Scene, after: Scene, twins: dict[int, int]) -> dict[int
 
 
 def _union_groups(
-    before: Scene, after: Scene, twins: dict[int, int]
+    before: Scene, after: Scene, partners: dict[int, int]
 ) -> tuple[list[Group], tuple[list[int], list[int]]]:
     """Returns the frames of both scenes, outer frames first, and their numbers for each scene."""
     groups: list[Group] = []
@@ -294,7 +296,7 @@ def _union_groups(
 
     for group in before.groups:
         places[0].append(add(group, places[0]))
-    targets = {b: places[0][a] for a, b in twins.items()}
+    targets = {b: places[0][a] for a, b in partners.items()}
     for i, group in enumerate(after.groups):
         at = targets.get(i, -1)
         if at >= 0 and groups[at].group != _at(places[1], group.group):
@@ -304,16 +306,16 @@ def _union_groups(
 
 
 def _union_boxes(
-    before: Scene, after: Scene, twins: dict[int, int], in_group: tuple[list[int], list[int]]
+    before: Scene, after: Scene, partners: dict[int, int], in_group: tuple[list[int], list[int]]
 ) -> tuple[list[Box], tuple[list[int], list[int]]]:
     """Returns the boxes of both scenes in the order of the first. A box of only the second follows its predecessor."""
-    was = {b: a for a, b in twins.items()}
+    was = {b: a for a, b in partners.items()}
     order: list[tuple[tuple[int, int], int, int]] = []  # place, number before, number after
     last = (-1, 0)
     for b in range(len(after.boxes)):
         last = (was[b], 0) if b in was else (last[0], last[1] + 1)
         order.append((last, was.get(b, -1), b))
-    order += [((a, 0), a, -1) for a in range(len(before.boxes)) if a not in twins]
+    order += [((a, 0), a, -1) for a in range(len(before.boxes)) if a not in partners]
     boxes: list[Box] = []
     places = ([-1] * len(before.boxes), [-1] * len(after.boxes))
     beside: list[str] = []

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..graph.edges import Edges
 from ..graph.graph import Graph, Ints, TensorInfo, output_at
-from .boxes import SUB, Box, Edge, Group, Item, width
+from .boxes import SUBLABEL, Box, Edge, Group, Item, width
 from .helper_ops import behind
 
 Points = NDArray[np.float64]
@@ -116,7 +116,7 @@ def _towards(a: Points, b: Points) -> Points:
 Point = tuple[float, float]
 Rect = tuple[float, float, float, float]
 
-PLACES = 12
+MAX_PLACES = 12
 """The number of places that are tried for a label, near the middle of its edge."""
 
 _NUMBERS = str.maketrans("MC,", "   ")
@@ -179,8 +179,8 @@ def _shares(count: int) -> list[tuple[float, tuple[float, float, float, float]]]
     return found
 
 
-def place_labels(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], wide: float) -> None:
-    """Places edge labels next to their edges, with the center at (lx, ly), in a picture of width `wide`.
+def place_labels(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], picture_width: float) -> None:
+    """Places edge labels next to their edges, with the center at (lx, ly), in a picture of width `picture_width`.
 
     If there is no free place, or the edge is quiet, the label is removed; the page still shows it on hover. The label
     of a changed edge always stays: without a free place it is drawn over the middle of the edge.
@@ -198,8 +198,8 @@ def place_labels(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[
             edge.label = ""
         if not edge.label:
             continue
-        size = width(edge.label, SUB) + 2, SUB + 2
-        found = room.first(_places(points, size[0]), size, wide)
+        size = width(edge.label, SUBLABEL) + 2, SUBLABEL + 2
+        found = room.first(_places(points, size[0]), size, picture_width)
         if found is None:
             edge.label = edge.label if edge.state == "changed" else ""
         else:
@@ -215,22 +215,22 @@ class _Room:
     """
 
     def __init__(self, frames: Sequence[Rect], points: NDArray[np.float64]) -> None:
-        self._taken = np.array(frames).reshape(-1, 4).T
+        self._occupied = np.array(frames).reshape(-1, 4).T
         self._x, y = points[np.argsort(points[:, 1])].T  # sorted by y: few points are at the height of a label
         self._y: list[float] = y.tolist()
 
-    def first(self, places: Points, size: Point, wide: float) -> Point | None:
+    def first(self, places: Points, size: Point, width: float) -> Point | None:
         """Occupies the first place with enough space for a rectangle, and returns its center; None if there is none."""
         w, h = size
         x, y = places.T
         left, top, right, bottom = x - w / 2, y - h / 2, x + w / 2, y + h / 2
-        a, b, c, d = self._taken[:, :, None]
-        free = (left >= 0) & (right <= wide) & ~((left < c) & (a < right) & (top < d) & (b < bottom)).any(axis=0)
+        a, b, c, d = self._occupied[:, :, None]
+        free = (left >= 0) & (right <= width) & ~((left < c) & (a < right) & (top < d) & (b < bottom)).any(axis=0)
         for i in np.flatnonzero(free).tolist():
             begin, end = bisect_left(self._y, top[i]), bisect_right(self._y, bottom[i])
             beside = self._x[begin:end]
             if not ((left[i] <= beside) & (beside <= right[i])).any():
-                self._taken = np.column_stack([self._taken, (left[i], top[i], right[i], bottom[i])])
+                self._occupied = np.column_stack([self._occupied, (left[i], top[i], right[i], bottom[i])])
                 return float(x[i]), float(y[i])
         return None
 
@@ -256,7 +256,7 @@ def _places(points: Points, w: float) -> Points:
 def _nearest(count: int) -> NDArray[np.int64]:
     """Returns the numbers of the points between both ends that are nearest to the middle."""
     order = sorted(range(1, count - 1), key=lambda i: abs(i - count // 2))
-    return np.array(order[: PLACES // 2], np.int64)
+    return np.array(order[: MAX_PLACES // 2], np.int64)
 
 
 def without_far(boxes: list[Box], edges: list[Edge]) -> tuple[list[Edge], int]:

@@ -70,7 +70,7 @@ COLOURS: dict[str, Ink] = {
 }
 """Colors of the light theme, one for each family, in the order of the legend."""
 
-WORDS = {kin: ink.words for kin, ink in COLOURS.items()}
+DESCRIPTIONS = {kin: ink.words for kin, ink in COLOURS.items()}
 """The text of each family in the legend."""
 
 _EXACT: dict[str, str] = {

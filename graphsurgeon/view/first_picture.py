@@ -13,15 +13,15 @@ from ..graph.training import in_scopes
 from ..graph.traversal import forward
 from ..graph.variables import FEED_TYPES
 from .boxes import Item
-from .helper_ops import ORPHAN, SERVES, behind
+from .helper_ops import HELPER_SCOPES, ORPHAN, behind
 from .tree import Tree
 
-Known = tuple[Sequence[str], Sequence[str]]
+Endpoints = tuple[Sequence[str], Sequence[str]]
 """Names of inputs and of outputs; empty if they are not known."""
 MOST, LISTED = 6, 20
 """The maximum number of inputs, and of outputs, that are drawn outside their scopes; the second one for known names."""
 
-_FED = frozenset({*FEED_TYPES, "PlaceholderWithDefault"})
+_INPUT_TYPES = frozenset({*FEED_TYPES, "PlaceholderWithDefault"})
 _NO_OUTPUT = re.compile(
     r"NoOp|Assert|Print|PrintV2|ControlTrigger|Switch|Enter|LoopCond|Shape|ShapeN|Size|Rank|Assign\w*|\w*Assign\w*Op"
     r"|\w*Apply\w*|\w*Enqueue\w*|Queue\w*|Scatter\w*|Resource\w*|\w*Summary(V2)?|\w*Write\w*"
@@ -29,7 +29,7 @@ _NO_OUTPUT = re.compile(
 _SWITCHED = re.compile(r".*(switch_[tf]|pred_id|switch_pred.*|pivot_\w*)")
 
 
-def ends(tree: Tree, interface: Known = ((), ())) -> tuple[Ints, Ints]:
+def ends(tree: Tree, interface: Endpoints = ((), ())) -> tuple[Ints, Ints]:
     """Returns the ops that feed the model and those that compute its results, at most `MOST` of each.
 
     Args:
@@ -47,18 +47,18 @@ def ends(tree: Tree, interface: Known = ((), ())) -> tuple[Ints, Ints]:
         fed, outputs = (np.unique([i for i in ops if i >= 0]).astype(np.int32) for ops in numbers)
         return fed[:LISTED], outputs[:LISTED]
     visible = (tree.own.kind == 0) & (tree.helpers.kind != ORPHAN)
-    fed = graph.typed(_FED) & visible
+    fed = graph.typed(_INPUT_TYPES) & visible
     read_by = graph.consumers
     fed &= read_by.degrees > 0
     return _first(graph, fed), _first(graph, _results(graph, visible, fed))
 
 
-def _results(graph: Graph, visible: Mask, fed: Mask) -> Mask:
+def _results(graph: Graph, visible: Mask, computed: Mask) -> Mask:
     """Returns ops that depend on an input, and have no consumers except gradients, savers and similar ops."""
-    serves = in_scopes(graph, SERVES) | ~visible
-    useful = forward(graph, fed, control=False) & ~serves if fed.any() else ~serves
+    serves = in_scopes(graph, HELPER_SCOPES) | ~visible
+    useful = forward(graph, computed, control=False) & ~serves if computed.any() else ~serves
     kinds, _, number = graph.kinds
-    no = np.array([kind in _FED or _NO_OUTPUT.fullmatch(kind) is not None for kind in kinds], np.bool_)
+    no = np.array([kind in _INPUT_TYPES or _NO_OUTPUT.fullmatch(kind) is not None for kind in kinds], np.bool_)
     useful &= ~no[number] if len(kinds) else useful
     rows = graph.data.rows
     consumed = np.zeros(graph.size, np.bool_)
@@ -69,7 +69,7 @@ def _results(graph: Graph, visible: Mask, fed: Mask) -> Mask:
     return np.asarray(last, np.bool_)
 
 
-def pinned_ops(tree: Tree, interface: Known = ((), ())) -> tuple[int, ...]:
+def pinned_ops(tree: Tree, interface: Endpoints = ((), ())) -> tuple[int, ...]:
     """Returns the ops of `ends`, inputs first."""
     fed, outputs = ends(tree, interface)
     return tuple(dict.fromkeys([*fed.tolist(), *outputs.tolist()]))
@@ -145,9 +145,9 @@ def folds_to_depth(tree: Tree, depth: int) -> frozenset[str]:
     return frozenset(keys)
 
 
-def open_item(tree: Tree, item: Item, items: list[Item], opened: set[str]) -> None:
-    """Replaces an item in `items` by its contents, and adds its key to `opened`."""
-    opened.add(item.keys[0] if item.members else item.name)
+def open_item(tree: Tree, item: Item, items: list[Item], open_folds: set[str]) -> None:
+    """Replaces an item in `items` by its contents, and adds its key to `open_folds`."""
+    open_folds.add(item.keys[0] if item.members else item.name)
     at = items.index(item)
     items[at : at + 1] = tree.inside(item)
 
@@ -172,10 +172,10 @@ def _stages(tree: Tree, items: list[Item]) -> list[Item]:
     return [] if larger else stages
 
 
-def _repeated_ops(tree: Tree, shown: list[Item]) -> int:
+def _repeated_ops(tree: Tree, visible_items: list[Item]) -> int:
     """Returns the number of ops in large scopes that are alike and connected, and so should stay folded."""
     alike: dict[tuple[int, int], list[Item]] = defaultdict(list)
-    for item in shown:
+    for item in visible_items:
         if item.kind in ("scope", "block") and tree.core_of(item) > GOOD:
             alike[tree.likeness(item)].append(item)
     return sum(_layers(tree, items) for items in alike.values() if len(items) > 1)

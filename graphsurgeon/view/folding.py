@@ -13,16 +13,16 @@ import numpy as np
 from ..errors import counted
 from ..graph.graph import Graph, Ints
 from ..graph.traversal import connected_parts
-from .boxes import MANY, Item, blocks, elide
+from .boxes import MAX_UNFOLDED, Item, blocks, elide
 from .helper_ops import behind
 
-FEWEST = 5
+MIN_SIBLINGS = 5
 """The minimum number of siblings to fold."""
 SHORTEST = 6
 """The minimum number of ops of a chain to fold."""
-LEAST = 8
+MIN_ITEMS = 8
 """The minimum number of items that remain after folding chains and siblings."""
-APART = 8
+MAX_OUTSIDE = 8
 """The maximum number of items, such as gradients, that stay outside sections."""
 CROWD = 48
 """The maximum number of items of a level without sections."""
@@ -30,7 +30,7 @@ BUSY = 24
 """The maximum number of items of a level in which chains and equal siblings are not folded."""
 
 _NUMBERED = re.compile(r"(.*?)(\d{1,9})", re.DOTALL)
-_AGAIN = re.compile(r"(.*?)(\d{1,9})_", re.DOTALL)
+_REPEATED_NAME = re.compile(r"(.*?)(\d{1,9})_", re.DOTALL)
 
 Likeness = Callable[[Item], tuple[int, int]]
 
@@ -68,16 +68,16 @@ def fold_items(
         likeness: returns a value that is equal for items with the same op types.
         path: the scope with a slash at its end, or "" for the root.
     """
-    if len(items) <= MANY and not _alike(graph, items, likeness):
+    if len(items) <= MAX_UNFOLDED and not _alike(graph, items, likeness):
         return items
     edges = _sibling_edges(graph, [ops_of(item) for item in items])
     return _level(graph, items, edges, likeness, path)
 
 
-def _level(graph: Graph, items: list[Item], edges: Ints, likeness: Likeness, path: str, lead: str = "") -> list[Item]:
-    """Returns the items of a level, or of its block `lead`, folded."""
-    if len(items) > MANY:
-        items, edges = _with_blocks(graph, items, edges, likeness, path, lead)
+def _level(graph: Graph, items: list[Item], edges: Ints, likeness: Likeness, path: str, prefix: str = "") -> list[Item]:
+    """Returns the items of a level, or of its block `prefix`, folded."""
+    if len(items) > MAX_UNFOLDED:
+        items, edges = _with_blocks(graph, items, edges, likeness, path, prefix)
     items, edges = _with_series(items, _alike(graph, items, likeness), edges, likeness, path)
     for fold in (_siblings, _chains):
         if len(items) > BUSY:
@@ -86,11 +86,11 @@ def _level(graph: Graph, items: list[Item], edges: Ints, likeness: Likeness, pat
 
 
 def _with_blocks(
-    graph: Graph, items: list[Item], edges: Ints, likeness: Likeness, path: str, lead: str
+    graph: Graph, items: list[Item], edges: Ints, likeness: Likeness, path: str, prefix: str
 ) -> tuple[list[Item], Ints]:
     """Folds items into blocks by their names."""
     into, made = list(range(len(items))), {}
-    for head, places in blocks([item.leaf for item in items], edges, lead).items():
+    for head, places in blocks([item.leaf for item in items], edges, prefix).items():
         some = [items[i] for i in places]
         inner = _level(graph, some, among(edges, places), likeness, path, head)
         if len(inner) == 1:  # a series with all items of the block
@@ -114,7 +114,7 @@ def _alike(graph: Graph, items: list[Item], likeness: Likeness) -> list[tuple[st
     stems = Counter(match[1] for match in map(_NUMBERED.fullmatch, names) if match)
     for place, item in enumerate(items):
         match, tail = _NUMBERED.fullmatch(item.leaf), ""
-        outer = _AGAIN.fullmatch(match[1]) if match and stems[match[1]] == 1 else None
+        outer = _REPEATED_NAME.fullmatch(match[1]) if match and stems[match[1]] == 1 else None
         if match and outer:  # layer_0_1, layer_1_1: a model that was called a second time
             match, tail = outer, item.leaf[len(outer[0]) - 1 :]
         if match:
@@ -129,7 +129,7 @@ def _alike(graph: Graph, items: list[Item], likeness: Likeness) -> list[tuple[st
         if item.kind != "block":
             like = likeness(item) if item.kind == "scope" else (graph.types[item.op],)
         groups[(stem, tail, item.kind, *like)].append((number, place))
-    out = [(f"{key[0]}[]{key[1]}", sorted(members)) for key, members in groups.items() if len(members) >= FEWEST]
+    out = [(f"{key[0]}[]{key[1]}", sorted(members)) for key, members in groups.items() if len(members) >= MIN_SIBLINGS]
     return [(stem, m) for stem, m in out if len({n for n, _ in m}) == len(m)]
 
 
@@ -210,7 +210,7 @@ def _chains(graph: Graph, items: list[Item], edges: Ints, path: str) -> tuple[li
         label = "→".join(types[:3]) + f" … ({len(run)})"
         holds = f"{items[run[0]].leaf} … {items[run[-1]].leaf}"
         folds.append(_FoldGroup(run, f"~{path}{pattern}", label, pattern, holds, alike=False))
-    return _fold_items(items, edges, folds, path, LEAST)
+    return _fold_items(items, edges, folds, path, MIN_ITEMS)
 
 
 def _siblings(graph: Graph, items: list[Item], edges: Ints, path: str) -> tuple[list[Item], Ints]:
@@ -222,12 +222,12 @@ def _siblings(graph: Graph, items: list[Item], edges: Ints, path: str) -> tuple[
             alike[graph.types[item.op], tuple(sorted(ahead[i])), tuple(sorted(back[i]))].append(i)
     folds = []
     for (kind, *_), group in alike.items():
-        if len(group) >= FEWEST:
+        if len(group) >= MIN_SIBLINGS:
             label = f"{kind} ×{len(group):,}"
             pattern = f"{label} ({items[group[0]].leaf})"
             names = f"{items[group[0]].leaf} … {items[group[-1]].leaf}"
             folds.append(_FoldGroup(group, f"~{path}{pattern}", label, pattern, names))
-    return _fold_items(items, edges, folds, path, LEAST)
+    return _fold_items(items, edges, folds, path, MIN_ITEMS)
 
 
 class _FoldGroup(NamedTuple):
@@ -242,13 +242,13 @@ class _FoldGroup(NamedTuple):
 
 
 def _fold_items(
-    items: list[Item], edges: Ints, folds: list[_FoldGroup], path: str, least: int = 0
+    items: list[Item], edges: Ints, folds: list[_FoldGroup], path: str, min_items: int = 0
 ) -> tuple[list[Item], Ints]:
-    """Returns items and edges after folding, the largest folds first, if at least `least` items remain."""
+    """Returns items and edges after folding, the largest folds first, if at least `min_items` items remain."""
     into, new = list(range(len(items))), {}
     count = len(items)
     for fold in sorted(folds, key=lambda f: -len(f.places)):
-        if count - len(fold.places) + 1 < least:
+        if count - len(fold.places) + 1 < min_items:
             continue
         count -= len(fold.places) - 1
         some, first = [items[i] for i in fold.places], min(fold.places)
@@ -263,12 +263,12 @@ def _fold_items(
     return merge_items(items, edges, into, new) if new else (items, edges)
 
 
-def _follows(items: list[Item], ahead: list[list[int]], back: list[list[int]], i: int) -> bool:
+def _follows(items: list[Item], successors: list[list[int]], back: list[list[int]], i: int) -> bool:
     """Returns whether an op continues a chain that begins before it."""
     if len(back[i]) != 1:
         return False
     before = back[i][0]
-    return len(ahead[before]) == 1 and items[before].kind == "op"
+    return len(successors[before]) == 1 and items[before].kind == "op"
 
 
 def neighbors(edges: Ints, size: int, back: bool = False) -> list[list[int]]:
@@ -282,11 +282,13 @@ def neighbors(edges: Ints, size: int, back: bool = False) -> list[list[int]]:
     return out
 
 
-def merge_items(items: list[Item], edges: Ints, into: list[int], blocks: dict[int, Item]) -> tuple[list[Item], Ints]:
+def merge_items(
+    items: list[Item], edges: Ints, block_of: list[int], blocks: dict[int, Item]
+) -> tuple[list[Item], Ints]:
     """Returns items and edges after merging: item i becomes part of `blocks[into[i]]`."""
-    survivors = [i for i in range(len(items)) if into[i] == i]
+    survivors = [i for i in range(len(items)) if block_of[i] == i]
     number = {old: new for new, old in enumerate(survivors)}
-    to = np.array([number[i] for i in into], np.int32)
+    to = np.array([number[i] for i in block_of], np.int32)
     new_edges = np.unique(to[edges], axis=0) if len(edges) else edges
     return [blocks.get(i, items[i]) for i in survivors], new_edges[new_edges[:, 0] != new_edges[:, 1]]
 
@@ -303,7 +305,7 @@ def with_sections(items: list[Item], edges: Ints, path: str) -> list[Item]:
     """Returns a long list folded into sections, in the order of the flow, cut at places that few tensors cross."""
     order = _flow(len(items), edges)
     apart = [i for i in order if behind(items[i].leaf)]
-    apart = apart if len(apart) <= APART else []  # gradients and optimizers stay separate boxes
+    apart = apart if len(apart) <= MAX_OUTSIDE else []  # gradients and optimizers stay separate boxes
     lone = set(apart)
     order = [i for i in order if i not in lone]
     if len(order) <= CROWD:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..graph.graph import Graph, Ints, Mask
 from ..graph.training import training_ops
 from ..graph.traversal import connected_parts
-from ..graph.variables import ASKING_TYPES
+from ..graph.variables import QUERY_TYPES
 
 Counts = NDArray[np.intp]
 
@@ -22,13 +22,15 @@ CONSTANT, VARIABLE, INITIALISER, SAVING, NOOP, SUMMARY, LONE, QUEUE, TRAINING, H
 
 VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable", "TemporaryVariable"})
 """Op types that hold a variable."""
-SMALL = 12
+MIN_OPS = 12
 """The maximum number of ops of a graph in which nothing is hidden."""
 
 _SAVERS = frozenset({"Save", "SaveV2", "SaveSlices", "Restore", "RestoreV2", "RestoreSlice"})
 _SAVE_SCOPE = re.compile(r"save(_\d+)?")
-_NEVER = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")  # an input is never a helper
-_LIVE = frozenset({*_NEVER, "IteratorGetNext", "QueueDequeueV2", "QueueDequeueManyV2", "Switch", "Merge", "Enter"})
+_INPUT_TYPES = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")  # an input is never a helper
+_SOURCE_TYPES = frozenset(
+    {*_INPUT_TYPES, "IteratorGetNext", "QueueDequeueV2", "QueueDequeueManyV2", "Switch", "Merge", "Enter"}
+)
 _HANDLED = re.compile(
     r"(Assign\w*|Destroy)(Variable|Resource)Op|Resource(Apply|Gather|Scatter)\w*"
     r"|VarIsInitializedOp|VariableShape"
@@ -38,9 +40,9 @@ _QUEUES = re.compile(
 )
 _TOKENS = re.compile(r"Fill|Cast|Identity|Pack|Range|ReadVariableOp|Reshape|Assign(Add|Sub)?(VariableOp)?")
 _DT_RESOURCE = 20
-_MOST_INSIDE = 64  # a variable's scope with more ops is an ordinary scope
+_MAX_SCOPE = 64  # a variable's scope with more ops is an ordinary scope
 
-SERVES = re.compile(
+HELPER_SCOPES = re.compile(
     r"(?i)gradients?|grads?|.*(optimi[sz]er|train_op|summar|metrics|checkpoint|init).*|train(ing)?|save|restore"
     r"|report_\w+|sync_replicas|adam\w*|rmsprop|momentum|sgd|adagrad|adadelta|ftrl|gradientdescent|global_step|assert\w*"
     r"|exponentialmovingaverage|clip\w*|regulari[sz]\w+"
@@ -74,7 +76,7 @@ def behind(leaf: str) -> bool:
         >>> behind("gradients"), behind("Adam"), behind("block1")
         (True, True, False)
     """
-    return (SERVES.fullmatch(leaf) or _JUDGES.fullmatch(leaf)) is not None
+    return (HELPER_SCOPES.fullmatch(leaf) or _JUDGES.fullmatch(leaf)) is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +104,7 @@ class Helpers:
         makers, readers = graph.data.node, graph.data.rows
         consumers: Counts = np.bincount(makers, minlength=graph.size)
         const = graph.typed(["Const"])
-        if graph.size > SMALL:
+        if graph.size > MIN_OPS:
             inputs = graph.data.degrees + graph.control.degrees
             touched = consumers + inputs + np.bincount(graph.control.node, minlength=graph.size)
             kind[touched == 0] = LONE
@@ -111,7 +113,7 @@ class Helpers:
         kind[graph.typed(k for k in graph.kinds[0] if k.endswith(("Summary", "SummaryV2")))] = SUMMARY
         _variables(graph, graph.typed(VARIABLES), kind, thing)
         _classify_captures(graph, graph.typed(["_Arg", "Placeholder"]), kind)
-        checks = graph.typed(ASKING_TYPES)
+        checks = graph.typed(QUERY_TYPES)
         _reads(
             graph,
             graph.typed(["Identity", "ReadVariableOp"]) | checks,
@@ -121,7 +123,7 @@ class Helpers:
         )
         _savers(graph, graph.typed(_SAVERS), kind)
         _classify_assignments(graph, graph.typed(["Assign", "AssignVariableOp"]), consumers, kind)
-        _initializers(kind, makers, readers, consumers, ~graph.typed(_NEVER))
+        _initializers(kind, makers, readers, consumers, ~graph.typed(_INPUT_TYPES))
         _leftovers(graph, checks, kind)
         _queues(graph, kind)
         return cls(kind, thing)
@@ -140,7 +142,7 @@ def filter_helpers(helpers: Helpers, graph: Graph, filters: Filters) -> Helpers:
     return Helpers(kind, thing)
 
 
-def _variables(graph: Graph, variables: Mask, kind: NDArray[np.int8], thing: Ints) -> None:
+def _variables(graph: Graph, variables: Mask, kind: NDArray[np.int8], obj: Ints) -> None:
     """Classifies variables with all ops in the scopes of their names."""
     kind[variables] = VARIABLE
     scopes = graph.scopes
@@ -148,7 +150,7 @@ def _variables(graph: Graph, variables: Mask, kind: NDArray[np.int8], thing: Int
     counts = scopes.counts
     for op in np.flatnonzero(variables).tolist():
         scope = scopes.index.get(graph.names[op])
-        if scope and counts[scope] <= _MOST_INSIDE:
+        if scope and counts[scope] <= _MAX_SCOPE:
             own[scope] = op
     if (own < 0).all():
         return
@@ -159,7 +161,7 @@ def _variables(graph: Graph, variables: Mask, kind: NDArray[np.int8], thing: Int
     of_op = np.asarray(outer, np.int32)[scopes.home]
     inside = of_op >= 0
     kind[inside] = VARIABLE
-    thing[inside] = of_op[inside]
+    obj[inside] = of_op[inside]
 
 
 def _classify_captures(graph: Graph, inputs: Mask, kind: NDArray[np.int8]) -> None:
@@ -182,16 +184,16 @@ def _is_resource(node: object) -> bool:
     return any(key in attr and attr[key].type == _DT_RESOURCE for key in ("dtype", "T"))
 
 
-def _reads(graph: Graph, readers: Mask, useful: Mask, kind: NDArray[np.int8], thing: Ints) -> None:
+def _reads(graph: Graph, readers: Mask, included: Mask, kind: NDArray[np.int8], obj: Ints) -> None:
     """Classifies plain reads of constants and variables like their sources."""
     data = graph.data
-    some = np.flatnonzero(readers & useful & (kind == 0) & (data.degrees == 1) & (graph.control.degrees == 0))
+    some = np.flatnonzero(readers & included & (kind == 0) & (data.degrees == 1) & (graph.control.degrees == 0))
     source = data.node[data.ptr[some]]
     reading_variable = kind[source] == VARIABLE
     plain = np.array([graph.names[i].endswith("/read") for i in some.tolist()], np.bool_)
     keep = reading_variable | ((kind[source] == CONSTANT) & plain) if len(some) else reading_variable
     kind[some[keep]] = kind[source[keep]]
-    thing[some[keep]] = thing[source[keep]]
+    obj[some[keep]] = obj[source[keep]]
 
 
 def _classify_assignments(graph: Graph, assigns: Mask, consumers: Counts, kind: NDArray[np.int8]) -> None:
@@ -208,7 +210,7 @@ def _classify_assignments(graph: Graph, assigns: Mask, consumers: Counts, kind: 
             if i in visited or memo.get(i):
                 continue
             visited.add(i)
-            fixed = len(visited) <= _MOST_INSIDE and kind[i] != VARIABLE and graph.types[i] not in _LIVE
+            fixed = len(visited) <= _MAX_SCOPE and kind[i] != VARIABLE and graph.types[i] not in _SOURCE_TYPES
             stack.extend(data.row(i).tolist())
         if fixed:
             kind[op] = INITIALISER
@@ -239,10 +241,10 @@ def _queues(graph: Graph, kind: NDArray[np.int8]) -> None:
     kind[drawn & waited[part]] = QUEUE
 
 
-def _leftovers(graph: Graph, asking: Mask, kind: NDArray[np.int8]) -> None:
+def _leftovers(graph: Graph, queries: Mask, kind: NDArray[np.int8]) -> None:
     """Hides the rest of a cond that initializes a variable: unread ops that depend only on variables."""
     makers, readers, drawn = graph.data.node, graph.data.rows, kind == 0
-    within = (drawn | asking)[makers] & drawn[readers]  # ops that depend on the same check form one part
+    within = (drawn | queries)[makers] & drawn[readers]  # ops that depend on the same check form one part
     part = connected_parts(makers[within], readers[within], graph.size)
     enters, leaves = drawn[readers] & ~drawn[makers], drawn[makers] & ~drawn[readers]
     classified = np.isin(kind, (CONSTANT, VARIABLE, INITIALISER))
@@ -253,17 +255,17 @@ def _leftovers(graph: Graph, asking: Mask, kind: NDArray[np.int8]) -> None:
     kind[drawn & serves[part]] = INITIALISER
 
 
-def _initializers(kind: NDArray[np.int8], makers: Ints, readers: Ints, consumers: Counts, may: Mask) -> None:
+def _initializers(kind: NDArray[np.int8], producers: Ints, readers: Ints, consumers: Counts, candidates: Mask) -> None:
     """Classifies as initializers the ops whose only consumers are variables and their initializers."""
-    open_ = (kind == 0) & may & (consumers > 0)
-    makers_of = open_[makers]
-    makers, readers = makers[makers_of], readers[makers_of]
-    while len(makers):
+    open_ = (kind == 0) & candidates & (consumers > 0)
+    makers_of = open_[producers]
+    producers, readers = producers[makers_of], readers[makers_of]
+    while len(producers):
         outside = ~np.isin(kind[readers], (VARIABLE, INITIALISER))
-        free = open_ & (np.bincount(makers[outside], minlength=len(kind)) == 0)
+        free = open_ & (np.bincount(producers[outside], minlength=len(kind)) == 0)
         if not free.any():
             return
         kind[free] = INITIALISER
         open_ &= ~free
-        keep = open_[makers]
-        makers, readers = makers[keep], readers[keep]
+        keep = open_[producers]
+        producers, readers = producers[keep], readers[keep]

@@ -15,14 +15,14 @@ from . import graphviz
 from .boxes import HEADING, Box, Edge, Group, frames, size_of, width
 from .edges import place_labels
 from .graphviz import Engine, LayoutCancelled, LayoutTimeout
-from .levels import BETWEEN, HUB, Level, Line, Run, Structure, grid, laid_out, rank_items
+from .levels import HUB, SPACING, Level, Line, Run, Structure, grid, laid_out, rank_items
 from .scene import Scene
 
 __all__ = ["LayoutCancelled", "LayoutTimeout", "PlacedScene", "place"]
 
 WIDEST = 4.0
 """The maximum ratio of width to height, or height to width, of a picture, if possible."""
-SOONER = 0.5
+COLUMN_FACTOR = 0.5
 """The factor for `THIN` if a picture exceeds `WIDEST`, so that lower levels are set in columns too."""
 MARGIN = 12.0
 """Empty border of a picture, px."""
@@ -31,7 +31,7 @@ PAD = 10.0
 HEAD = 20.0
 """Height of the heading of a frame, px."""
 
-_SAID = {"source": "from", "target": "to"}  # names of the ends of an edge in the data of the page
+_PAGE_KEYS = {"source": "from", "target": "to"}  # names of the ends of an edge in the data of the page
 
 _EFFORTS = (  # limits for Graphviz, their description, and their share of the time
     ("nslimit=2 nslimit1=2", "", 0.5),
@@ -69,7 +69,7 @@ class PlacedScene:
                 for b in self.boxes
             ],
             "groups": [{k: v for k, v in vars(g).items() if k not in ours} for g in self.groups],
-            "edges": [{_SAID.get(k, k): v for k, v in vars(e).items()} for e in self.edges],
+            "edges": [{_PAGE_KEYS.get(k, k): v for k, v in vars(e).items()} for e in self.edges],
             "stats": dict(self.stats), "columns": dict(self.columns),
         }  # fmt: skip
 
@@ -79,7 +79,7 @@ def place(
     *,
     engine: Engine | None = None,
     direction: str = "auto",
-    like: Mapping[str, Any] | None = None,
+    previous: Mapping[str, Any] | None = None,
     timeout: float = 10.0,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> PlacedScene:
@@ -92,7 +92,8 @@ def place(
         scene: the result of `build`. The function sets the sizes of its boxes, but does not reduce them.
         engine: a layout engine; default: the first one that is available.
         direction: "TB" top to bottom, "LR" left to right, or "auto" for the direction with the better aspect ratio.
-        like: the data of a picture to resemble: with "auto" its direction is used, and common boxes keep their order.
+        previous: the data of a picture to resemble: with "auto" its direction is used, and common boxes keep their
+            order.
         timeout: the time limit in seconds.
         cancelled: called every few ms; true stops the work.
 
@@ -123,16 +124,16 @@ def place(
     if not scene.boxes:
         return PlacedScene(scene.rev, 2 * MARGIN, 2 * MARGIN, "TB", [], [], [], dict(scene.stats), {})
     end = time.monotonic() + timeout
-    known = str(like["direction"]) if like and direction == "auto" else direction
+    known = str(previous["direction"]) if previous and direction == "auto" else direction
     failed: LayoutError | None = None
     for effort, degraded, share in _EFFORTS:
         run = Run(engine, effort, time.monotonic() + (end - time.monotonic()) * share, cancelled)
         try:
-            best = _place_scene(scene, "LR" if known == "LR" else "TB", direction == "auto", run, like)
+            best = _place_scene(scene, "LR" if known == "LR" else "TB", direction == "auto", run, previous)
             if known == "auto" and _shape(best) > WIDEST:  # no single level is too long, but the whole is
-                best = min(best, _place_scene(scene, "TB", True, run, like, SOONER), key=_shape)
+                best = min(best, _place_scene(scene, "TB", True, run, previous, COLUMN_FACTOR), key=_shape)
             if known == "auto" and _shape(best) > WIDEST:
-                best = min(best, _place_scene(scene, "LR", True, run, like), key=_shape)
+                best = min(best, _place_scene(scene, "LR", True, run, previous), key=_shape)
         except LayoutCancelled:
             raise
         except LayoutError as error:
@@ -154,10 +155,19 @@ def _shape(placed: PlacedScene) -> float:
 
 
 def _place_scene(
-    scene: Scene, direction: str, columns: bool, run: Run, like: Mapping[str, Any] | None, thin: float = 1.0
+    scene: Scene,
+    direction: str,
+    columns: bool,
+    run: Run,
+    previous: Mapping[str, Any] | None,
+    column_limits: float = 1.0,
 ) -> PlacedScene:
     picture = _Picture(scene, direction, run)
-    picture.lay_out(columns and direction == "TB", like if like and like["direction"] == direction else None, thin)
+    picture.lay_out(
+        columns and direction == "TB",
+        previous if previous and previous["direction"] == direction else None,
+        column_limits,
+    )
     return picture.placed()
 
 
@@ -245,12 +255,12 @@ class _Picture:
         self.structures[level] = structure, [ends for _, ends in found]
         return structure
 
-    def lay_out(self, columns: bool, like: Mapping[str, Any] | None, thin: float) -> None:
-        """Lays out all levels, the innermost first. Items that are also in `like` keep their order and columns."""
-        before, known = {}, like["columns"] if like else {}
-        if like:
+    def lay_out(self, columns: bool, previous: Mapping[str, Any] | None, column_limits: float) -> None:
+        """Lays out all levels, the innermost first. Items that are also in `previous` keep their order and columns."""
+        before, known = {}, previous["columns"] if previous else {}
+        if previous:
             x, w = ("x", "w") if self.down else ("y", "h")
-            before = {one["name"]: one[x] + one[w] / 2 for one in (*like["groups"], *like["boxes"])}
+            before = {one["name"]: one[x] + one[w] / 2 for one in (*previous["groups"], *previous["boxes"])}
         for level in reversed(self.order):
             structure, lines = self.structures[level]
             keys = list(self.items[level])[: structure.items]
@@ -265,11 +275,11 @@ class _Picture:
                 self.ranks[level],
                 sizes,
                 tuple(ends),
-                BETWEEN[self.direction],
+                SPACING[self.direction],
                 border,
                 starts,
                 self.run,
-                thin,
+                column_limits,
             )
             was = [before.get(self._name(key), np.nan) for key in keys]
             if np.isfinite(was).sum() > 1 and _is_reversed(was, found, sizes, self.ranks[level]):
@@ -343,11 +353,11 @@ class _Picture:
         return PlacedScene(scene.rev, w, h, self.direction, boxes, groups, edges, dict(scene.stats), columns)
 
 
-def _is_reversed(was: list[float], level: Level, sizes: Iterable[tuple[float, float]], ranks: list[int]) -> bool:
+def _is_reversed(old: list[float], level: Level, sizes: Iterable[tuple[float, float]], ranks: list[int]) -> bool:
     """Returns whether most pairs of items in a rank have the opposite order than before."""
     now = level.at[:, 0] + np.array([w / 2 for w, _ in sizes])
     rank = np.array(ranks[: len(now)])
-    order = np.sign(np.subtract.outer(was, was)) * np.sign(np.subtract.outer(now, now))
+    order = np.sign(np.subtract.outer(old, old)) * np.sign(np.subtract.outer(now, now))
     return bool(np.nansum(order * (rank[:, None] == rank)) < 0)
 
 

@@ -24,9 +24,9 @@ from ..graph.traversal import connected_parts
 from .edges import Points, bend, straight, ways
 from .graphviz import Engine
 
-BETWEEN = {"TB": (20.0, 26.0), "LR": (14.0, 36.0)}
+SPACING = {"TB": (20.0, 26.0), "LR": (14.0, 36.0)}
 """Space between neighbors, and between ranks, px."""
-THIN = ((700.0, 3.0), (1000.0, 2.0))
+COLUMN_LIMITS = ((700.0, 3.0), (1000.0, 2.0))
 """(height in px, ratio): a level that is higher, and whose height is a larger multiple of its width, gets columns."""
 GAP = 2.0
 """The space between unconnected parts of a level: a factor for the space between neighbors."""
@@ -34,9 +34,9 @@ COLUMN = 1.2
 """The ratio of height to width of a level in columns."""
 GUTTER = 44.0
 """Space between two columns, px."""
-OVER = 32.0
+COLUMN_MARGIN = 32.0
 """Space above and below columns for the lines between columns, px."""
-LEADING_ON = 6
+MAX_CROSSINGS = 6
 """The maximum number of lines from a column to the next."""
 TRACK = 5.0
 """The distance between two lines from a column to the next, px."""
@@ -44,7 +44,7 @@ FAN = 8
 """The maximum number of neighbors without other lines that a box has on one rank."""
 HUB = 10
 """The number of lines of a box from which they get a lower weight."""
-KEPT = 400
+CACHE_SIZE = 400
 """The number of cached levels."""
 
 _ALLOWED = re.compile(r'[\sA-Za-z0-9_.,;={}\[\]">-]*')
@@ -66,14 +66,14 @@ class Run:
     end: float
     cancelled: Callable[[], bool]
 
-    def values(self, dot: str, what: str) -> Iterator[tuple[int, str]]:
+    def values(self, dot: str, attribute: str) -> Iterator[tuple[int, str]]:
         """Runs DOT text, and yields the number of each node with the value of one attribute."""
         if not _ALLOWED.fullmatch(dot):
             raise AssertionError("a name reached the layout engine")
         found = self.engine.run(dot, max(0.05, self.end - time.monotonic()), self.cancelled)
         for thing in json.loads(found).get("objects", []):
-            if thing["name"][0] == "n" and what in thing:
-                yield int(thing["name"][1:]), thing[what]
+            if thing["name"][0] == "n" and attribute in thing:
+                yield int(thing["name"][1:]), thing[attribute]
 
 
 class Line(NamedTuple):
@@ -153,11 +153,11 @@ def laid_out(
     ranks: Sequence[int],
     sizes: tuple[tuple[float, float], ...],
     ends: tuple[tuple[float | None, float | None], ...],
-    room: tuple[float, float],
+    spacing: tuple[float, float],
     border: tuple[float, float],
     columns: tuple[int, ...] | None,
     run: Run,
-    thin: float = 1.0,
+    column_limits: float = 1.0,
 ) -> Level:
     """Returns the level with coordinates.
 
@@ -166,16 +166,16 @@ def laid_out(
         ranks: the ranks of its items and gates.
         sizes: the sizes of its items, across and along.
         ends: for each line, the offsets of its ends across their items; None for near the middle.
-        room: the space between neighbors, and between ranks.
+        spacing: the space between neighbors, and between ranks.
         border: the distance of gates from the level, at its start and at its end.
         columns: the items that begin a new column; None to choose them if the level is long and thin.
         run: runs Graphviz.
-        thin: a factor for the heights in `THIN`.
+        column_limits: a factor for the heights in `THIN`.
     """
 
     def made() -> Level:
         parts = [_part(structure, nodes) for nodes in _parts(structure)]
-        layouts = [part.layout(ranks, sizes, room, columns, run, thin) for part in parts]
+        layouts = [part.layout(ranks, sizes, spacing, columns, run, column_limits) for part in parts]
         along = max(layout.along for layout in layouts)
         at = np.zeros((structure.items, 2))
         gates, paths = np.zeros(sum(structure.gates)), [np.zeros((1, 2)) for _ in structure.lines]
@@ -189,10 +189,10 @@ def laid_out(
             for number, path in zip(part.lines, level.paths, strict=True):
                 paths[number] = path + aside
             starts += part.nodes[level.starts].tolist()
-            left += level.size[0] + GAP * room[0]
-        return Level((left - GAP * room[0], along), at, gates.tolist(), paths, starts)
+            left += level.size[0] + GAP * spacing[0]
+        return Level((left - GAP * spacing[0], along), at, gates.tolist(), paths, starts)
 
-    return _cached((structure, sizes, ends, room, border, columns, run.effort, thin), made)
+    return _cached((structure, sizes, ends, spacing, border, columns, run.effort, column_limits), made)
 
 
 class _Part(NamedTuple):
@@ -212,18 +212,18 @@ class _Part(NamedTuple):
         self,
         ranks: Sequence[int],
         sizes: tuple[tuple[float, float], ...],
-        room: tuple[float, float],
+        spacing: tuple[float, float],
         columns: tuple[int, ...] | None,
         run: Run,
-        thin: float,
+        column_limits: float,
     ) -> _Layout:
         """Returns the layout of the part; the arguments are the same as for `laid_out`."""
         mine = [ranks[node] - min(ranks[n] for n in self.nodes.tolist()) for node in self.nodes.tolist()]
         wide = tuple(sizes[node] for node in self.nodes[: self.structure.items].tolist())
         number = {node: i for i, node in enumerate(self.nodes.tolist())}
         starts = None if columns is None else tuple(number[item] for item in columns if item in number)
-        key = (self.structure, wide, room, starts, run.effort, thin)
-        return _cached(key, lambda: _Layout(self.structure, mine, wide, room, starts, run, thin))
+        key = (self.structure, wide, spacing, starts, run.effort, column_limits)
+        return _cached(key, lambda: _Layout(self.structure, mine, wide, spacing, starts, run, column_limits))
 
 
 def _parts(s: Structure) -> list[list[int]]:
@@ -260,12 +260,12 @@ class _Layout:
         structure: Structure,
         ranks: Sequence[int],
         sizes: Sequence[tuple[float, float]],
-        room: tuple[float, float],
+        spacing: tuple[float, float],
         columns: tuple[int, ...] | None,
         run: Run,
-        thin: float,
+        column_limits: float,
     ) -> None:
-        self.structure, self.sizes, self.thin = structure, sizes, thin
+        self.structure, self.sizes, self.thin = structure, sizes, column_limits
         count = structure.items + sum(structure.gates)
         self.rank = list(ranks)
         self.chains: list[list[int]] = []  # the nodes of each line, from the lower rank to the higher rank
@@ -275,23 +275,23 @@ class _Layout:
             self.chains.append([low, *range(len(self.rank), len(self.rank) + len(between)), high])
             self.rank += between
         self.x = np.zeros(len(self.rank))
-        for name, value in run.values(self._order_dot(room[0], run.effort), "pos"):
+        for name, value in run.values(self._order_dot(spacing[0], run.effort), "pos"):
             self.x[name] = float(value.partition(",")[0])
         half = np.zeros(len(self.rank))
         half[: structure.items] = [w / 2 for w, _ in sizes]
         self.half, self.count = half, count
-        self._bands(room[1], columns)
+        self._bands(spacing[1], columns)
         self.at = np.zeros((structure.items, 2))
         for node, (wide, _) in enumerate(sizes):
             self.at[node] = self.x[node] - wide / 2, self.band[self.rank[node]][0]
 
-    def _order_dot(self, beside: float, effort: str) -> str:
+    def _order_dot(self, separation: float, effort: str) -> str:
         """Returns the DOT text to order the nodes in their ranks. Lines have a node in each rank between their ends."""
         s, ranks = self.structure, defaultdict[int, list[str]](list)
         for node, rank in enumerate(self.rank):
             wide = self.sizes[node][0] if node < s.items else 0.7
             ranks[rank].append(f"n{node} [width={wide / 72:.4f}];")
-        out = [f"digraph g {{ graph [nodesep={beside / 72:.3f} ranksep=0.1 {effort} splines=none];"]
+        out = [f"digraph g {{ graph [nodesep={separation / 72:.3f} ranksep=0.1 {effort} splines=none];"]
         out.append('node [shape=box fixedsize=true label="" height=0.1];')
         out += [f"{{ graph [rank=same]; {' '.join(ranks[rank])} }}" for rank in sorted(ranks)]
         for line, chain in zip(s.lines, self.chains, strict=True):
@@ -303,22 +303,22 @@ class _Layout:
         out += [f"n{a} -> n{b} [style=invis weight=9];" for a, b in s.pairs]
         return "\n".join([*out, "}"])
 
-    def _bands(self, between: float, columns: tuple[int, ...] | None) -> None:
+    def _bands(self, spacing: float, columns: tuple[int, ...] | None) -> None:
         """Computes the column of each rank, and its band along the flow."""
         s, count = self.structure, max(self.rank) + 1
-        high, room = [0.0] * count, [between] * count
+        high, room = [0.0] * count, [spacing] * count
         for node in range(s.items):
             high[self.rank[node]] = max(high[self.rank[node]], self.sizes[node][1])
         for rank, lines in Counter(self.rank[a] for chain in self.chains for a in chain[:-1]).items():
             gates = (rank == 0 and s.gates[0]) or (rank == count - 2 and s.gates[1])
-            room[rank] = (0.25 if gates else 1.0) * between + min(30.0, 2.0 * max(0, lines - 4))
+            room[rank] = (0.25 if gates else 1.0) * spacing + min(30.0, 2.0 * max(0, lines - 4))
         pitch = [a + b for a, b in zip(high, room, strict=True)]
         wide = float((self.x + self.half).max() - (self.x - self.half).min())
         cuts = self._cuts(pitch, wide) if columns is None else sorted({self.rank[item] for item in columns})
         self.starts = [self.rank.index(cut) for cut in cuts]
         self.column = [sum(rank >= cut for cut in cuts) for rank in range(count)]
         self.band: list[tuple[float, float]] = []
-        at = over = OVER if cuts else 0.0
+        at = over = COLUMN_MARGIN if cuts else 0.0
         for rank in range(count):
             at = over if rank in cuts else at
             self.band.append((at, at + high[rank]))
@@ -334,18 +334,18 @@ class _Layout:
             left += top - low + GUTTER
         self.across = left - GUTTER
 
-    def _cuts(self, pitch: Sequence[float], wide: float) -> list[int]:
+    def _cuts(self, pitch: Sequence[float], width: float) -> list[int]:
         """Returns the ranks at which a long thin level begins a new column. Few lines cross these ranks."""
         high = sum(pitch)
-        if not any(high > self.thin * least and high > times * wide for least, times in THIN):
+        if not any(high > self.thin * least and high > times * width for least, times in COLUMN_LIMITS):
             return []
         crossing = Counter[int]()
         for line in self.structure.lines:
             low, top = sorted(self.rank[end] for end in line[:2])
             crossing.update(range(low + 1, top + 1))
         items = self.rank[: self.structure.items]
-        starts = {r: sum(pitch[:r]) for r in set(items) if r > min(items) and crossing[r] <= LEADING_ON}
-        columns, found = max(2, round(math.sqrt(high / (COLUMN * wide)))), list[int]()
+        starts = {r: sum(pitch[:r]) for r in set(items) if r > min(items) and crossing[r] <= MAX_CROSSINGS}
+        columns, found = max(2, round(math.sqrt(high / (COLUMN * width)))), list[int]()
         for k in range(1, columns):
             ideal = high * k / columns
             near = [r for r, at in starts.items() if abs(at - ideal) < high / columns / 3 and r not in found]
@@ -445,16 +445,20 @@ class _Layout:
         points = straight((self.x[left] + self.half[left], y), (self.x[right] - self.half[right], y))
         return points if left == a else points[::-1]
 
-    def _over(self, column: int, start: Points, end: Points, aside: float) -> Points:
+    def _over(self, column: int, start: Points, end: Points, offset: float) -> Points:
         """Returns the path of a line from the end of a column to the start of the next column."""
-        gutter, low, top = self.gutters[column] + aside, self.along - OVER / 2 + aside, OVER / 2 + aside
+        gutter, low, top = (
+            self.gutters[column] + offset,
+            self.along - COLUMN_MARGIN / 2 + offset,
+            COLUMN_MARGIN / 2 + offset,
+        )
         return bend([tuple(start), (start[0], low), (gutter, low), (gutter, top), (end[0], top), tuple(end)])
 
 
-def grid(lone: Sequence[int], down: bool) -> list[tuple[int, int]]:
+def grid(items: Sequence[int], top_down: bool) -> list[tuple[int, int]]:
     """Returns pairs that arrange items without edges in rows and columns: the second item is below the first."""
-    columns = max(1, round(math.sqrt((0.8 if down else 2.0) * len(lone))))
-    return list(zip(lone, lone[columns:], strict=False)) if len(lone) > 2 else []
+    columns = max(1, round(math.sqrt((0.8 if top_down else 2.0) * len(items))))
+    return list(zip(items, items[columns:], strict=False)) if len(items) > 2 else []
 
 
 def _rank_dot(s: Structure, effort: str) -> str:
@@ -504,16 +508,16 @@ def forget() -> None:
         _memory.clear()
 
 
-def _cached(key: Hashable, make: Callable[[], _T]) -> _T:
+def _cached(key: Hashable, compute: Callable[[], _T]) -> _T:
     """Returns the value of a key, from a cache of the last values."""
     with _lock:
         if key in _memory:
             _memory.move_to_end(key)
             found: _T = _memory[key]
             return found
-    value = make()
+    value = compute()
     with _lock:
         _memory[key] = value
-        while len(_memory) > KEPT:
+        while len(_memory) > CACHE_SIZE:
             _memory.popitem(last=False)
     return value

@@ -20,7 +20,19 @@ from .families import COLOURS, dtypes_of
 from .scene import Scene
 from .tree import Tree, find_item
 
-_TELLING = ("T", "dtype", "DstT", "strides", "padding", "ksize", "dilations", "axis", "transpose_a", "transpose_b", "N")
+_SHOWN_ATTRIBUTES = (
+    "T",
+    "dtype",
+    "DstT",
+    "strides",
+    "padding",
+    "ksize",
+    "dilations",
+    "axis",
+    "transpose_a",
+    "transpose_b",
+    "N",
+)
 
 
 def repeated_scopes(tree: Tree, scopes: Iterable[str]) -> list[list[str]]:
@@ -77,12 +89,12 @@ def _structure_digest(tree: Tree, name: str, by_name: bool) -> bytes:
         sources = [(place.get(maker, -1), port) for maker, port in graph.data.ends(op)]
         waits = sorted(place.get(maker, -1) for maker in graph.control.row(op).tolist())
         attr = getattr(graph.nodes[op], "attr", None) or {}
-        attributes = [(key, str(attr[key])) for key in _TELLING if key in attr]
+        attributes = [(key, str(attr[key])) for key in _SHOWN_ATTRIBUTES if key in attr]
         digest.update(repr((graph.types[op], sources, waits, attributes)).encode("utf-8", "surrogatepass"))
     return digest.digest()
 
 
-WAYS = ("device", "dtype", "family", "scope", "structure", "values", "words")
+MEASURES = ("device", "dtype", "family", "scope", "structure", "values", "words")
 """The measures for the colors of boxes."""
 REDUCTIONS = ("auto", "max", "mean", "sum")
 """How the numbers of ops in a fold are combined. ``auto`` is the sum, or ``max`` if sums of many small numbers would
@@ -93,14 +105,14 @@ HUES = (
     "#4E79A7", "#F28E2B", "#59A14F", "#B07AA1", "#C9A227", "#3AA6A0", "#E15759", "#9C755F", "#D37295", "#6B9E3F",
 )  # fmt: skip
 """Colors of categories; others are gray."""
-WORDS = ("#E15759", "#B07AA1", "#F28E2B", "#4E79A7", "#59A14F", "#C9A227")
+WORD_COLORS = ("#E15759", "#B07AA1", "#F28E2B", "#4E79A7", "#59A14F", "#C9A227")
 """Colors of words, in the order of their first use."""
 GREY = "#8A93A0"
 STEPS = ("#3B4CC0", "#4F8BC9", "#43A58C", "#C9A227", "#C8452F")
 """Colors of numbers, from the smallest to the largest."""
 ZERO, ODD = "#C9CDD3", "#B5179E"
 """Colors of zero, and of values that are not finite."""
-_WIDE = 1000.0
+_MAX_WIDTH = 1000.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +134,7 @@ class Paint:
     scale: str = "auto"
 
     def __post_init__(self) -> None:
-        for word, choices in (("by", WAYS), ("reduce", REDUCTIONS), ("scale", SCALES)):
+        for word, choices in (("by", MEASURES), ("reduce", REDUCTIONS), ("scale", SCALES)):
             value = getattr(self, word)
             if value not in choices:
                 problem = f"{value!r} is not a value of {word}"
@@ -254,11 +266,11 @@ class _ColorScale:
     tiny: float  # the smallest absolute value; 0 if the scale is linear
 
     @classmethod
-    def of(cls, numbers: Sequence[float], wish: str) -> _ColorScale:
+    def of(cls, numbers: Sequence[float], preferred: str) -> _ColorScale:
         """Returns the scale of some numbers."""
         sizes = [abs(n) for n in numbers if n]
-        wide = bool(sizes) and max(sizes) >= _WIDE * min(sizes)
-        tiny = min(sizes) if sizes and (wish == "log" or (wish == "auto" and wide)) else 0.0
+        wide = bool(sizes) and max(sizes) >= _MAX_WIDTH * min(sizes)
+        tiny = min(sizes) if sizes and (preferred == "log" or (preferred == "auto" and wide)) else 0.0
         known = [_log_position(n, tiny) for n in numbers if n or not tiny]
         return cls(min(known, default=0.0), max(known, default=0.0), tiny)
 
@@ -351,25 +363,25 @@ def _word_colors(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[st
     for at, word in _op_values(scene, graph, paint):
         inside[at][str(word)] += 1
     order = list(dict.fromkeys(str(word) for word in paint.values.values()))
-    key = {word: f"c{i}" if i < len(WORDS) else "c10" for i, word in enumerate(order)}
-    colour = {word: WORDS[i] if i < len(WORDS) else GREY for i, word in enumerate(order)}
+    key = {word: f"c{i}" if i < len(WORD_COLORS) else "c10" for i, word in enumerate(order)}
+    colour = {word: WORD_COLORS[i] if i < len(WORD_COLORS) else GREY for i, word in enumerate(order)}
     colors = []
     for counts in inside:
         most = counts.most_common(1)[0][0] if counts else ""
         text = ", ".join(f"{word}: {counted(n, 'ops')}" if sum(counts.values()) > 1 else word
                          for word, n in counts.most_common(3))  # fmt: skip
         colors.append({"key": key.get(most, "none"), "colour": colour.get(most, ""), "bars": [], "text": text})
-    items = [{"key": key[word], "text": elide(word, 40), "colour": colour[word]} for word in order[: len(WORDS)]]
+    items = [{"key": key[word], "text": elide(word, 40), "colour": colour[word]} for word in order[: len(WORD_COLORS)]]
     return colors, [*items, {"key": "none", "text": "all others", "colour": GREY}]
 
 
-def _reduction(by_box: Sequence[Sequence[float]], wish: str) -> str:
+def _reduction(by_box: Sequence[Sequence[float]], preferred: str) -> str:
     """Returns "sum", or "max" if the box of the op with the largest number would get a color of the lower half."""
     sizes = [max(map(abs, filter(math.isfinite, values)), default=0.0) for values in by_box]
     sums = [abs(_total([v for v in values if math.isfinite(v)], "sum")) for values in by_box]
     if not any(sizes):
         return "sum"
-    scale = _ColorScale.of([total for total in sums if total], wish)
+    scale = _ColorScale.of([total for total in sums if total], preferred)
     hit = sums[sizes.index(max(sizes))]
     hidden = not hit or (hit < max(sums) and scale.step(hit) < len(STEPS) // 2)
     return "max" if hidden else "sum"

@@ -41,8 +41,8 @@ MEANINGS = {
     "conflict": "cannot be done",
 }
 """The text of each state in the legend, in order."""
-_WORST = ("conflict", "changed", "new", "removed", "shape", "orphan")
-_COUNTED = {"new": "+", "removed": "\u2212", "changed": SIGNS["changed"]}  # before a count, × would multiply
+_PRIORITY = ("conflict", "changed", "new", "removed", "shape", "orphan")
+_COUNT_SIGNS = {"new": "+", "removed": "\u2212", "changed": SIGNS["changed"]}  # before a count, × would multiply
 
 
 def mark(marks: Marks, boxes: Sequence[Box], groups: Sequence[Group], op_box: Ints) -> None:
@@ -68,7 +68,7 @@ def mark(marks: Marks, boxes: Sequence[Box], groups: Sequence[Group], op_box: In
 
 def _state(states: Mapping[str, int], count: int) -> str:
     """Returns the worst state of the drawn ops of a box. All ops must have the states new, removed and orphan."""
-    worst = next((s for s in _WORST if s in states), "")
+    worst = next((s for s in _PRIORITY if s in states), "")
     if worst in ("new", "removed", "orphan") and states[worst] < count:
         return "" if worst == "orphan" else "changed"
     return worst
@@ -81,7 +81,7 @@ def count_text(counts: Mapping[str, int]) -> str:
         >>> count_text({"new": 2, "removed": 1})
         '+2 −1'
     """
-    return " ".join(f"{sign}{counts[state]:,}" for state, sign in _COUNTED.items() if counts.get(state))
+    return " ".join(f"{sign}{counts[state]:,}" for state, sign in _COUNT_SIGNS.items() if counts.get(state))
 
 
 SAME, NEW, REMOVED, JOINED = range(4)
@@ -96,13 +96,13 @@ class EdgeKinds(NamedTuple):
 
 
 def added_edges(
-    after: Graph, before: Graph, same: tuple[Ints, Ints], joins: Iterable[tuple[str, int]] = ()
+    after: Graph, before: Graph, common_ops: tuple[Ints, Ints], joins: Iterable[tuple[str, int]] = ()
 ) -> EdgeKinds:
     """Returns the kinds of the edges of the later of two graphs.
 
     Args:
         after, before: the graphs.
-        same: the numbers of the ops of `before` that stay, and their numbers in `after`.
+        common_ops: the numbers of the ops of `before` that stay, and their numbers in `after`.
         joins: (op, input) pairs that a plan connects, by the names of the ops in `after`.
 
     Example:
@@ -112,7 +112,7 @@ def added_edges(
         [0, 3]
     """
     place = np.full(after.size, -1, np.int32)
-    place[same[1]] = same[0]
+    place[common_ops[1]] = common_ops[0]
     data, control = _edge_kinds(after.data, before.data, place), _edge_kinds(after.control, before.control, place)
     for name, position in joins:
         op = after.index.get(name)
@@ -122,9 +122,9 @@ def added_edges(
     return EdgeKinds(data, control)
 
 
-def lost_edges(before: Graph, after: Graph, same: tuple[Ints, Ints]) -> EdgeKinds:
+def lost_edges(before: Graph, after: Graph, common_ops: tuple[Ints, Ints]) -> EdgeKinds:
     """Returns the kinds of the edges of the earlier of two graphs; the arguments are the same as for `added_edges`."""
-    data, control = added_edges(before, after, same[::-1])
+    data, control = added_edges(before, after, common_ops[::-1])
     return EdgeKinds(np.where(data, REMOVED, SAME), np.where(control, REMOVED, SAME))
 
 
@@ -154,14 +154,14 @@ def edge_keys(rows: Ints, node: Ints, port: Ints, size: int) -> np.ndarray:
     return (rows.astype(np.int64) * max(size, 1) + node) * 64 + np.minimum(port, 63)
 
 
-def _edge_kinds(now: Edges, then: Edges, place: Ints) -> Ints:
-    """Returns the kinds of the edges `now`; `place` has the earlier number of each op, or -1."""
-    rows, node, size = place[now.rows], place[now.node], len(then.ptr) - 1
+def _edge_kinds(new: Edges, old: Edges, place: Ints) -> Ints:
+    """Returns the kinds of the edges `new`; `place` has the earlier number of each op, or -1."""
+    rows, node, size = place[new.rows], place[new.node], len(old.ptr) - 1
     reader, maker = rows >= 0, node >= 0
     carried = reader & maker
     carried[carried] = np.isin(
-        edge_keys(rows[carried], node[carried], now.port[carried], size),
-        edge_keys(then.rows, then.node, then.port, size),
+        edge_keys(rows[carried], node[carried], new.port[carried], size),
+        edge_keys(old.rows, old.node, old.port, size),
     )
     return np.where(carried, SAME, np.where(reader | maker, JOINED, NEW)).astype(np.int32)
 

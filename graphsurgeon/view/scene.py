@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     import graphviz
 
 
-PARTS = 4
+MAX_PARTS = 4
 """The maximum number of parts in the summary of a block; with more parts, equal parts are counted together."""
-_TELLING = (
+_LABEL_ATTRIBUTES = (
     (re.compile(r"_?(Fused)?DepthwiseConv.*"), "DepthwiseConv"),
     (re.compile(r"Conv\dDBackpropInput(V2)?"), "ConvTranspose"),
     (re.compile(r"_?(Fused)?Conv\dD"), "Conv"),
@@ -51,14 +51,14 @@ def gist(tree: Tree, item: Item) -> str:
     graph = tree.graph
     words = [word for op in sorted(tree.ops_of(item).tolist()) if (word := _word(graph.types[op]))]
     runs = [(word, len(list(run))) for word, run in groupby(words)]
-    if len(runs) > PARTS:
+    if len(runs) > MAX_PARTS:
         runs = [(word, words.count(word)) for word in dict.fromkeys(words)]
-    parts = [f"{word} ×{n}" if n > 1 else word for word, n in runs[:PARTS]]
+    parts = [f"{word} ×{n}" if n > 1 else word for word, n in runs[:MAX_PARTS]]
     return "·".join(parts) + (" + residual" if parts and _residual(tree, item) else "")
 
 
 def _word(op_type: str) -> str:
-    for pattern, word in _TELLING:
+    for pattern, word in _LABEL_ATTRIBUTES:
         match = pattern.fullmatch(op_type)
         if match:
             return match.expand(word)
@@ -122,7 +122,7 @@ def add_gradient_boxes(tree: Tree, boxes: list[Box], items: list[Item], op_box: 
             items.append(Item("scope", name, new.label, leaf="gradients"))
 
 
-MOST = 400
+MAX_BOXES = 400
 """The maximum number of boxes in a picture."""
 _UNNAMED = re.compile(r"(Stateful)?PartitionedCall(_\d+)?")
 
@@ -153,7 +153,7 @@ class Scene:
 
 def build(
     tree: Tree,
-    unfolded: Iterable[str] = frozenset(),
+    open_folds: Iterable[str] = frozenset(),
     marks: Marks | None = None,
     pins: Iterable[int] = (),
     kinds: EdgeKinds | None = None,
@@ -162,7 +162,7 @@ def build(
 
     Args:
         tree: the graph with its filters: ``Tree(graph, filters)``.
-        unfolded: keys of the open folds: ``"a/b/"`` a scope, ``"~a/block_[0..11]/"`` a series,
+        open_folds: keys of the open folds: ``"a/b/"`` a scope, ``"~a/block_[0..11]/"`` a series,
             ``"a/b/+"`` the hidden ops in that scope (``"+"`` at the root).
         marks: op number -> new, orphan, removed, changed, shape or conflict.
         pins: ops that have a separate box even if the scope around them is folded.
@@ -177,7 +177,7 @@ def build(
         [('scope', 'a', '2 ops'), ('op', 'z', 'Neg')]
     """
     graph = tree.graph
-    keys = frozenset(plain(k) for k in unfolded)
+    keys = frozenset(plain(k) for k in open_folds)
     boxes, groups, items = _walk(tree, keys)
     op_box = np.full(graph.size, -1, np.int32)
     for i, item in enumerate(items):
@@ -212,12 +212,12 @@ def build(
     return Scene(rev.hexdigest(), boxes, groups, edges, stats, op_box, helped_box)
 
 
-def boxes_shown(tree: Tree, unfolded: Iterable[str]) -> int:
+def boxes_shown(tree: Tree, open_folds: Iterable[str]) -> int:
     """Returns the number of boxes that a picture would have.
 
     Args:
         tree: the graph.
-        unfolded: keys of the open folds.
+        open_folds: keys of the open folds.
 
     Raises:
         LayoutError: there would be more than 400 boxes.
@@ -227,7 +227,7 @@ def boxes_shown(tree: Tree, unfolded: Iterable[str]) -> int:
         >>> boxes_shown(Tree(g), []), boxes_shown(Tree(g), ["a/"])
         (2, 3)
     """
-    return len(_walk(tree, frozenset(map(plain, unfolded)))[0])
+    return len(_walk(tree, frozenset(map(plain, open_folds)))[0])
 
 
 def _pin(
@@ -238,7 +238,7 @@ def _pin(
     for op in pins:
         at = int(op_box[op])
         box = boxes[at] if at >= 0 else None
-        if box is not None and (box.name == graph.names[op] or box.count < 2 or len(boxes) >= MOST):
+        if box is not None and (box.name == graph.names[op] or box.count < 2 or len(boxes) >= MAX_BOXES):
             continue
         if box is not None and items[at].alike and box.family != "scope":
             continue  # a series of ops already shows their names
@@ -285,7 +285,7 @@ def _walk(tree: Tree, keys: frozenset[str]) -> tuple[list[Box], list[Group], lis
         below = tree.inside(item, any(k + "+" in keys for k in item.keys)) if opened is not None else []
         if below:
             total += len(below) - 1
-            if total > MOST:
+            if total > MAX_BOXES:
                 raise _too_many(total, item)
             depth = groups[group].depth + 1 if group >= 0 else 0
             count = len(tree.ops_of(item))
@@ -301,7 +301,7 @@ def _walk(tree: Tree, keys: frozenset[str]) -> tuple[list[Box], list[Group], lis
 def _too_many(count: int, item: Item) -> LayoutError:
     return LayoutError(
         f"unfolding {elide(item.name, 80)!r}",
-        f"the picture would have {counted(count, 'boxes')} or more, and the limit is {MOST}",
+        f"the picture would have {counted(count, 'boxes')} or more, and the limit is {MAX_BOXES}",
         "Fold something first, select a part with ed.select(scope=...), or export the whole graph with ed.to_dot()",
     )
 

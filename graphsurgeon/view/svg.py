@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import counted
-from .boxes import FONT, LABEL, LEADING, SUB, clean, elide, is_measured, width
+from .boxes import FONT, LABEL, LINE_HEIGHT, SUBLABEL, clean, elide, is_measured, width
 from .families import COLOURS, UNKNOWN, Ink
 from .plan_marks import MEANINGS, SIGNS, STATES
 
-PLAIN = "#8A93A0"
+PLAIN_COLOR = "#8A93A0"
 PAPER, INK, QUIET, LINE, FAINT = "#FFFFFF", "#1C2430", "#5D6875", "#8B96A3", "#B9C2CC"
 INPUT, OUTPUT, LEAK, SELECTED = "#0072B2", "#B36B00", "#A84300", "#1F6FEB"
 _EDGES = {
@@ -69,7 +69,7 @@ def to_svg(
     drawn = {**scene, "edges": [{k: v for k, v in e.items() if k != "texts"} for e in scene["edges"]]}
     mark = "gs" + hashlib.blake2b(json.dumps(drawn, sort_keys=True).encode(), digest_size=5).hexdigest()
     foot, signs = _foot(scene), list(legend) or _meanings(scene)
-    w = max(float(scene["w"]), width(foot, SUB) + 24 if foot else 0.0, _wide(signs))
+    w = max(float(scene["w"]), width(foot, SUBLABEL) + 24 if foot else 0.0, _wide(signs))
     colours, tall, wide = _colours(scene.get("legend") or {}, float(scene["h"]) + 8, max(w, 320.0))
     w = max(w, wide)
     h = float(scene["h"]) + tall + (FOOT if foot else 0) + (FOOT + 2 if signs else 0)
@@ -94,7 +94,7 @@ def to_svg(
         out.extend(_boundary(scene, boundary))
     out.extend(colours)
     if foot:
-        out.append(_text(12, h - 8, foot, SUB, fill=QUIET))
+        out.append(_text(12, h - 8, foot, SUBLABEL, fill=QUIET))
     out.extend(_legend(signs, h - (FOOT if foot else 0) - 8))
     out.append("</svg>")
     return "".join(out)
@@ -194,8 +194,8 @@ def _group(g: Mapping[str, Any]) -> str:
     out = [f"<g><title>{escape(g['name'])}</title>"]
     out.append(_rect(x, y, w, g["h"], 8, fill=fill, stroke=colour, stroke_dasharray=dash))
     count = counted(int(g["count"]), "ops")
-    if w > width(g["label"], LABEL, bold=True) + width(count, SUB) + 34:
-        out.append(_text(x + w - 10, y + 16, count, SUB, fill=QUIET, text_anchor="end"))
+    if w > width(g["label"], LABEL, bold=True) + width(count, SUBLABEL) + 34:
+        out.append(_text(x + w - 10, y + 16, count, SUBLABEL, fill=QUIET, text_anchor="end"))
     return "".join(out) + "</g>"
 
 
@@ -237,15 +237,15 @@ def _meanings(scene: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _wide(signs: list[tuple[str, str]]) -> float:
-    return sum(width(words, SUB) + 34 for _, words in signs) + 12
+    return sum(width(words, SUBLABEL) + 34 for _, words in signs) + 12
 
 
 def _legend(signs: list[tuple[str, str]], y: float) -> list[str]:
     """Draws the meanings of signs in one line."""
     out, x = [], 12.0
     for state, words in signs:
-        out += [_sign(x + 7, y - 4, state), _text(x + 19, y, words, SUB, fill=INK)]
-        x += width(words, SUB) + 34
+        out += [_sign(x + 7, y - 4, state), _text(x + 19, y, words, SUBLABEL, fill=INK)]
+        x += width(words, SUBLABEL) + 34
     return out
 
 
@@ -257,14 +257,16 @@ def _sign(x: float, y: float, state: str) -> str:
 
 def _labels(edges: Iterable[Mapping[str, Any]]) -> list[str]:
     return [
-        _text(e["lx"], e["ly"] + 3.5, e["label"], SUB, text_anchor="middle", fill=QUIET) for e in edges if e["label"]
+        _text(e["lx"], e["ly"] + 3.5, e["label"], SUBLABEL, text_anchor="middle", fill=QUIET)
+        for e in edges
+        if e["label"]
     ]
 
 
-def _box(b: Mapping[str, Any], chosen: bool, in_region: bool, faded: bool) -> str:
+def _box(b: Mapping[str, Any], selected: bool, in_region: bool, faded: bool) -> str:
     ink, paint = COLOURS.get(b["family"], COLOURS["other"]), b.get("paint")
     if paint:
-        colour = paint["colour"] or PLAIN
+        colour = paint["colour"] or PLAIN_COLOR
         ink = Ink(blend(colour, 0.3) if paint["colour"] else PAPER, colour, INK)
     x, y, w, h = float(b["x"]), float(b["y"]), float(b["w"]), float(b["h"])
     radius = {"op": 5.0, "variable": h / 2}.get(b["kind"], 8.0)
@@ -272,7 +274,7 @@ def _box(b: Mapping[str, Any], chosen: bool, in_region: bool, faded: bool) -> st
     text = f" · {paint['text']}" if paint and paint["text"] else ""
     fading = ' opacity="0.22"' if faded else ""
     out = [f"<g{fading}><title>{escape((b['detail'] or b['name']) + text)}</title>"]
-    if chosen:
+    if selected:
         out.append(_rect(x - 4, y - 4, w + 8, h + 8, radius + 4, fill="none", stroke=SELECTED, stroke_width="3"))
     if b["state"] == "conflict":
         out.append(_rect(x - 3, y - 3, w + 6, h + 6, radius + 3, fill="none", stroke=colour))
@@ -288,9 +290,11 @@ def _box(b: Mapping[str, Any], chosen: bool, in_region: bool, faded: bool) -> st
     middle, weight = x + w / 2, "500" if b["kind"] == "op" else "600"
     lines = b.get("lines") or [b["label"]]
     for i, line in enumerate(lines):
-        out.append(_text(middle, y + 17 + LEADING * i, line, text_anchor="middle", font_weight=weight, fill=ink.text))
+        out.append(
+            _text(middle, y + 17 + LINE_HEIGHT * i, line, text_anchor="middle", font_weight=weight, fill=ink.text)
+        )
     more = f" · {hidden:,} hidden" if hidden else ""
-    out.append(_text(middle, y + h - 8, b["sub"] + more, SUB, text_anchor="middle", fill=QUIET))
+    out.append(_text(middle, y + h - 8, b["sub"] + more, SUBLABEL, text_anchor="middle", fill=QUIET))
     if hidden:
         out.append(
             f'<path d="M{x:g},{y + h / 2:g}h-7" stroke="{ink.line}" stroke-width="1.1"/>'
@@ -339,25 +343,25 @@ def blend(colour: str, share: float) -> str:
     return "#" + "".join(f"{round(255 + (part - 255) * share):02X}" for part in parts)
 
 
-def _colours(legend: Mapping[str, Any], y: float, most: float) -> tuple[list[str], float, float]:
+def _colours(legend: Mapping[str, Any], y: float, limit: float) -> tuple[list[str], float, float]:
     """Draws the entries of a legend in rows below the picture; returns them, their height and their width."""
     if not legend.get("items"):
         return [], 0.0, 0.0
     entries = [(item["colour"], _entry(item), item["key"]) for item in legend["items"]]
     out, x, row, wide = [], 12.0, 0, 0.0
     if legend["title"]:
-        out.append(_text(x, y, f"{legend['title']}:", SUB, fill=INK, font_weight="600"))
-        x += width(f"{legend['title']}:", SUB, bold=True) + 10
+        out.append(_text(x, y, f"{legend['title']}:", SUBLABEL, fill=INK, font_weight="600"))
+        x += width(f"{legend['title']}:", SUBLABEL, bold=True) + 10
     for colour, words, key in entries:
-        long = width(words, SUB) + 30
-        if x > 12 and x + long > most:
+        long = width(words, SUBLABEL) + 30
+        if x > 12 and x + long > limit:
             x, row = 12.0, row + 1
         top = y + row * 18
         weak = {"opacity": "0.35"} if key in legend.get("faded", ()) else {}
         out.append(_rect(x, top - 9, 10, 10, 3, fill=blend(colour, 0.45), stroke=colour, **weak))
         if key == UNKNOWN:
             out.append(_hatched(x, top - 9, 10, 10, 4, **weak))
-        out.append(_text(x + 15, top, words, SUB, fill=INK, **weak))
+        out.append(_text(x + 15, top, words, SUBLABEL, fill=INK, **weak))
         x += long
         wide = max(wide, x)
     return out, 18.0 * (row + 1) + 4, wide
@@ -383,7 +387,7 @@ def _boundary(scene: Mapping[str, Any], boundary: Mapping[str, Any]) -> list[str
             if box is None:
                 continue
             x, y, w, h = float(box["x"]), float(box["y"]), float(box["w"]), float(box["h"])
-            wide, left = width(f"{word} {i}", SUB, bold=True) + 23, key != "outputs"
+            wide, left = width(f"{word} {i}", SUBLABEL, bold=True) + 23, key != "outputs"
             if box["id"] not in used:
                 side = x if left else x + w
                 out.append(
@@ -395,7 +399,7 @@ def _boundary(scene: Mapping[str, Any], boundary: Mapping[str, Any]) -> list[str
             out.append(_rect(at, top, wide, 15, 7.5, fill=colour))
             tip = {"inputs": "l7,4.5l-7,4.5z", "outputs": "m7,0l-7,4.5l7,4.5z", "leaks": "m4,0l4,8.5h-8z"}[key]
             out.append(f'<path d="M{at + 6:g},{top + 3:g}{tip}" fill="{PAPER}"/>')
-            out.append(_text(at + 16, top + 11, f"{word} {i}", SUB, fill=PAPER, font_weight="600"))
+            out.append(_text(at + 16, top + 11, f"{word} {i}", SUBLABEL, fill=PAPER, font_weight="600"))
     return out
 
 

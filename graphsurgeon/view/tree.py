@@ -15,7 +15,7 @@ from ..graph.calls import CallSite, ExpandedGraph
 from ..graph.graph import Graph, Ints, Mask
 from . import folding
 from .boxes import Item
-from .helper_ops import SMALL, TRAINING, VARIABLES, Filters, Helpers, filter_helpers
+from .helper_ops import MIN_OPS, TRAINING, VARIABLES, Filters, Helpers, filter_helpers
 
 _Number = TypeVar("_Number", np.int64, np.uint64)
 FEW, FEWEST = 40, 5
@@ -42,7 +42,7 @@ class Tree:
     filters: Filters = field(default_factory=Filters)
     layers: Mapping[str, str] = field(default_factory=dict)
     calls: ExpandedGraph | None = None
-    _made: dict[tuple[str, int], list[Item]] = field(default_factory=dict)
+    _cache: dict[tuple[str, int], list[Item]] = field(default_factory=dict)
 
     @cached_property
     def helpers(self) -> Helpers:
@@ -68,7 +68,7 @@ class Tree:
     @cached_property
     def is_fully_shown(self) -> bool:
         """Whether the graph is so small that nothing is hidden."""
-        return self.graph.size <= SMALL or (self.graph.size <= FEW and int(self.core[0]) < FEWEST)
+        return self.graph.size <= MIN_OPS or (self.graph.size <= FEW and int(self.core[0]) < FEWEST)
 
     @cached_property
     def signature(self) -> NDArray[np.uint64]:
@@ -123,34 +123,34 @@ class Tree:
         """The item of the whole graph."""
         return Item("scope", "", "", tops=(0,), bottom=0, keys=("",))
 
-    def inside(self, item: Item, everything: bool = False) -> list[Item]:
+    def inside(self, item: Item, include_hidden: bool = False) -> list[Item]:
         """Returns the items to show when `item` is unfolded, in graph order.
 
         Args:
             item: a scope, series or variable.
-            everything: whether to include hidden ops.
+            include_hidden: whether to include hidden ops.
         """
         if item.members:
             return list(item.members)
         if item.bottom < 0:
             return []
         scope = item.bottom
-        bare = everything or self.core[scope] == 0 or self.is_fully_shown
-        key = (item.name, bare + everything)
-        if key not in self._made:
+        bare = include_hidden or self.core[scope] == 0 or self.is_fully_shown
+        key = (item.name, bare + include_hidden)
+        if key not in self._cache:
             path = self.graph.scopes.names[scope]
-            items = self._plain(scope, bare, everything)
+            items = self._plain(scope, bare, include_hidden)
             if not self.is_fully_shown:
                 items = folding.fold_items(self.graph, items, self.ops_of, self.likeness, path + "/" if scope else "")
-            self._made[key] = items
-        return self._made[key]
+            self._cache[key] = items
+        return self._cache[key]
 
-    def _plain(self, scope: int, bare: bool, everything: bool) -> list[Item]:
+    def _plain(self, scope: int, unfolded_only: bool, include_hidden: bool) -> list[Item]:
         graph, scopes = self.graph, self.graph.scopes
-        visible = self.helpers.kind < TRAINING if bare else self.helpers.kind == 0
+        visible = self.helpers.kind < TRAINING if unfolded_only else self.helpers.kind == 0
         items = []
         for op in scopes.ops(scope):
-            if everything or visible[op]:
+            if include_hidden or visible[op]:
                 leaf = graph.names[op].rpartition("/")[2]
                 if graph.types[op] in VARIABLES:
                     items.append(Item("variable", graph.names[op], leaf, op, first=op, leaf=leaf))
@@ -158,7 +158,7 @@ class Tree:
                     items.append(self._op(op, leaf, leaf))
         for child in scopes.children(scope):
             opened = scopes.names[child] in self._frames
-            if everything or opened or self.core[child] or (bare and self.drawable[child]):
+            if include_hidden or opened or self.core[child] or (unfolded_only and self.drawable[child]):
                 items.append(self._scope(child))
         items.sort(key=lambda item: item.first)
         return items
@@ -177,40 +177,40 @@ class Tree:
         """Returns the call of an item; None if the item is not a call, or is unfolded."""
         return self.folded.get(item.op) if item.one_op else None
 
-    def _op(self, op: int, label: str, leaf: str, tops: tuple[int, ...] = ()) -> Item:
+    def _op(self, op: int, label: str, leaf: str, scopes: tuple[int, ...] = ()) -> Item:
         """Returns the item of an op; the item of a call can be opened."""
         call = self.folded.get(op)
         name = self.graph.names[op]
         if call is None:
-            return Item("op", name, label, op, tops, first=op, leaf=leaf)
+            return Item("op", name, label, op, scopes, first=op, leaf=leaf)
         inner = counted(call.count(self.graph), "ops")
         words = f"{call.words}, {inner}" if call.functions and call.plain else f"{self.graph.types[op]} · {call.words}"
         kind, keys = ("call", (f"{call.scope}/",)) if call.functions else ("op", ())
-        return Item(kind, name, label, op, tops, keys=keys, first=op, leaf=leaf, holds=words)
+        return Item(kind, name, label, op, scopes, keys=keys, first=op, leaf=leaf, holds=words)
 
-    def _scope(self, top: int) -> Item:
+    def _scope(self, scope: int) -> Item:
         """Returns the item of a scope. A scope with a single item is combined with it."""
         graph, scopes, core = self.graph, self.graph.scopes, self.core
-        first, keys, at = int(self.ops_below(top).min()), [scopes.names[top] + "/"], top
-        above = len(scopes.names[int(scopes.parents[top])]) + 1 if scopes.parents[top] > 0 else 0
-        leaf = scopes.names[top][above:]
+        first, keys, at = int(self.ops_below(scope).min()), [scopes.names[scope] + "/"], scope
+        above = len(scopes.names[int(scopes.parents[scope])]) + 1 if scopes.parents[scope] > 0 else 0
+        leaf = scopes.names[scope][above:]
         kind = self.helpers.kind
-        frame = self._frames.get(scopes.names[top])
+        frame = self._frames.get(scopes.names[scope])
         if frame is not None:
             label = f"{leaf} · {frame}"
-            return Item("scope", keys[0], label, -1, (top,), top, tuple(keys), first=first, leaf=leaf)
-        own = graph.index.get(scopes.names[top], -1)
-        if own >= 0 and graph.types[own] in VARIABLES and (core[top] == 0 or "variables" in self.filters.shown):
-            return Item("variable", graph.names[own], leaf, own, (top,), top, tuple(keys), first=first, leaf=leaf)
-        if core[top] == 0:
-            if scopes.counts[top] == 1:
-                op = int(self.ops_below(top)[0])
-                return replace(self._op(op, graph.names[op][above:], leaf, (top,)), first=first)
-            return Item("scope", keys[0], leaf, -1, (top,), top, tuple(keys), first=first, leaf=leaf)
-        if core[top] == 1:
-            ops = self.ops_below(top)
+            return Item("scope", keys[0], label, -1, (scope,), scope, tuple(keys), first=first, leaf=leaf)
+        own = graph.index.get(scopes.names[scope], -1)
+        if own >= 0 and graph.types[own] in VARIABLES and (core[scope] == 0 or "variables" in self.filters.shown):
+            return Item("variable", graph.names[own], leaf, own, (scope,), scope, tuple(keys), first=first, leaf=leaf)
+        if core[scope] == 0:
+            if scopes.counts[scope] == 1:
+                op = int(self.ops_below(scope)[0])
+                return replace(self._op(op, graph.names[op][above:], leaf, (scope,)), first=first)
+            return Item("scope", keys[0], leaf, -1, (scope,), scope, tuple(keys), first=first, leaf=leaf)
+        if core[scope] == 1:
+            ops = self.ops_below(scope)
             op = int(ops[kind[ops] == 0][0])
-            return replace(self._op(op, graph.names[op][above:], leaf, (top,)), first=first)
+            return replace(self._op(op, graph.names[op][above:], leaf, (scope,)), first=first)
         while True:
             direct = any(kind[op] == 0 for op in scopes.ops(at))
             busy = [c for c in scopes.children(at) if core[c]]
@@ -219,7 +219,7 @@ class Tree:
             at = busy[0]
             keys.append(scopes.names[at] + "/")
         name = scopes.names[at]
-        return Item("scope", name + "/", name[above:], -1, (top,), at, tuple(keys), first=first, leaf=leaf)
+        return Item("scope", name + "/", name[above:], -1, (scope,), at, tuple(keys), first=first, leaf=leaf)
 
 
 def find_item(tree: Tree, name: str) -> Item | None:

@@ -60,7 +60,7 @@ def test_jupyterlab_by_mouse_and_keys(firefox: Firefox, lab: Any) -> None:
 
 def test_an_exported_page_folds_unfolds_and_searches(firefox: Firefox, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
-    file.write_text(gs.open(build()).to_html(unfolded=[]), encoding="utf-8")
+    file.write_text(gs.open(build()).to_html(open_folds=[]), encoding="utf-8")
     firefox.goto(file.as_uri())
     firefox.wait(_THERE, "[data-name='net/']")
     assert not firefox.evaluate(_THERE, "[data-name='net/mm']")

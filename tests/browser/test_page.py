@@ -70,7 +70,7 @@ def until_said(page, text):
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_it_folds_and_unfolds(shows, dark):
-    page = shows(small().to_html(unfolded=[]), dark)
+    page = shows(small().to_html(open_folds=[]), dark)
     shot(page, f"page-{'dark' if dark else 'light'}")
     assert page.evaluate("() => document.querySelector('.gs').classList.contains('gs-dark')") is dark
     ground = page.evaluate("() => getComputedStyle(document.querySelector('.gs')).backgroundColor")
@@ -149,7 +149,7 @@ def test_the_largest_graph_fits_in_a_page_and_opens(shows, corpus):
 
 def test_what_does_not_fit_says_so(page):
     graph = Graph.of([(f"s{i}/t{j}/op{k}", "Neg", []) for i in range(9) for j in range(7) for k in range(14)])
-    full, cut = pack(Tree(graph)), pack(Tree(graph), most=100)
+    full, cut = pack(Tree(graph)), pack(Tree(graph), limit=100)
     assert full["shut"] == 0
     assert cut["shut"] > 0
     assert len(cut["rows"]) <= 100
@@ -158,7 +158,7 @@ def test_what_does_not_fit_says_so(page):
 
 
 def test_search_reveals_and_counts_what_is_inside(shows):
-    page = shows(small().to_html(unfolded=[]))
+    page = shows(small().to_html(open_folds=[]))
     page.keyboard.press("Tab")
     box(page, "net/").focus()
     page.keyboard.press("/")
@@ -172,7 +172,7 @@ def test_search_reveals_and_counts_what_is_inside(shows):
 
 
 def test_back_forward_views_producers_and_consumers_by_keys(shows):
-    page = shows(small().to_html(unfolded=[]))
+    page = shows(small().to_html(open_folds=[]))
     box(page, "head/").focus()
     page.keyboard.press("Enter")
     page.wait_for_selector('[data-name="head/opa"]')
@@ -201,7 +201,7 @@ EDITS = ("i", "o", "b", "c", "m", "r", "y", "a", "e", "x", "t", "g", "d", "z", "
 
 
 def test_it_offers_what_it_can_do_and_nothing_else(shows):
-    page = shows(small().to_html(unfolded=["head/"]))
+    page = shows(small().to_html(open_folds=["head/"]))
     menu = page.locator(".gs-choice")
     controls = page.locator(".gs :is(button, input, select):visible").evaluate_all(
         "all => all.map(e => e.ariaLabel || e.textContent)"
@@ -254,7 +254,7 @@ def test_a_verb_that_needs_a_kernel_is_refused_with_a_way_out(shows):
 
 
 def test_a_layout_past_its_limit_is_ended_and_degrades_in_steps(shows):
-    page = shows(small().to_html(unfolded=[]))
+    page = shows(small().to_html(open_folds=[]))
     said = page.evaluate(
         """async () => {
           const limits = [], real = graphsurgeon.engine.run.bind(graphsurgeon.engine);
@@ -274,7 +274,7 @@ def test_a_layout_past_its_limit_is_ended_and_degrades_in_steps(shows):
 
 
 def test_an_aborted_layout_leaves_the_picture_and_a_sentence(shows):
-    page = shows(small().to_html(unfolded=[]))
+    page = shows(small().to_html(open_folds=[]))
     before = page.locator(".gs-item").count()
     page.evaluate(
         # a worker that never answers
@@ -299,7 +299,7 @@ def test_without_scripts_there_is_the_picture_and_a_sentence(browser, tmp_path):
 
 
 def test_axe_and_reduced_motion(shows, axe_core):
-    page = shows(small().to_html(unfolded=["head/"]))
+    page = shows(small().to_html(open_folds=["head/"]))
     box(page, "head/opa").click()
     page.evaluate(AXE.read_text())
     found = page.evaluate(

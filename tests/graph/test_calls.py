@@ -111,7 +111,7 @@ def test_what_is_listed_has_the_calls_too():
 def test_callers_are_found_at_any_depth():
     found = calls(OPS, twice=TWICE, once=ONCE)
     assert found.callers("once") == ["other", "call/inner"]
-    assert found.callers("once", most=1) == []
+    assert found.callers("once", limit=1) == []
     assert found.callers("nothing") == []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.names import COLLECTIONS_KEPT, VARIABLE_LISTS, free_name, placeholder_name, valid_name
+from graphsurgeon.graph.names import UNSCOPED_COLLECTIONS, VARIABLE_LISTS, free_name, placeholder_name, valid_name
 
 
 @pytest.mark.parametrize("scope", ["a", "a/b", "A.b-c_d", "0a", ".a", "copy_2/x", "a/_b", "a>b", "a/>b"])
@@ -46,5 +46,5 @@ def test_placeholders_take_the_name_of_what_they_stand_for():
 
 
 def test_what_a_trainer_looks_for_keeps_its_name():
-    assert {"variables", "trainable_variables", "update_ops", "losses", "train_op"} <= COLLECTIONS_KEPT
-    assert VARIABLE_LISTS < COLLECTIONS_KEPT
+    assert {"variables", "trainable_variables", "update_ops", "losses", "train_op"} <= UNSCOPED_COLLECTIONS
+    assert VARIABLE_LISTS < UNSCOPED_COLLECTIONS

@@ -17,7 +17,7 @@ class Counted:
         self.seen: list[object] = []
         self.fails = False
 
-    @once(during=lambda thing: "provisional")
+    @once(recursive_value=lambda thing: "provisional")
     def value(self):
         """The value."""
         self.seen.append(self.value)

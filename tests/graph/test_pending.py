@@ -71,7 +71,7 @@ def test_a_known_refusal_leaves_room_for_stand_ins():
     graph = Live()
     LazyGraph(Graph.of([]), fill, refusal=OpenError("open('x.pb')", "no such op", "Load it")).wait_in(graph)
     for _ in range(2):
-        assert materialize(graph, whole=False).filled == 1
+        assert materialize(graph, complete=False).filled == 1
         assert is_materialized(graph)
         with refuses(OpenError, "no such op"):
             materialize(graph)
@@ -83,7 +83,7 @@ def test_a_hopeless_graph_has_none():
     LazyGraph(Graph.of([]), None, refusal=OpenError("open('x.pb')", "it is damaged", "Write it again")).wait_in(graph)
     assert lazy_graph_of(graph).hopeless
     with refuses(OpenError, "it is damaged"):
-        materialize(graph, whole=False)
+        materialize(graph, complete=False)
     assert not is_materialized(graph)
 
 

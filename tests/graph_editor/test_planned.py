@@ -171,7 +171,7 @@ def test_copies_within_the_graph(graph):
 
 
 def test_of_a_large_graph_none_is_kept(graph, monkeypatch):
-    monkeypatch.setattr(rewiring, "_MOST_KEPT", 10)
+    monkeypatch.setattr(rewiring, "_MAX_CACHED", 10)
     with graph.as_default():
         tf.constant(1.0)
     again(graph)

@@ -56,7 +56,7 @@ def values(hint: Any, name: str) -> Any:
         AdapterSpec: AdapterSpec(("copy/cast",)),
         bool: True,
         int: 1,
-        steps.Step: steps.RemoveStep(("copy/HERE",)),
+        steps.Step: steps.RemoveStep(("copy/DESTINATION",)),
     }
     return known.get(hint, "copy/any")
 
@@ -64,7 +64,7 @@ def values(hint: Any, name: str) -> Any:
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind is not steps.ReplaceStep])
 def test_names_of_the_destination_follow_a_change_of_scope_and_no_other_text_does(kind):
     step = kind(**{
-        name: steps.RemoveStep(("copy/HERE",)) if kind is steps.MutedStep else values(hint, name)
+        name: steps.RemoveStep(("copy/DESTINATION",)) if kind is steps.MutedStep else values(hint, name)
         for name, hint in roles_of(kind).items()
     })  # fmt: skip
     moved = with_names(step, scope_change("copy", "new"))
@@ -73,7 +73,7 @@ def test_names_of_the_destination_follow_a_change_of_scope_and_no_other_text_doe
         return repr(serialize(value, lambda other: {"other": str(other)}))
 
     expected = reported(step)
-    for role in ("HERE", "MADE", "POLICY"):
+    for role in ("DESTINATION", "NEW", "POLICY"):
         expected = expected.replace(f"copy/{role}", f"new/{role}")
     assert reported(moved) == expected
     assert ("new/" in expected) == bool(names_of(step))

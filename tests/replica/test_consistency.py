@@ -299,7 +299,7 @@ def test_a_step_that_waits_for_another_step_gets_it_though_an_update_waits():
     replica = gs.duplicate(session)
     threads = [threading.Thread(target=session.run, args=(waits,)), threading.Thread(target=replica.update)]
     threads[0].start()
-    until(lambda: replica._original._inside)
+    until(lambda: replica._original._read_counts)
     threads[1].start()
     until(lambda: concurrency._waiting_requests)
     session.run(gives)

@@ -230,9 +230,9 @@ def test_a_call_unfolds_in_place_and_folds_again():
     assert scene(screen)["boxes"] == before["boxes"]
     screen.back()
     assert f"{call}/Relu" in names(screen)
-    assert f"{call}/Relu" in ed.to_svg(unfolded=[f"{call}/"])
-    assert f"{call}/Relu" not in ed.to_svg(unfolded=[])
-    assert "Relu" in ed.to_dot(unfolded=[f"{call}/"]).source
+    assert f"{call}/Relu" in ed.to_svg(open_folds=[f"{call}/"])
+    assert f"{call}/Relu" not in ed.to_svg(open_folds=[])
+    assert "Relu" in ed.to_dot(open_folds=[f"{call}/"]).source
 
 
 def test_search_reveal_and_outline_reach_into_calls():
@@ -422,7 +422,7 @@ def test_a_layout_that_is_called_off_leaves_the_picture(monkeypatch):
     screen = trained().screen
     started, before = threading.Event(), screen.traits()["scenes"]["source"]
 
-    def endless(scene, direction, cancelled, like):
+    def endless(scene, direction, cancelled, previous):
         started.set()
         while not cancelled():
             time.sleep(0)

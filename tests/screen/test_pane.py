@@ -17,7 +17,7 @@ from tests.screen.screens import chain_of_ops, opened, row_of_ops, traits
 def test_pictures_and_words():
     _, ed, screen = opened()
     assert ed.to_svg().startswith("<svg")
-    assert "net" in ed.to_svg(unfolded=["net/"])
+    assert "net" in ed.to_svg(open_folds=["net/"])
     assert "digraph" in ed.to_dot().source
     screen.mark_output("loss")
     screen.copy("t")
@@ -84,7 +84,7 @@ def test_the_direction_stays_until_it_is_chosen(monkeypatch):
     place = pane.place
 
     def reported(scene, **options):
-        asked.append((options["direction"], (options["like"] or {}).get("direction")))
+        asked.append((options["direction"], (options["previous"] or {}).get("direction")))
         return place(scene, **options)
 
     monkeypatch.setattr(pane, "place", reported)
@@ -127,6 +127,6 @@ def test_a_plan_that_removes_nothing_is_one_picture(monkeypatch):
     ed = gs.open(chain_of_ops(), title="row")
     assert len(shown(ed.plan().reroute("in/b:0", to="e:0"))) == 1
     plan = ed.plan().remove("in/c", stitch=True)
-    monkeypatch.setattr(pane, "MOST", 3)
+    monkeypatch.setattr(pane, "MAX_BOXES", 3)
     (after,) = shown(plan)  # too much for one layout of both
     assert after[0] == "picture row after the plan"

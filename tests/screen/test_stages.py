@@ -134,7 +134,7 @@ def test_a_scope_that_only_the_plan_makes_is_opened_after_it_alone():
 def test_pictures_too_large_for_one_layout_are_laid_out_apart(monkeypatch):
     screen = plain_screen(destination=None)
     screen.remove(["softmax2", "init"])
-    monkeypatch.setattr(pane, "MOST", len(boxes(screen, "source")) - 1)
+    monkeypatch.setattr(pane, "MAX_BOXES", len(boxes(screen, "source")) - 1)
     screen.set_device(["images"], "/cpu:0")
     traits(screen)
     assert "images" in boxes(screen, "destination")

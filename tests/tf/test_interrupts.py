@@ -152,7 +152,7 @@ def weights(session):
 
 
 def test_a_restore_of_much_is_seen_and_stopped_and_can_be_done_again(monkeypatch, tmp_path):
-    monkeypatch.setattr(values, "_MUCH", 1)
+    monkeypatch.setattr(values, "_LARGE", 1)
     m = model("resource")
     m.train_steps()
     with m.graph.as_default():

@@ -178,7 +178,7 @@ def test_functions_that_nothing_calls_count_where_the_whole_is_asked_for():
     function(graph_def, "caller", nodes=[("c", "bad", [])])
     graph_def.node.add(name="x", op="NoOp")
     assert not risks(snapshot(graph_def))
-    assert [one.op for one in risks(snapshot(graph_def), whole=True)] == ["bad/e"]
+    assert [one.op for one in risks(snapshot(graph_def), all_functions=True)] == ["bad/e"]
 
 
 def test_functions_that_call_each_other_end():

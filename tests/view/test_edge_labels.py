@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphsurgeon.view.boxes import SUB, Box, Edge, width
+from graphsurgeon.view.boxes import SUBLABEL, Box, Edge, width
 from graphsurgeon.view.edges import place_labels, samples
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
@@ -18,7 +18,7 @@ def test_edge_labels_cover_nothing():
     placed = place(build(Tree(towers(6)), {"~tower_[0..5]"}))
     for edge in placed.edges:
         if edge.label:
-            w = width(edge.label, SUB) / 2
+            w = width(edge.label, SUBLABEL) / 2
             for box in placed.boxes:
                 apart = edge.lx + w <= box.x or edge.lx - w >= box.x + box.w
                 assert apart or edge.ly + 5 <= box.y or edge.ly - 5 >= box.y + box.h
@@ -27,7 +27,7 @@ def test_edge_labels_cover_nothing():
 def test_edge_labels_stay_in_the_picture():
     edge = Edge("e", "b0", "b1", 1, False, ["a:0"], label="float32 (?, 128)")
     edge.d = "M90,0L90,60"
-    half = width(edge.label, SUB) / 2
+    half = width(edge.label, SUBLABEL) / 2
     place_labels([], [], [edge], 100.0)
     assert edge.label
     assert edge.lx + half <= 100
@@ -52,7 +52,7 @@ def test_a_label_stands_at_the_first_free_place_of_its_edge(lines, corners):
     place_labels(boxes, [], edges, 300.0)
     paths = [samples(edge.d, 6) for edge in edges]
     taken = [(b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1) for b in boxes]
-    w, h = width("int32 (2,)", SUB) + 2, SUB + 2
+    w, h = width("int32 (2,)", SUBLABEL) + 2, SUBLABEL + 2
     for edge, points in zip(edges, paths, strict=True):
         middle = len(points) // 2
         order = sorted(range(1, len(points) - 1), key=lambda i: abs(i - middle))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphsurgeon.view.families import COLOURS, WORDS, family
+from graphsurgeon.view.families import COLOURS, DESCRIPTIONS, family
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_family(op, kin):
 
 
 def test_every_family_has_colours_and_words():
-    assert set(COLOURS) == set(WORDS)
+    assert set(COLOURS) == set(DESCRIPTIONS)
     assert all(family(op) in COLOURS for op in ("Conv2D", "Relu", "Add", "NoSuchOp", "Const", "If", "Shape", "LRN"))
 
 

@@ -9,7 +9,7 @@ import pytest
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.open_graph import OpenedGraph
 from graphsurgeon.tf.open.signature import signature_tensors, signatures
-from graphsurgeon.view.boxes import LABEL, SUB, width
+from graphsurgeon.view.boxes import LABEL, SUBLABEL, width
 from graphsurgeon.view.edges import samples
 from graphsurgeon.view.first_picture import MOST, first_unfolded, pinned_ops
 from graphsurgeon.view.layout import place
@@ -70,7 +70,7 @@ def test_first_picture(corpus, read, id):
     assert len(boxes) >= min(6 if id in LAYERED else 8, core, graph.size)
     for box in boxes.values():
         assert all(box.w >= width(line, LABEL, bold=True) + 4 for line in box.lines), box.label
-        assert box.w >= width(box.sub, SUB) + 4, box.sub
+        assert box.w >= width(box.sub, SUBLABEL) + 4, box.sub
         assert "\u2026" not in box.label.replace(" \u2026 ", ""), f"{box.label!r} is cut"
     for frame in picture.groups:
         assert frame.w >= width(frame.label, LABEL, bold=True) + 10, frame.label

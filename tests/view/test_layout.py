@@ -7,7 +7,7 @@ import pytest
 from graphsurgeon.errors import LayoutError
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view import layout, levels
-from graphsurgeon.view.boxes import LABEL, SUB, width
+from graphsurgeon.view.boxes import LABEL, SUBLABEL, width
 from graphsurgeon.view.edges import samples
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
@@ -41,7 +41,7 @@ def test_boxes_are_as_wide_as_their_words():
     names = ["a_name_of_more_than_forty_characters_on_two_lines", "x", "漢字漢字漢字漢字漢字"]
     placed = layout.place(build(Tree(Graph.of([(n, "Placeholder", []) for n in names]))))
     for box in placed.boxes:
-        assert box.w >= max(*(width(line, LABEL) for line in box.lines), width(box.sub, SUB)) + 12
+        assert box.w >= max(*(width(line, LABEL) for line in box.lines), width(box.sub, SUBLABEL)) + 12
 
 
 def test_edges_run_from_box_to_box():
@@ -195,7 +195,7 @@ def test_what_two_pictures_have_stands_in_the_order_of_the_first():
             name for name, _ in sorted(((b["name"], b["x"]) for b in boxes if b["name"] != "x"), key=lambda b: b[1])
         ]
 
-    again = layout.place(build(Tree(Graph.of([*ops, ("new", "Neg", ["x"])])), {"a/", "b/"}), like=like)
+    again = layout.place(build(Tree(Graph.of([*ops, ("new", "Neg", ["x"])])), {"a/", "b/"}), previous=like)
     assert [name for name in order(again.to_dict()["boxes"]) if name != "new"] == order(like["boxes"])
     assert again.direction == "TB"
     for box in again.boxes:
@@ -208,5 +208,5 @@ def test_what_two_pictures_have_stands_in_the_order_of_the_first():
 def test_a_picture_keeps_the_direction_of_the_one_before():
     scene = build(Tree(chain(6)))
     across = layout.place(scene, direction="LR").to_dict()
-    assert layout.place(scene, like=across).direction == "LR"
-    assert layout.place(scene, direction="TB", like=across).direction == "TB"
+    assert layout.place(scene, previous=across).direction == "LR"
+    assert layout.place(scene, direction="TB", previous=across).direction == "TB"

@@ -29,11 +29,11 @@ def test_the_rows_are_the_boxes_of_all_scenes(graph):
 
 
 def test_what_does_not_fit_stays_folded_and_is_counted(monkeypatch):
-    whole, part = pack(Tree(towers())), pack(Tree(towers()), most=20)
+    whole, part = pack(Tree(towers())), pack(Tree(towers()), limit=20)
     assert len(part["rows"]) <= 20 < len(whole["rows"])
     assert part["shut"] > 0
     monkeypatch.setattr(page, "EDGES", 60)
-    less = pack(Tree(towers()), most=400)
+    less = pack(Tree(towers()), limit=400)
     assert len(less["rows"]) < len(whole["rows"])
 
 

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view.boxes import SUB, width
+from graphsurgeon.view.boxes import SUBLABEL, width
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.plan_marks import MEANINGS, STATES
 from graphsurgeon.view.scene import build
@@ -123,7 +123,7 @@ def test_no_entry_of_the_legend_leaves_a_narrow_picture():
     root = ET.fromstring(to_svg(placed))
     said = [e for e in root.iter(f"{NS}text") if (e.text or "").startswith("a family")]
     assert len(said) == 5
-    assert max(float(e.get("x")) + width(e.text, SUB) for e in said) <= float(root.get("width"))
+    assert max(float(e.get("x")) + width(e.text, SUBLABEL) for e in said) <= float(root.get("width"))
 
 
 def test_ops_of_unknown_types_are_hatched_and_folds_count_them():

@@ -95,4 +95,4 @@ def test_the_page_has_the_text_table_of_the_layout():
     table |= {chr(int(code, 16)): int(n) for code, n in re.findall(r'\["\\u([0-9a-f]{4})", (\d+)\]', source)}
     assert table == boxes._WIDTHS
     assert f"LABEL = {boxes.LABEL:g};" in source
-    assert f"SUB = {boxes.SUB:g};" in source
+    assert f"SUB = {boxes.SUBLABEL:g};" in source

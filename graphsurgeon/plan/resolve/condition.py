@@ -23,11 +23,11 @@ from .replace import ReplaceTargets, region_of, replace_matches, resolve_replace
 from .wiring import errors_of, tensors_of
 
 
-def resolve_condition(step: ConditionStep, so_far: EditState) -> Iterator[GraphDelta]:
+def resolve_condition(step: ConditionStep, state: EditState) -> Iterator[GraphDelta]:
     """Resolves the TF1 conds that have a tensor as condition, then the v2 conds and cases."""
     request = request_of(step)
-    ((tensor,),) = tensors_of(so_far, request, (step.tensor,))
-    graph, size = so_far.after, so_far.base.size
+    ((tensor,),) = tensors_of(state, request, (step.tensor,))
+    graph, size = state.after, state.base.size
     info = graph.info(*tensor)
     kind = "bool" if isinstance(step.value, bool) else "int32"
     if info is not None and info.dtype.removesuffix("_ref").replace("int64", "int32") != kind:
@@ -49,11 +49,11 @@ def resolve_condition(step: ConditionStep, so_far: EditState) -> Iterator[GraphD
     if decision.switches:
         yield _removal_delta(graph, decision)
     for op in flows:
-        if so_far.faults:
+        if state.faults:
             return
-        yield from _replace_with_branch(request, so_far, op, tensor, step.value)
-    rest = _readers(so_far, tensor)
-    if rest and not so_far.faults:
+        yield from _replace_with_branch(request, state, op, tensor, step.value)
+    rest = _readers(state, tensor)
+    if rest and not state.faults:
         yield GraphDelta(warnings=[f"ops that are not part of a cond still read the condition: {few(rest)}"])
 
 
@@ -189,36 +189,36 @@ def _with_helpers(graph: Graph, decision: PredicateEffect, removed: Any) -> None
             removed[op] = bool(removed[readers].all()) if readers else removed[graph.data.ends(op)[0][0]]
 
 
-def _in_frame(removed: Any, passing: _PassedControl, waits: list[int]) -> list[int]:
+def _in_frame(removed: Any, passed_control: _PassedControl, control_inputs: list[int]) -> list[int]:
     """Returns an op of the same loop for an op without inputs to wait for.
 
     Without a control input the op would run once, outside of the loop.
     """
-    todo = list(waits)
+    todo = list(control_inputs)
     for op in todo:
         if not removed[op]:
             return [op]
-        todo += [other for other in passing.sources(op) if other not in todo]
+        todo += [other for other in passed_control.sources(op) if other not in todo]
     return []
 
 
 # -- conds and cases of TF2 -------------------------------------------------------------------------
 
 
-def _replace_with_branch(request: str, so_far: EditState, op: int, tensor: Tensor, value: Any) -> Iterator[GraphDelta]:
+def _replace_with_branch(request: str, state: EditState, op: int, tensor: Tensor, value: Any) -> Iterator[GraphDelta]:
     """Replaces a v2 cond or case by the branch that is taken."""
-    graph = so_far.after
+    graph = state.after
     name = graph.names[op]
     values = implied_predicates(graph, tensor, value)
     answers = {text: values[end] for text, end in zip(graph.input_names(op), graph.data.ends(op), strict=True)
                if end in values}  # fmt: skip
     with errors_of(request):
-        by = so_far.backend.branch(so_far.base, name, answers)
+        by = state.backend.branch(state.base, name, answers)
     yield from replace_matches(
-        so_far, request, ReplaceTargets([region_of(graph, op, request, "Leave it as it is")]), by, name
+        state, request, ReplaceTargets([region_of(graph, op, request, "Leave it as it is")]), by, name
     )
 
 
-def _readers(so_far: EditState, tensor: Tensor) -> list[str]:
-    bench = so_far.bench
-    return [bench.names[op] for op, _ in bench.readers(tensor) if op not in so_far.removed]
+def _readers(state: EditState, tensor: Tensor) -> list[str]:
+    bench = state.bench
+    return [bench.names[op] for op, _ in bench.readers(tensor) if op not in state.removed]

@@ -11,7 +11,7 @@ from ...errors import Kind, counted, few
 from ...graph.boundary import Tensor, control_entering, entering_tensors
 from ...graph.control_flow import constant_entry, lone_loop_entries, loops_of
 from ...graph.graph import Graph, Ints, Mask, TensorInfo, value_info
-from ...graph.names import COLLECTIONS_KEPT, SINGLES, TRAINABLE_LISTS, VARIABLE_LISTS, join_scope, placeholder_name
+from ...graph.names import SINGLES, TRAINABLE_LISTS, UNSCOPED_COLLECTIONS, VARIABLE_LISTS, join_scope, placeholder_name
 from ...graph.parts import LostWrite, array_fault, lost_writes
 from ..copy_result import (
     Connection,
@@ -47,16 +47,16 @@ from ..step_code import request_of
 from ..steps import CopyStep
 
 
-def copy(step: CopyStep, so_far: EditState) -> Iterator[GraphDelta]:
+def copy(step: CopyStep, state: EditState) -> Iterator[GraphDelta]:
     """Copies the selection and all ops that it needs."""
-    faults = explicit_name_faults(step, so_far.bench)
-    yield GraphDelta(faults=faults) if faults else resolve_copy(step, so_far)
+    faults = explicit_name_faults(step, state.bench)
+    yield GraphDelta(faults=faults) if faults else resolve_copy(step, state)
 
 
-def resolve_copy(step: CopyStep, so_far: EditState) -> GraphDelta:
+def resolve_copy(step: CopyStep, state: EditState) -> GraphDelta:
     """Returns the delta of a copy step; if there are faults, the delta contains them and copies no op."""
-    bench, graph = so_far.bench, step.selection.graph
-    same = graph.folded.owner is so_far.base.owner and so_far.base.owner is not None
+    bench, graph = state.bench, step.selection.graph
+    same = graph.folded.owner is state.base.owner and state.base.owner is not None
     early = selection_faults(step, same) + namespace_faults(step, bench)
     if early:
         return GraphDelta(faults=early)
@@ -65,8 +65,8 @@ def resolve_copy(step: CopyStep, so_far: EditState) -> GraphDelta:
         return GraphDelta(faults=copy_set.faults)
     entry = _entering_tensors(step, bench, copy_set, same)
     control = _control_inputs(step, bench, copy_set, entry, same)
-    faults = [*copy_set.faults, *entry.faults, *_inside_faults(step, so_far, copy_set, entry, same), *control.faults]
-    if faults or so_far.faults:
+    faults = [*copy_set.faults, *entry.faults, *_inside_faults(step, state, copy_set, entry, same), *control.faults]
+    if faults or state.faults:
         return GraphDelta(faults=faults)
     names, key = _names(step, bench, copy_set)
     name_clashes = (
@@ -75,7 +75,7 @@ def resolve_copy(step: CopyStep, so_far: EditState) -> GraphDelta:
     if name_clashes:
         return GraphDelta(faults=name_clashes)
     copied = _copy_result(step, bench, copy_set, entry, control, names, key)
-    copied = replace(copied, collections=_collections(copied, so_far))
+    copied = replace(copied, collections=_collections(copied, state))
     warnings = _warnings(copied, copy_set.mask)
     for edges, on in (
         (control.released, "ops that set frozen or replaced variables"),
@@ -113,9 +113,9 @@ class _CopySet:
     unfit: bool
 
 
-def _copy_set(step: CopyStep, bench: MutableGraph) -> _CopySet:
+def _copy_set(step: CopyStep, mutable_graph: MutableGraph) -> _CopySet:
     graph = step.selection.graph
-    mapping, faults = mapping_faults(step, bench)
+    mapping, faults = mapping_faults(step, mutable_graph)
     baked = {graph.tensor(name): value for name, value in step.constants}
     reuse = {graph.index[old]: new for old, new in (step.reuse or {}).items() if old in graph.index}
     policy = policies(step, graph)
@@ -123,7 +123,11 @@ def _copy_set(step: CopyStep, bench: MutableGraph) -> _CopySet:
     closure = copy_closure(graph, step.selection.mask, cuts, policy, step.unmapped, step.control)
     mask = closure.mask
     mask[list(reuse)] = False
-    unfit = rule_faults(step, graph) + substitute_faults(step, bench, closure.substitutes) + reuse_faults(step, bench)
+    unfit = (
+        rule_faults(step, graph)
+        + substitute_faults(step, mutable_graph, closure.substitutes)
+        + reuse_faults(step, mutable_graph)
+    )
     ops = np.flatnonzero(mask).astype(np.int32)
     originals = graph.names if len(ops) == graph.size else [graph.names[i] for i in ops.tolist()]
     return _CopySet(closure, mask, ops, originals, policy, mapping, baked, reuse, [*faults, *unfit], bool(unfit))
@@ -147,16 +151,18 @@ class _EnteringTensors:
     faults: list[Fault]
 
 
-def _entering_tensors(step: CopyStep, bench: MutableGraph, copy_set: _CopySet, same: bool) -> _EnteringTensors:
+def _entering_tensors(
+    step: CopyStep, mutable_graph: MutableGraph, copy_set: _CopySet, same_graph: bool
+) -> _EnteringTensors:
     selection, graph, closure = step.selection, step.selection.graph, copy_set.closure
     entry = _EnteringTensors({}, [], [], set(copy_set.originals), [])
     external, refused = entry.external, []
-    keeps = step.unmapped == "keep" and same
+    keeps = step.unmapped == "keep" and same_graph
     for sub in closure.substitutes:
         tensor = (graph.index[sub.info.op], 0)
         if sub.tensor:
-            op, port = bench.tensor(sub.tensor)
-            external[tensor] = (bench.names[op], port)
+            op, port = mutable_graph.tensor(sub.tensor)
+            external[tensor] = (mutable_graph.names[op], port)
         else:
             full = join_scope(step.to, sub.info.op)
             entry.constants.append(NewConstant(full, f"{sub.info.op}:0", None, value_info(sub.info), sub.info.op))
@@ -182,7 +188,7 @@ def _entering_tensors(step: CopyStep, bench: MutableGraph, copy_set: _CopySet, s
             external[tensor] = (copy_set.reuse[op], port)
         elif end == tensor and copy_set.mask[op] and (tensor not in selection.inputs or step.unmapped == "include"):
             continue
-        elif (closure.shared[op] or keeps) and (there := _existing_tensor(bench, graph, end)):
+        elif (closure.shared[op] or keeps) and (there := _existing_tensor(mutable_graph, graph, end)):
             external[tensor] = there
         elif step.unmapped == "placeholder":
             full, info = _stand_in(step, entry, end), graph.info(op, port) or TensorInfo("unknown", None)
@@ -192,7 +198,7 @@ def _entering_tensors(step: CopyStep, bench: MutableGraph, copy_set: _CopySet, s
         else:
             refused.append(name)
     external.update({t: copy_set.mapping[t] for t in selection.outputs if t in copy_set.mapping})  # it passes through
-    entry.faults.extend([unmapped_fault(step, same, refused)] if refused else [])
+    entry.faults.extend([unmapped_fault(step, same_graph, refused)] if refused else [])
     fed = selection.inputs if step.unmapped != "include" and not keeps else ()
     cuts = frozenset([*copy_set.mapping, *copy_set.baked, *fed])
     torn = array_fault(graph, copy_set.mask, cuts, ~copy_set.mask if keeps else None)
@@ -200,7 +206,7 @@ def _entering_tensors(step: CopyStep, bench: MutableGraph, copy_set: _CopySet, s
     return entry
 
 
-def _existing_tensor(bench: MutableGraph, graph: Graph, tensor: Tensor) -> tuple[str, int] | None:
+def _existing_tensor(mutable_graph: MutableGraph, graph: Graph, tensor: Tensor) -> tuple[str, int] | None:
     """Returns a source tensor in the graph of the plan, with calls folded; None for a tensor inside a call."""
     op, port = tensor
     if graph.unfolded is not None:
@@ -208,7 +214,7 @@ def _existing_tensor(bench: MutableGraph, graph: Graph, tensor: Tensor) -> tuple
         if not outside:
             return None
         op, port = graph.folded.tensor(outside)
-    return bench.names[op], port
+    return mutable_graph.names[op], port
 
 
 def _outside(graph: Graph, tensor: Tensor) -> Tensor:
@@ -226,14 +232,14 @@ def _stand_in(step: CopyStep, entry: _EnteringTensors, tensor: Tensor) -> str:
 
 
 def _inside_faults(
-    step: CopyStep, so_far: EditState, copy_set: _CopySet, entry: _EnteringTensors, same: bool
+    step: CopyStep, state: EditState, copy_set: _CopySet, entry: _EnteringTensors, same_graph: bool
 ) -> list[Fault]:
     """Returns the faults of ops with their new inputs, and of mapped tensors that do not enter the copy."""
     graph, mapping = step.selection.graph, copy_set.mapping
     plain = {graph.tensor(p.was) for p in entry.placeholders}
-    plain |= {t for t in mapping if not _is_reference(so_far.bench, mapping[t])}
+    plain |= {t for t in mapping if not _is_reference(state.bench, mapping[t])}
     faults = reference_faults(graph, copy_set.mask, plain, request_of(step))
-    faults += preflight_faults(step, copy_set.mask, so_far.base, same)
+    faults += preflight_faults(step, copy_set.mask, state.base, same_graph)
     unused = [f"{graph.names[op]}:{port}" for op, port in mapping if (op, port) not in entry.external]
     return faults + [unused_fault(step, name) for name in unused[:1]]
 
@@ -260,7 +266,7 @@ class _ControlInputs:
 
 
 def _control_inputs(
-    step: CopyStep, bench: MutableGraph, copy_set: _CopySet, entry: _EnteringTensors, same: bool
+    step: CopyStep, mutable_graph: MutableGraph, copy_set: _CopySet, entry: _EnteringTensors, same_graph: bool
 ) -> _ControlInputs:
     graph, closure = step.selection.graph, copy_set.closure
     mapping, dropped, released, looping = dict[int, str](), list[tuple[str, str]](), list[str](), list[str]()
@@ -279,9 +285,9 @@ def _control_inputs(
         elif outside in follows and step.control != "drop":
             mapping[outside] = follows[outside]
             lost.append((inside, outside))
-        elif step.control == "keep" and same:
+        elif step.control == "keep" and same_graph:
             about, name = graph.unfolded, graph.names[outside]
-            mapping[outside] = bench.names[outside if about is None else about.graph.index[about.call_of(name)]]
+            mapping[outside] = mutable_graph.names[outside if about is None else about.graph.index[about.call_of(name)]]
             original.append((inside, outside))
         else:
             dropped.append((graph.names[inside], graph.names[outside]))
@@ -291,19 +297,19 @@ def _control_inputs(
     return _ControlInputs(mapping, dropped, released, looping, faults, [*lost_writes(graph, copy_set.mask, lost), *own])
 
 
-def _names(step: CopyStep, bench: MutableGraph, copy_set: _CopySet) -> tuple[list[str], str]:
+def _names(step: CopyStep, graph: MutableGraph, copy_set: _CopySet) -> tuple[list[str], str]:
     """The names of the copies, and the prefix of the names of state and of loops."""
     lead = join_scope(step.to, "")
     if step.names is None:
         return [lead + name for name in copy_set.originals], lead
     names = [copied_name(step.to, name, step.names) for name in copy_set.originals]
-    there = not step.to or bench.taken(step.to)  # an earlier copy there may have the same keys
+    there = not step.to or graph.taken(step.to)  # an earlier copy there may have the same keys
     return names, f"{names[0]}/" if there and names else lead
 
 
 def _copy_result(
     step: CopyStep,
-    bench: MutableGraph,
+    mutable_graph: MutableGraph,
     copy_set: _CopySet,
     entry: _EnteringTensors,
     control: _ControlInputs,
@@ -313,7 +319,7 @@ def _copy_result(
     """Returns the copy, with the number of each copied op and the new variables."""
     graph, ops, closure = step.selection.graph, copy_set.ops, copy_set.closure
     place = np.full(graph.size, -1, np.int32)
-    first = bench.size + len(entry.placeholders) + len(entry.constants)
+    first = mutable_graph.size + len(entry.placeholders) + len(entry.constants)
     place[ops] = first + np.arange(len(ops), dtype=np.int32)
     variables: list[NewVariable] = []
     for v in closure.variables:
@@ -334,45 +340,45 @@ def _is_reference(graph: MutableGraph, tensor: tuple[str, int]) -> bool:
     return info is not None and info.dtype.endswith("_ref")
 
 
-def _collections(copied: CopyResult, so_far: EditState) -> list[NewEntries]:
-    step, graph = copied.step, copied.source
+def _collections(copy_result: CopyResult, state: EditState) -> list[NewEntries]:
+    step, graph = copy_result.step, copy_result.source
     if step.collections == "none":
         return []
     out = []
     for name in graph.state.collections:
         if name in TRAINABLE_LISTS and not step.trainable:
             continue
-        count = len(copied_entries(copied, name))
+        count = len(copied_entries(copy_result, name))
         if count:
-            lists = VARIABLE_LISTS if step.collections == "variables" else COLLECTIONS_KEPT
-            keep = name in lists and not (name in SINGLES and _has_entries(name, so_far))
+            lists = VARIABLE_LISTS if step.collections == "variables" else UNSCOPED_COLLECTIONS
+            keep = name in lists and not (name in SINGLES and _has_entries(name, state))
             keep |= step.collections == "keep" or not step.to
             out.append(NewEntries(name if keep else f"{step.to}/{name}", name, count))
     return out
 
 
-def _has_entries(collection: str, so_far: EditState) -> bool:
+def _has_entries(collection: str, state: EditState) -> bool:
     """Whether a collection has an entry before this copy."""
-    if so_far.base.state.collections.get(collection):
+    if state.base.state.collections.get(collection):
         return True
-    return any(entry.name == collection for other in so_far.copies for entry in other.collections)
+    return any(entry.name == collection for other in state.copies for entry in other.collections)
 
 
-def _joins(copied: CopyResult, mask: Mask) -> list[Connection]:
+def _joins(copy_result: CopyResult, mask: Mask) -> list[Connection]:
     """The edges that join the copy to the existing ops of the destination."""
-    graph, fresh = copied.source, {p.name for p in copied.stand_ins}
+    graph, fresh = copy_result.source, {p.name for p in copy_result.stand_ins}
     return [
-        Connection(f"{name}:{port}", copied.renamed(graph.names[reader]), at, graph.name(tensor))
-        for tensor, (name, port) in copied.external.items()
+        Connection(f"{name}:{port}", copy_result.renamed(graph.names[reader]), at, graph.name(tensor))
+        for tensor, (name, port) in copy_result.external.items()
         if name not in fresh
         for reader, at in graph.readers(tensor)
         if mask[reader]
     ]
 
 
-def _attribute_warnings(copied: CopyResult, mask: Mask) -> list[str]:
-    graph, out = copied.source, []
-    mapped = {graph.names[op] for op, _ in copied.external} | {graph.names[op] for op in copied.control_kept}
+def _attribute_warnings(copy_result: CopyResult, mask: Mask) -> list[str]:
+    graph, out = copy_result.source, []
+    mapped = {graph.names[op] for op, _ in copy_result.external} | {graph.names[op] for op in copy_result.control_kept}
     far = far_devices(graph, mask, mapped)
     if far:
         out.append(f"{counted(len(far), 'colocations')} with ops outside left out: "
@@ -382,32 +388,34 @@ def _attribute_warnings(copied: CopyResult, mask: Mask) -> list[str]:
         fails = "the gradient of the copy fails if it uses ops that are not copied"
         text = f"{counted(custom, 'ops')} with a tf.custom_gradient: {fails}"
         out.append(PlanWarning(text, Kind.CUSTOM_GRADIENT))
-    random = seed_ops(graph, mask) if copied.step.seeds == "keep" else []
+    random = seed_ops(graph, mask) if copy_result.step.seeds == "keep" else []
     if random:
         text = f"{few(random)} keep{'s' * (len(random) == 1)} the seed: the copy draws the same numbers "
         out.append(PlanWarning(text + "(seeds='new' gives the copy other numbers)", Kind.SEED))
     return out
 
 
-def _warnings(copied: CopyResult, mask: Mask) -> list[str]:
+def _warnings(copy_result: CopyResult, mask: Mask) -> list[str]:
     out: list[str] = []
-    inputs = {f"{copied.source.names[op]}:{port}" for op, port in copied.step.selection.inputs}
-    leaked = [p.was for p in copied.placeholders if inputs and p.was not in inputs]
+    inputs = {f"{copy_result.source.names[op]}:{port}" for op, port in copy_result.step.selection.inputs}
+    leaked = [p.was for p in copy_result.placeholders if inputs and p.was not in inputs]
     if leaked:
         became, them = ("a placeholder", "it") if len(leaked) == 1 else ("placeholders", "them")
         text = f"leak: {few(leaked)} became {became} without being marked as input: "
         out.append(PlanWarning(text + f"name {them} in inputs= too, or feed {them}", Kind.LEAK))
-    if copied.dropped:
-        text = f"{counted(len(copied.dropped), 'control inputs')} from outside dropped: "
-        out.append(PlanWarning(text + few([f"{a} after {b}" for a, b in copied.dropped]), Kind.DROPPED_CONTROL))
-    empty = [v.name for v in copied.variables if not v.made.initializer]
+    if copy_result.dropped:
+        text = f"{counted(len(copy_result.dropped), 'control inputs')} from outside dropped: "
+        out.append(PlanWarning(text + few([f"{a} after {b}" for a, b in copy_result.dropped]), Kind.DROPPED_CONTROL))
+    empty = [v.name for v in copy_result.variables if not v.made.initializer]
     if empty:
         has = "has" if len(empty) == 1 else "have"
         out.append(f"{few(empty)} {has} no initial value in the source: give values, or set it yourself")
     mute = [
-        v.name for v in copied.variables if v.policy == "copy" and copied.step.values is None and v.info.initializer
+        v.name
+        for v in copy_result.variables
+        if v.policy == "copy" and copy_result.step.values is None and v.info.initializer
     ]
-    out += _attribute_warnings(copied, mask) + copied.missing_state
+    out += _attribute_warnings(copy_result, mask) + copy_result.missing_state
     if mute:
         out.append(f"{counted(len(mute), 'new variables')} will start from initial values. "
                    "To keep other values, pass values=: a session, an editor, or {name: array}")  # fmt: skip

@@ -9,22 +9,22 @@ from ..fault import Fault
 from ..step_code import request_of
 
 
-def refuse_cycles(so_far: EditState, fault_counts: list[int]) -> None:
+def refuse_cycles(state: EditState, fault_counts: list[int]) -> None:
     """Adds a fault for each step that has closed a cycle, and undoes the edges that the step has set.
 
     Edges that a later step has already replaced are ignored.
 
     Args:
-        so_far: the effect of all steps.
+        state: the effect of all steps.
         fault_counts: the number of faults after each step.
     """
-    bench, faults = so_far.bench, list[tuple[int, Fault]]()
-    links, so_far.links = so_far.links, []
+    bench, faults = state.bench, list[tuple[int, Fault]]()
+    links, state.links = state.links, []
     while links := [link for link in links if link.stands(bench)]:
-        ring = ops_on_new_cycles(so_far.after, [(link.op, link.source) for link in links])
+        ring = ops_on_new_cycles(state.after, [(link.op, link.source) for link in links])
         if not ring.any():
             break
-        parts = strong_components(so_far.after, so_far.after.typed(TURNING))
+        parts = strong_components(state.after, state.after.typed(TURNING))
         # If several steps have edges on a cycle, the last of these steps has closed it.
         on = sorted((link for link in links if ring[link.op] and ring[link.source]), key=lambda link: -link.step)
         last = {int(parts[link.op]): link for link in reversed(on)}
@@ -32,10 +32,10 @@ def refuse_cycles(so_far: EditState, fault_counts: list[int]) -> None:
             source = bench.names[link.source] if link.at is None else bench.name(bench.row(link.op)[link.at])
             problem = f"that makes a cycle: {source!r} is computed from {bench.names[link.op]!r}"
             way = "Choose an op above it" if link.at is None else "Choose a tensor above it"
-            faults.append((link.step, Fault(request_of(so_far.steps[link.step]), problem, way, step=link.step)))
+            faults.append((link.step, Fault(request_of(state.steps[link.step]), problem, way, step=link.step)))
         guilty = {link.step for link in last.values()}
         for link in reversed([link for link in links if link.step in guilty]):
             link.take_back(bench)
         links = [link for link in links if link.step not in guilty]
     for step, fault in sorted(faults, key=lambda found: -found[0]):
-        so_far.faults.insert(fault_counts[step], fault)
+        state.faults.insert(fault_counts[step], fault)

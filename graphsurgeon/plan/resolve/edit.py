@@ -19,27 +19,27 @@ from .wiring import ops_of
 _KEYS = ("shared_name", "frame_name", "var_name")
 
 
-def rename(step: RenameStep, so_far: EditState) -> Iterator[GraphDelta]:
+def rename(step: RenameStep, state: EditState) -> Iterator[GraphDelta]:
     """Renames ops and scopes, after all checks."""
-    bench, names = so_far.bench, dict(step.names)
+    bench, names = state.bench, dict(step.names)
     names_by_op: dict[int, str] = {}
     for old in sorted(names, key=len):  # a new name for an op overrides that of its scope
         own = [bench.index[old]] if old in bench.index else []
         ops = [*own, *bench.inside(old)]
         if not ops:
-            now = so_far.now_called(old)
+            now = state.now_called(old)
             near = f"An earlier step renamed it to {now!r}" if now else ""
-            near = near or did_you_mean(old, [*so_far.after.scopes.names[1:], *so_far.after.names])
+            near = near or did_you_mean(old, [*state.after.scopes.names[1:], *state.after.names])
             raise PlanError(request_of(step), f"no op and no scope is called {old!r}", near)
         names_by_op.update({op: names[old] + bench.names[op][len(old) :] for op in ops})
-    _refuse(step, so_far, names_by_op)
+    _refuse(step, state, names_by_op)
     new_names = {op: name for op, name in names_by_op.items() if name != bench.names[op]}
     yield GraphDelta(names=new_names, values=() if step.values is None else tuple(names_by_op))
 
 
-def _refuse(step: RenameStep, so_far: EditState, new_names: Mapping[int, str]) -> None:
+def _refuse(step: RenameStep, state: EditState, new_names: Mapping[int, str]) -> None:
     """Raises PlanError if a new name is not valid or already taken."""
-    bench, owners = so_far.bench, dict[str, int]()
+    bench, owners = state.bench, dict[str, int]()
     bad = next((new for old, new in step.names if new != old and not valid_name(new)), None)
     if bad is not None:
         raise PlanError(request_of(step), *invalid_name_fault(bad, "a name of an op", bench.taken))
@@ -89,10 +89,10 @@ def _rename_key(key: str, old: str, new: str) -> str:
     return "/".join([*after, key[len(scope) + 1 :]]) if scope and key.startswith(f"{scope}/") else key
 
 
-def set_op_attributes(step: SetStep, so_far: EditState) -> Iterator[GraphDelta]:
+def set_op_attributes(step: SetStep, state: EditState) -> Iterator[GraphDelta]:
     """Sets attributes or the device of ops."""
     request = request_of(step)
-    (ops,) = ops_of(so_far, request, step.ops)
+    (ops,) = ops_of(state, request, step.ops)
     if step.device is not None and device_parts(step.device) is None:
         raise PlanError(request, f"{step.device!r} is not a device", "Type one, such as '/cpu:0' or '/job:ps/task:1'")
     for name, value in step.attributes:
@@ -102,9 +102,9 @@ def set_op_attributes(step: SetStep, so_far: EditState) -> Iterator[GraphDelta]:
     yield GraphDelta(changes=dict.fromkeys(ops, OpChange(dict(step.attributes), step.device)))
 
 
-def rebuild(step: RebuildStep, so_far: EditState) -> Iterator[GraphDelta]:
+def rebuild(step: RebuildStep, state: EditState) -> Iterator[GraphDelta]:
     """Marks the orphans that no other op needs as removed."""
-    graph = so_far.after
+    graph = state.after
     removed = graph.mask(graph.index[name] for name in step.orphans if name in graph.index)
     removed &= ~needed_ops(graph, ~removed)
     needed_count = len(step.orphans) - int(removed.sum())

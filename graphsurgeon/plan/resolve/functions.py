@@ -39,7 +39,7 @@ _SCALAR: dict[str, Callable[..., Any]] = {
     "Equal": np.equal, "NotEqual": np.not_equal,
     "LogicalAnd": np.logical_and, "LogicalOr": np.logical_or, "LogicalNot": np.logical_not,
 }  # fmt: skip
-_SAME = frozenset({"Identity", "Enter", "StopGradient"})
+_IDENTITY_TYPES = frozenset({"Identity", "Enter", "StopGradient"})
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,9 @@ def scalar(nodes: Mapping[str, Any], text: str, inputs: Mapping[str, Any], array
             todo.pop()
             continue
         reads = [one.partition(":")[0] for one in node.input if one[0] != "^"]
-        waiting = [one for one in reads if one not in values] if node.op in _SCALAR or node.op in _SAME else []
+        waiting = (
+            [one for one in reads if one not in values] if node.op in _SCALAR or node.op in _IDENTITY_TYPES else []
+        )
         if waiting and name not in visited:  # otherwise the op depends on itself
             visited.add(name)
             todo += waiting
@@ -91,23 +93,23 @@ def _evaluate_node(node: TFNodeDef, values: list[Any], array: Callable[[Any], An
     elif any(value is None for value in values) or not values:
         value = None
     else:
-        value = values[0] if node.op in _SAME else _SCALAR[node.op](*values) if node.op in _SCALAR else None
+        value = values[0] if node.op in _IDENTITY_TYPES else _SCALAR[node.op](*values) if node.op in _SCALAR else None
     return value if value is not None and np.size(value) == 1 and np.asarray(value).dtype.kind in "biuf" else None
 
 
 def trip_count_of(
-    test: LoopFunction, body: LoopFunction, start: Sequence[Any], most: int, array: Callable[[Any], Any]
+    test: LoopFunction, body: LoopFunction, start: Sequence[Any], limit: int, array: Callable[[Any], Any]
 ) -> int | None:
-    """Returns the number of rounds of a loop, `most` + 1 if there are more; None if it is not known.
+    """Returns the number of rounds of a loop, `limit` + 1 if there are more; None if it is not known.
 
     Args:
         test, body: the condition and body of the loop.
         start: the initial value of each argument, or None if it is not known.
-        most: the largest number of rounds to follow.
+        limit: the largest number of rounds to follow.
         array: returns the array of a constant.
     """
     values = list(start)
-    for count in range(most + 1):
+    for count in range(limit + 1):
         answer = scalar(test.nodes, test.results[0], dict(zip(test.given, values, strict=True)), array)
         if answer is None:
             return None
@@ -115,23 +117,23 @@ def trip_count_of(
             return count
         environment = dict(zip(body.given, values, strict=True))
         values[: len(body.results)] = [scalar(body.nodes, text, environment, array) for text in body.results]
-    return most + 1
+    return limit + 1
 
 
-def collapse(step: CollapseStep, so_far: EditState) -> Iterator[GraphDelta]:
+def collapse(step: CollapseStep, state: EditState) -> Iterator[GraphDelta]:
     """Makes the call, connects the consumers to its results, and removes the ops."""
     request = request_of(step)
-    (numbers,) = ops_of(so_far, request, step.ops)
-    graph = so_far.after
+    (numbers,) = ops_of(state, request, step.ops)
+    graph = state.after
     problem = name_problem(step.name, lambda name: name.lower() in graph.lowered, graph.title)
     if problem is not None:
         raise PlanError(request, *problem)
-    touched = {name for name, _, _ in so_far.edits} | set(so_far.changes)
-    origin = _origin_graph(so_far, numbers)
+    touched = {name for name, _, _ in state.edits} | set(state.changes)
+    origin = _origin_graph(state, numbers)
     late = [graph.names[i] for i in numbers if i not in origin.own or graph.names[i] in touched]
     if late:
         raise PlanError(request, f"{late[0]!r} is made or changed by this plan", "Apply these steps first")
-    (marked,) = tensors_of(so_far, request, _selected_outputs(step))
+    (marked,) = tensors_of(state, request, _selected_outputs(step))
     mask, stay = _inside(graph, graph.mask(numbers))
     _refuse_collapse(request, graph, mask)
     ends = [t for t in sorted({*leaving_tensors(graph, mask), *marked}) if mask[t[0]] and graph.types[t[0]] != "Const"]
@@ -146,10 +148,10 @@ def collapse(step: CollapseStep, so_far: EditState) -> Iterator[GraphDelta]:
     takes = tuple(f"{source.names[op]}:{port}" for op, port in arguments)
     gives = tuple(f"{source.names[origin.own[op]]}:{port}" for op, port in ends)
     with errors_of(request):
-        by = so_far.backend.collapse_builder(source, source.mask(origin.own[op] for op in ops), takes, gives, step.name)
+        by = state.backend.collapse_builder(source, source.mask(origin.own[op] for op in ops), takes, gives, step.name)
     targets = ReplaceTargets([region], hint=lambda: "Also select the ops between its ops")
-    yield from replace_matches(so_far, request, targets, by, step.name, only_op=True)
-    if stay and not so_far.faults:
+    yield from replace_matches(state, request, targets, by, step.name, single_op=True)
+    if stay and not state.faults:
         stays = "stays" if len(stay) == 1 else "stay"
         yield GraphDelta(warnings=[f"{counted(len(stay), 'ops')} {stays} outside of the call: {few(stay)}"])
 
@@ -181,14 +183,14 @@ def _selected_outputs(step: CollapseStep) -> list[str]:
     return [selection.graph.name(tensor) for tensor in selection.outputs] if isinstance(selection, Selection) else []
 
 
-def _origin_graph(so_far: EditState, numbers: Sequence[int]) -> _OriginGraph:
+def _origin_graph(state: EditState, numbers: Sequence[int]) -> _OriginGraph:
     """Returns the graph that the first op comes from; the other ops may come from another graph."""
-    for copied in so_far.copies:
+    for copied in state.copies:
         if copied.role == "graft" and not copied.variables:
             own = {int(copied.place[op]): op for op in copied.ops.tolist()}
             if numbers and numbers[0] in own:
                 return _OriginGraph(copied.source, own)
-    return _OriginGraph(so_far.base, {op: op for op in numbers if op < so_far.base.size})
+    return _OriginGraph(state.base, {op: op for op in numbers if op < state.base.size})
 
 
 def _refuse_collapse(request: str, graph: Graph, mask: Mask) -> None:
@@ -241,28 +243,28 @@ _INLINE_PARTS = {
 }
 
 
-def inline(step: InlineStep, so_far: EditState) -> Iterator[GraphDelta]:
+def inline(step: InlineStep, state: EditState) -> Iterator[GraphDelta]:
     """Inlines the calls one by one."""
     request = request_of(step)
     tops = [name for name in step.ops if not any(name.startswith(f"{other}/") for other in step.ops)]
     for name in tops:
         inside = tuple(one[len(name) + 1 :] for one in step.ops if one.startswith(f"{name}/"))
-        ((op,),) = ops_of(so_far, request, (name,))
-        graph, new = so_far.after, op >= so_far.base.size
-        graft = _single_op_graft(so_far, op) if new else None
+        ((op,),) = ops_of(state, request, (name,))
+        graph, new = state.after, op >= state.base.size
+        graft = _single_op_graft(state, op) if new else None
         if new and graft is None:
             problem = f"{name!r} is made by this plan, together with other ops"
             raise PlanError(request, problem, f"Apply that step first: ed.apply(plan); ed.plan().inline({name!r})")
         with errors_of(request):
             if graft is None:
-                by = so_far.backend.inlined(so_far.base, name, inside)
+                by = state.backend.inlined(state.base, name, inside)
             else:  # this plan has made the call: its function is in the source graph of the graft
-                by = so_far.backend.inlined(graft.source, graft.source.names[int(graft.ops[0])], inside)
+                by = state.backend.inlined(graft.source, graft.source.names[int(graft.ops[0])], inside)
         region = region_of(graph, op, request, "Leave this call as it is, or use ed.inlined()")
         below = _INLINE_PARTS.get(graph.types[op], ()) or _leaves(graph, op)
         targets = ReplaceTargets([region], below=below)
-        yield from replace_matches(so_far, request, targets, by, name)
-        if so_far.faults:
+        yield from replace_matches(state, request, targets, by, name)
+        if state.faults:
             return
 
 
@@ -278,9 +280,9 @@ def _leaves(graph: Graph, op: int) -> tuple[str, ...]:
     )
 
 
-def _single_op_graft(so_far: EditState, op: int) -> CopyResult | None:
+def _single_op_graft(state: EditState, op: int) -> CopyResult | None:
     """The graft that consists of this op alone; None if there are other ops in it, or the op is not from a graft."""
-    for copied in so_far.copies:
+    for copied in state.copies:
         if copied.role == "graft" and copied.place[copied.ops].tolist() == [op]:
             return None if copied.stand_ins or copied.variables else copied
     return None
@@ -290,33 +292,33 @@ _WHILE_TYPES = ("While", "StatelessWhile")
 _UNROLL_PARTS = ("body", "body_1")
 
 
-def unroll(step: UnrollStep, so_far: EditState) -> Iterator[GraphDelta]:
+def unroll(step: UnrollStep, state: EditState) -> Iterator[GraphDelta]:
     """Replaces a loop by copies of its body."""
-    request, graph = request_of(step), so_far.after
+    request, graph = request_of(step), state.after
     op, loop = _find_loop(request, graph, step.loop)
     numbers = [op] if loop is None else np.flatnonzero(loops_of(graph) == loops_of(graph)[loop.asks]).tolist()
-    touched = {name for name, _, _ in so_far.edits} | set(so_far.changes)
-    late = [graph.names[i] for i in numbers if i >= so_far.base.size or graph.names[i] in touched]
+    touched = {name for name, _, _ in state.edits} | set(state.changes)
+    late = [graph.names[i] for i in numbers if i >= state.base.size or graph.names[i] in touched]
     if late:
         raise PlanError(request, f"{late[0]!r} is made or changed by this plan", "Apply these steps first")
     if loop is not None:
         _refuse_unroll(request, graph, loop, numbers)
     with errors_of(request):
-        by = so_far.backend.unroll_builder(so_far.base, op, loop, step.times)
+        by = state.backend.unroll_builder(state.base, op, loop, step.times)
     if loop is None:
-        name, trip_count = graph.names[op], _rounds_of_while(so_far, op, step.times)
+        name, trip_count = graph.names[op], _rounds_of_while(state, op, step.times)
         reads, gives = graph.input_names(op), [f"{name}:{k}" for k in range(len(graph.outputs(op) or ()))]
     else:
         name, trip_count = (
             graph.names[loop.asks].rpartition("/")[0] or "loop",
-            _rounds_of_loop(so_far, loop, step.times),
+            _rounds_of_loop(state, loop, step.times),
         )
         reads = [graph.input_names(i)[0] for i in (*loop.enters, *loop.constants)]
         gives = [f"{graph.names[i]}:0" for i in loop.exits if i >= 0]
     inputs, outputs = ({f"{word}{k}": t for k, t in enumerate(ts)} for word, ts in (("in", reads), ("out", gives)))
     targets = ReplaceTargets([Region(graph, numbers, inputs, outputs)], below=_UNROLL_PARTS)
-    yield from replace_matches(so_far, request, targets, by, name)
-    if not so_far.faults and trip_count != step.times:
+    yield from replace_matches(state, request, targets, by, name)
+    if not state.faults and trip_count != step.times:
         why = "the number of its rounds is known only when it runs"
         if trip_count is not None:
             makes = counted(min(trip_count, step.times), "rounds")
@@ -365,8 +367,8 @@ def _refuse_unroll(request: str, graph: Graph, loop: Loop, numbers: Sequence[int
         raise PlanError(request, "no tensor leaves the loop", "Leave the loop as it is, or remove it")
 
 
-def _rounds_of_loop(so_far: EditState, loop: Loop, most: int) -> int | None:
-    graph, array = so_far.after, so_far.backend.array
+def _rounds_of_loop(state: EditState, loop: Loop, limit: int) -> int | None:
+    graph, array = state.after, state.backend.array
     nodes = dict(zip(graph.names, graph.nodes, strict=True))
     enters = [graph.input_names(i)[0] for i in (*loop.enters, *loop.constants)]
     start = [scalar(nodes, text, {}, array) for text in enters]
@@ -374,11 +376,11 @@ def _rounds_of_loop(so_far: EditState, loop: Loop, most: int) -> int | None:
     test = LoopFunction(nodes, [*(graph.names[i] for i in loop.merges), *fixed], graph.input_names(loop.asks))
     turned = [graph.input_names(i)[0] for i in loop.turns]
     body = LoopFunction(nodes, [*(graph.names[i] for i in loop.switches), *fixed], turned)
-    return trip_count_of(test, body, start, most, array)
+    return trip_count_of(test, body, start, limit, array)
 
 
-def _rounds_of_while(so_far: EditState, op: int, most: int) -> int | None:
-    graph, array = so_far.after, so_far.backend.array
+def _rounds_of_while(state: EditState, op: int, limit: int) -> int | None:
+    graph, array = state.after, state.backend.array
     nodes = dict(zip(graph.names, graph.nodes, strict=True))
     start = [scalar(nodes, text, {}, array) for text in graph.input_names(op)]
     turns = []
@@ -389,4 +391,4 @@ def _rounds_of_while(so_far: EditState, op: int, most: int) -> int | None:
         arguments = [argument.name for argument in function.signature.input_arg]
         results = [function.ret[out.name] for out in function.signature.output_arg]
         turns.append(LoopFunction({node.name: node for node in function.node_def}, arguments, results))
-    return trip_count_of(turns[0], turns[1], start, most, array)
+    return trip_count_of(turns[0], turns[1], start, limit, array)

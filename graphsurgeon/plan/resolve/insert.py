@@ -44,12 +44,12 @@ class Graft:
 
 
 def insert_subgraph(
-    so_far: EditState, piece: BuiltSubgraph, sites: Sequence[InsertionSite], only_op: bool = False
+    state: EditState, piece: BuiltSubgraph, sites: Sequence[InsertionSite], only_op: bool = False
 ) -> Graft:
     """Inserts a subgraph and connects it to its inputs; if that is not possible, the delta has a fault.
 
     Args:
-        so_far: the state after the earlier steps.
+        state: the state after the earlier steps.
         piece: the new ops.
         sites: the places to insert the ops at.
         only_op: whether there is one op for each site, with the name of the scope as its own name.
@@ -63,14 +63,14 @@ def insert_subgraph(
         )
         return Graft(GraphDelta(), ends, ((),) * len(sites))
     reads = small.mask(small.data.node)
-    pairs = [(f"{small.names[i]}:0", so_far.bench.name(tensor)) for i, tensor in arguments.items() if reads[i]]
+    pairs = [(f"{small.names[i]}:0", state.bench.name(tensor)) for i, tensor in arguments.items() if reads[i]]
     block = selection_from(small, mask)
     step = CopyStep(
         block, "", tuple(pairs), control="refuse",
         variables=(("*", "initial"),), collections="keep",
         names={name: name.rpartition("/")[0] for name in block.names} if only_op else None,
     )  # fmt: skip
-    delta = resolve_copy(step, so_far)
+    delta = resolve_copy(step, state)
     if not delta.copies:  # this step or an earlier step has a fault
         return Graft(delta, ({},) * len(sites), ((),) * len(sites))
     copied = replace(delta.copies[0], role="graft")
@@ -88,11 +88,13 @@ def insert_subgraph(
     return Graft(replace(delta, copies=[copied], joins=joins), tuple(outputs), names)
 
 
-def site_scope(graph: Graph, wish: str, used_names: set[str], op: bool = False, below: Sequence[str] = ()) -> str:
-    """Returns an empty name scope: `wish`, or `wish` with a number. The scope is added to `used_names`.
+def site_scope(
+    graph: Graph, preferred: str, used_names: set[str], op: bool = False, subscopes: Sequence[str] = ()
+) -> str:
+    """Returns an empty name scope: `preferred`, or `preferred` with a number. The scope is added to `used_names`.
 
-    With `op`, the scope is the name of a single new op, so no other op may have this name. With `below`, all new ops
-    are in subscopes with these names; only the subscopes must be empty.
+    With `op`, the scope is the name of a single new op, so no other op may have this name. With `subscopes`, all new
+    ops are in subscopes with these names; only the subscopes must be empty.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b/c", "Const", [])])
@@ -102,22 +104,22 @@ def site_scope(graph: Graph, wish: str, used_names: set[str], op: bool = False, 
     """
 
     def is_taken(name: str) -> bool:
-        an_op = name.lower() in graph.lowered and (op or name != wish)
-        full = any(graph.taken(f"{name}/{part}") for part in below) if below else name in graph.scopes.index
+        an_op = name.lower() in graph.lowered and (op or name != preferred)
+        full = any(graph.taken(f"{name}/{part}") for part in subscopes) if subscopes else name in graph.scopes.index
         return name.lower() in used_names or full or an_op
 
-    name = free_name(wish, is_taken, as_tensorflow=True)
+    name = free_name(preferred, is_taken, as_tensorflow=True)
     used_names.add(name.lower())
     return name
 
 
-def is_built_op(so_far: EditState, op: int) -> bool:
+def is_built_op(state: EditState, op: int) -> bool:
     """Returns whether an op was built for the plan, such as an op of an inlined call, and is not part of a variable."""
-    return any(c.role == "graft" and not c.variables and op in c.place[c.ops] for c in so_far.copies)
+    return any(c.role == "graft" and not c.variables and op in c.place[c.ops] for c in state.copies)
 
 
 def without_new_ops(
-    effect: PlanResult, ops: Sequence[int], new_tensors: Mapping[str, str], was: Mapping[tuple[str, int], str]
+    effect: PlanResult, ops: Sequence[int], new_tensors: Mapping[str, str], old_inputs: Mapping[tuple[str, int], str]
 ) -> PlanResult:
     """Removes ops of grafts from a plan if no op reads them any more, so that they are never made.
 
@@ -125,7 +127,7 @@ def without_new_ops(
         effect: the effect of the plan.
         ops: the numbers of the ops after the plan so far.
         new_tensors: output of a removed op -> the tensor that is read instead.
-        was: the tensors that inputs read before: (op, input) -> tensor.
+        old_inputs: the tensors that inputs read before: (op, input) -> tensor.
     """
     graph, after = effect.after, graph_without_ops(effect.after, sorted(ops))
     after = replace(after, owner=graph.owner)  # the ops of the base keep their numbers
@@ -149,43 +151,41 @@ def without_new_ops(
         changes={name: change for name, change in effect.changes.items() if name not in names},
         edits=tuple(edit for edit in effect.edits if op_name(edit[2]) not in names),
         connections=tuple(
-            replace(c, was=was.get((c.to, c.input), c.was)) for c in effect.connections if c.to not in names
+            replace(c, was=old_inputs.get((c.to, c.input), c.was)) for c in effect.connections if c.to not in names
         ),
         replaced=tuple(replaced),
     )
 
 
-def _renumbered_copy(copied: CopyResult, place: Ints) -> CopyResult:
+def _renumbered_copy(copy_result: CopyResult, place: Ints) -> CopyResult:
     """Returns a copy with new op numbers: `place` maps old numbers to new numbers, or to -1 for removed ops."""
-    now = np.where(copied.place < 0, -1, place[copied.place]).astype(np.int32)
-    stays = now[copied.ops] >= 0
-    names = [name for name, there in zip(copied.names, stays.tolist(), strict=True) if there]
-    return replace(copied, ops=copied.ops[stays], names=names, place=now)
+    now = np.where(copy_result.place < 0, -1, place[copy_result.place]).astype(np.int32)
+    stays = now[copy_result.ops] >= 0
+    names = [name for name, there in zip(copy_result.names, stays.tolist(), strict=True) if there]
+    return replace(copy_result, ops=copy_result.ops[stays], names=names, place=now)
 
 
-def insert(step: InsertStep, so_far: EditState) -> Iterator[GraphDelta]:
+def insert(step: InsertStep, state: EditState) -> Iterator[GraphDelta]:
     """Adds the ops and connects the consumers to them."""
-    request, graph = request_of(step), so_far.bench
-    (tensors,) = tensors_of(so_far, request, step.on)
-    names = _names(step, so_far)
+    request, graph = request_of(step), state.bench
+    (tensors,) = tensors_of(state, request, step.on)
+    names = _names(step, state)
     edges = [consumers_of(graph, tensor, step.only, step.exclude) for tensor in tensors]
     if isinstance(step.op, str):
         for name, tensor, readers in zip(names, tensors, edges, strict=True):
             new = graph.size, 0
-            yield GraphDelta(
-                nodes=[NewNode(name, step.op, (tensor,), dict(step.attributes), None, so_far.info(tensor))]
-            )
-            yield rewire(so_far, request, [(op, at, new) for op, at in readers], excludes=True)
+            yield GraphDelta(nodes=[NewNode(name, step.op, (tensor,), dict(step.attributes), None, state.info(tensor))])
+            yield rewire(state, request, [(op, at, new) for op, at in readers], excludes=True)
         return
     sites = [InsertionSite(name, {"x": tensor}, ("output",)) for name, tensor in zip(names, tensors, strict=True)]
-    graft = insert_subgraph(so_far, so_far.backend.built(step.op, sites, so_far.after, request), sites)
+    graft = insert_subgraph(state, state.backend.built(step.op, sites, state.after, request), sites)
     yield graft.delta
-    if not so_far.faults:
-        yield GraphDelta(quiet=waits_in_loop(so_far.after, request, sites, graft))
-    for tensor, readers, ends in zip(tensors, edges, graft.outputs, strict=True) if not so_far.faults else ():
+    if not state.faults:
+        yield GraphDelta(quiet=waits_in_loop(state.after, request, sites, graft))
+    for tensor, readers, ends in zip(tensors, edges, graft.outputs, strict=True) if not state.faults else ():
         new = ends["output"]
         edges_to_new = [(op, at, new) for op, at in readers]
-        yield rewire(so_far, request, edges_to_new, [(tensor, new)], excludes=True)
+        yield rewire(state, request, edges_to_new, [(tensor, new)], excludes=True)
 
 
 def waits_in_loop(graph: Graph, request: str, sites: Sequence[InsertionSite], graft: Graft) -> dict[int, list[int]]:
@@ -215,9 +215,9 @@ def waits_in_loop(graph: Graph, request: str, sites: Sequence[InsertionSite], gr
     return out
 
 
-def _names(step: InsertStep, so_far: EditState) -> list[str]:
+def _names(step: InsertStep, state: EditState) -> list[str]:
     """Returns a name for each new op; refuses names that are taken or not valid."""
-    graph = so_far.bench
+    graph = state.bench
     names = [step.name] if isinstance(step.name, str) else list(step.name)
     n = 0
     while isinstance(step.name, str) and len(names) < len(step.on):
@@ -233,23 +233,23 @@ def _names(step: InsertStep, so_far: EditState) -> list[str]:
     return names
 
 
-def adapt(step: AdaptStep, so_far: EditState) -> Iterator[GraphDelta]:
+def adapt(step: AdaptStep, state: EditState) -> Iterator[GraphDelta]:
     """Builds the adapter, and connects its consumers to the result."""
-    request, graph = request_of(step), so_far.bench
+    request, graph = request_of(step), state.bench
     source, place = graph.tensor(step.tensor, request), _adapter_site(step, graph, request)
     input_info = graph.info(*source)
     if input_info is None:
         raise PlanError(request, f"the dtype of {step.tensor!r} is not known yet", "Apply the steps before it first")
     site = InsertionSite(_name(step, graph, request), {"x": source}, ("output",))
-    build = so_far.backend.adapter_builder(_adapter(step, graph, request, input_info, place))
-    graft = insert_subgraph(so_far, so_far.backend.built(build, [site], so_far.after, request), [site])
+    build = state.backend.adapter_builder(_adapter(step, graph, request, input_info, place))
+    graft = insert_subgraph(state, state.backend.built(build, [site], state.after, request), [site])
     yield graft.delta
-    if so_far.faults:
+    if state.faults:
         return
-    yield GraphDelta(quiet=waits_in_loop(so_far.after, request, [site], graft))
+    yield GraphDelta(quiet=waits_in_loop(state.after, request, [site], graft))
     new = graft.outputs[0]["output"]
-    if place.old is not None and not so_far.faults:
-        yield rewire(so_far, request, [(op, at, new) for op, at, _ in place.edges], [(place.old, new)])
+    if place.old is not None and not state.faults:
+        yield rewire(state, request, [(op, at, new) for op, at, _ in place.edges], [(place.old, new)])
 
 
 @dataclass(frozen=True)

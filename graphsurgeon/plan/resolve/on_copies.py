@@ -27,15 +27,15 @@ from .remove import readers_fault
 from .wiring import RefusedStep, ops_of, rewire
 
 
-def on_copies(step: OnCopiesStep, so_far: EditState) -> Iterator[GraphDelta]:
+def on_copies(step: OnCopiesStep, state: EditState) -> Iterator[GraphDelta]:
     """Copies the changed ops, connects the copies to the new inputs, and restores the inputs of the existing ops."""
     request = request_of(step)
-    (targets,) = ops_of(so_far, request, [name.partition(":")[0] for name in step.until])
-    if not so_far.faults:
-        yield from _as_copies(so_far, request)
-    if so_far.faults:
+    (targets,) = ops_of(state, request, [name.partition(":")[0] for name in step.until])
+    if not state.faults:
+        yield from _as_copies(state, request)
+    if state.faults:
         return
-    effect = so_far.effect()
+    effect = state.effect()
     graph = effect.after
     removed = graph.mask(sorted(effect.removed))
     edited = changed_ops(effect) & ~removed
@@ -47,43 +47,43 @@ def on_copies(step: OnCopiesStep, so_far: EditState) -> Iterator[GraphDelta]:
         raise RefusedStep([fault])
     affected = downstream(graph, edited, removed, targets, step.assign == "copy")
     _refuse(step, effect, affected, edited, targets)
-    yield _copy_downstream(step, so_far, effect, affected, edited)
+    yield _copy_downstream(step, state, effect, affected, edited)
 
 
-def _as_copies(so_far: EditState, request: str) -> Iterator[GraphDelta]:
+def _as_copies(state: EditState, request: str) -> Iterator[GraphDelta]:
     """Copies renamed ops under their new names and makes their consumers read the copies.
 
     The original ops get their old names back.
     """
-    base, size = so_far.base, so_far.base.size
-    names = {old: new for old, new in zip(base.names, so_far.bench.names[:size], strict=True) if old != new}
+    base, size = state.base, state.base.size
+    names = {old: new for old, new in zip(base.names, state.bench.names[:size], strict=True) if old != new}
     if not names:
         return
-    edited = [name for name in (*(edit[0] for edit in so_far.edits), *so_far.changes) if name in names.values()]
+    edited = [name for name in (*(edit[0] for edit in state.edits), *state.changes) if name in names.values()]
     if edited:
         problem = f"{edited[0]!r} is renamed and also changed"
         raise PlanError(request, problem, "Apply these steps without on_copies, or leave the rename out")
     ops = [base.index[name] for name in names]
     yield GraphDelta(names={op: base.names[op] for op in ops})
     mask = base.mask(ops)
-    values = (getattr(so_far.steps[step], "values", None) for step in so_far.revalued)
+    values = (getattr(state.steps[step], "values", None) for step in state.revalued)
     values_source = next((one for one in values if one != INITIAL), None)
     step = CopyStep(
         selection_from(base, mask), "", unmapped="keep", control="keep", values=values_source,
         collections="keep", names=names,
     )  # fmt: skip
-    copied = resolve_copy(step, so_far)
+    copied = resolve_copy(step, state)
     yield replace(copied, joins=(), faults=[replace(fault, request=request) for fault in copied.faults])
-    if so_far.faults:
+    if state.faults:
         return
-    place, graph = so_far.copies[-1].place, so_far.after
+    place, graph = state.copies[-1].place, state.after
     subs: dict[Tensor, Tensor] = {}
     for i in ops:
         ports = set(graph.consumers.ports(i).tolist())
         subs.update({(i, port): (int(place[i]), port) for port in ports})
     inside = graph.mask([*ops, *place[ops].tolist()])
     edges = [(op, at, new) for old, new in subs.items() for op, at in graph.readers(old) if not inside[op]]
-    yield rewire(so_far, request, edges, checked=True)
+    yield rewire(state, request, edges, acyclic=True)
     waiting = np.unique([op for i in ops for op in graph.control_consumers.row(i).tolist()]).astype(int).tolist()
     waits = {
         op: [int(place[j]) if j < size and mask[j] else j for j in graph.control.row(op).tolist()]
@@ -93,12 +93,14 @@ def _as_copies(so_far: EditState, request: str) -> Iterator[GraphDelta]:
     yield GraphDelta(waits=waits, checked=True, removed=frozenset(ops))
 
 
-def _refuse(step: OnCopiesStep, effect: PlanResult, affected: Downstream, edited: Mask, targets: Sequence[int]) -> None:
+def _refuse(
+    step: OnCopiesStep, effect: PlanResult, downstream_ops: Downstream, edited: Mask, targets: Sequence[int]
+) -> None:
     """Refuses edits that `until` does not depend on, and copies that would set the same state as the original."""
     request, graph, removed = request_of(step), effect.after, effect.after.mask(sorted(effect.removed))
     copies = "Choose assign='copy': it also copies these ops, and the copies set the same state"
-    if affected.missed >= 0:
-        missed = graph.names[affected.missed]
+    if downstream_ops.missed >= 0:
+        missed = graph.names[downstream_ops.missed]
         wide = downstream(graph, edited, removed, targets, True)
         if wide.missed < 0:
             between = np.flatnonzero(wide.ops & downstream(graph, edited, removed).left).tolist()
@@ -108,35 +110,35 @@ def _refuse(step: OnCopiesStep, effect: PlanResult, affected: Downstream, edited
         names = few([graph.names[i] for i in np.flatnonzero(edited).tolist()])
         problem = f"{missed!r} does not depend on the changed ops ({names})"
         raise PlanError(request, problem, "Name an op in until= that depends on them, or leave until= out")
-    acts = np.flatnonzero(affected.ops & affected.left | edited & affected.left).tolist()
-    acts += [] if step.assign == "copy" else _writers(graph, affected.ops)
+    acts = np.flatnonzero(downstream_ops.ops & downstream_ops.left | edited & downstream_ops.left).tolist()
+    acts += [] if step.assign == "copy" else _writers(graph, downstream_ops.ops)
     if acts:
         problem = f"{graph.names[acts[0]]!r} ({graph.types[acts[0]]}) sets state that the original also uses"
         raise PlanError(request, problem, "Choose assign='copy' for a copy that sets the same state, or leave "
                         "on_copies out and build a new graph")  # fmt: skip
-    if edited.any() and not affected.ops[: effect.base.size].any():
-        first = [graph.names[i] for i in np.flatnonzero(affected.left).tolist()]
+    if edited.any() and not downstream_ops.ops[: effect.base.size].any():
+        first = [graph.names[i] for i in np.flatnonzero(downstream_ops.left).tolist()]
         problem = f"only ops that set state depend on the edits: {few(first)}"
         raise PlanError(request, problem, copies)
 
 
 def _copy_downstream(
-    step: OnCopiesStep, so_far: EditState, effect: PlanResult, affected: Downstream, edited_ops: Mask
+    step: OnCopiesStep, state: EditState, effect: PlanResult, downstream_ops: Downstream, edited_ops: Mask
 ) -> GraphDelta:
     """Returns the effect of the steps so far, with their edits made on copies of the affected ops."""
     edited, base, size = effect.after, effect.base, effect.base.size
-    ops, after = affected.ops[:size], _without_edits(edited, base)
+    ops, after = downstream_ops.ops[:size], _without_edits(edited, base)
     place = np.arange(edited.size, dtype=np.int32)
     slices, copies, warnings = list(effect.slices), list(effect.copies), list(effect.warnings)
     if ops.any():
-        problem = name_problem(step.to, so_far.bench.taken, base.title, what="a name scope", key="scope")
+        problem = name_problem(step.to, state.bench.taken, base.title, what="a name scope", key="scope")
         if problem is not None:
             raise PlanError(request_of(step), *problem)
         again = CopyStep(
             selection_from(base, ops), step.to, unmapped="keep", control="keep",
             variables=(("*", "share"),), collections=step.collections,
         )  # fmt: skip
-        beside = EditState(replace(effect, after=after), so_far.backend)
+        beside = EditState(replace(effect, after=after), state.backend)
         delta = resolve_copy(again, beside)
         if delta.faults:
             return delta
@@ -148,7 +150,7 @@ def _copy_downstream(
         copied = replace(copied, external=current_externals(after, copied))
         touched = tuple(edited.names[i] for i in np.flatnonzero(edited_ops).tolist())
         copies.append(copied)
-        slices.append(DownstreamCopy(copied, touched, step.until, tuple(affected.along)))
+        slices.append(DownstreamCopy(copied, touched, step.until, tuple(downstream_ops.along)))
         # The other warnings of a copy step apply only to copies that the user requests.
         warnings += [w for w in delta.warnings if warning_kind(w) in (Kind.CUSTOM_GRADIENT, Kind.SEED)]
     else:
@@ -177,7 +179,7 @@ def _copy_downstream(
                 replace(r, outputs={old: _rename_tensor(one, new) for old, one in r.outputs.items()})
                 for r in effect.replaced
             ),
-            warnings=(*warnings, *_warnings(edited, affected, effect.removed)),
+            warnings=(*warnings, *_warnings(edited, downstream_ops, effect.removed)),
             blame={new.get(op, op): n for op, n in effect.blame.items() if op in new or edited.index[op] >= size},
             edits=(),
             mode="append",
@@ -227,13 +229,18 @@ def _without_edits(edited: Graph, base: Graph) -> Graph:
     return replace(edited, data=data, control=control)
 
 
-def _connect_copies(graph: Graph, edited: Graph, copied: CopyResult, place: Ints, size: int, unlike: Mask) -> Graph:
+def _connect_copies(
+    graph: Graph, edited: Graph, copy_result: CopyResult, place: Ints, size: int, unlike: Mask
+) -> Graph:
     """Connects the copies to the inputs that the edits set, and the other new ops to the copies."""
     graph = _redirect_to_copies(graph, edited, place, size)
-    both, first = ((graph.data, edited.data), (graph.control, edited.control)), int(copied.place[copied.ops[0]])
-    data, control = (stack_edges(new.part(0, first), old.moved(copied.ops, place)) for new, old in both)
+    both, first = (
+        ((graph.data, edited.data), (graph.control, edited.control)),
+        int(copy_result.place[copy_result.ops[0]]),
+    )
+    data, control = (stack_edges(new.part(0, first), old.moved(copy_result.ops, place)) for new, old in both)
     after = replace(graph, data=data, control=control)
-    loose = place[np.flatnonzero(unlike[: len(copied.place)])].tolist()
+    loose = place[np.flatnonzero(unlike[: len(copy_result.place)])].tolist()
     return (
         replace(after, outputs_of=OutputTable.of(graph).without_shapes(loose)) if loose and graph.outputs_of else after
     )
@@ -259,24 +266,24 @@ def _rename_tensor(tensor: str, names: dict[str, str]) -> str:
     return f"{names.get(op, op)}:{port}"
 
 
-def _warnings(graph: Graph, affected: Downstream, removed: Collection[int]) -> list[str]:
+def _warnings(graph: Graph, downstream_ops: Downstream, removed: Collection[int]) -> list[str]:
     out = []
-    writers_left = [graph.names[i] for i in np.flatnonzero(affected.left).tolist()]
+    writers_left = [graph.names[i] for i in np.flatnonzero(downstream_ops.left).tolist()]
     if writers_left:
         sets, use = ("set", "use") if len(writers_left) > 1 else ("sets", "uses")
         out.append(
             f"{counted(len(writers_left), 'ops')} that {sets} state still {use} the original: {few(writers_left)}"
         )
-    lost = [graph.names[i] for i in np.flatnonzero(affected.lost).tolist()]
+    lost = [graph.names[i] for i in np.flatnonzero(downstream_ops.lost).tolist()]
     if lost:
         out.append(f"the change of {few(lost)} is left out, because it affects no copied op")
-    writers = [graph.names[i] for i in _writers(graph, affected.ops)]
+    writers = [graph.names[i] for i in _writers(graph, downstream_ops.ops)]
     if writers:
         sets = "set" if len(writers) > 1 else "sets"
         out.append(f"{counted(len(writers), 'copies')} {sets} the same state as the original: {few(writers)}")
-    if affected.calls:
-        names = few([graph.names[i] for i in affected.calls])
-        out.append(f"{counted(len(affected.calls), 'copied calls')} may set state inside: {names}")
+    if downstream_ops.calls:
+        names = few([graph.names[i] for i in downstream_ops.calls])
+        out.append(f"{counted(len(downstream_ops.calls), 'copied calls')} may set state inside: {names}")
     if removed:
         count, stay = counted(len(removed), "ops"), "stays" if len(removed) == 1 else "stay"
         names = few([graph.names[i] for i in sorted(removed)])

@@ -94,15 +94,15 @@ def _kept_state(effect: PlanResult) -> GraphState:
     ).renamed(effect.renamed)
 
 
-def _copied_state(copied: CopyResult) -> GraphState:
+def _copied_state(copy_result: CopyResult) -> GraphState:
     """The state that a copy adds."""
-    source = copied.source.state
+    source = copy_result.source.state
     return GraphState(
-        {variable.name: variable.made for variable in copied.variables},
-        {one.name: copied_entries(copied, one.was) for one in copied.collections},
-        tuple(frozenset(map(copied.renamed, ops)) for ops in source.contexts if all(map(copied.has, ops))),
-        {copied.renamed(op): fill_ops for op, fills in source.init_ops.items()
-         if copied.has(op) and (fill_ops := tuple(copied.renamed(name) for name in fills if copied.has(name)))},
+        {variable.name: variable.made for variable in copy_result.variables},
+        {one.name: copied_entries(copy_result, one.was) for one in copy_result.collections},
+        tuple(frozenset(map(copy_result.renamed, ops)) for ops in source.contexts if all(map(copy_result.has, ops))),
+        {copy_result.renamed(op): fill_ops for op, fills in source.init_ops.items()
+         if copy_result.has(op) and (fill_ops := tuple(map(copy_result.renamed, filter(copy_result.has, fills))))},
     )  # fmt: skip
 
 

@@ -30,10 +30,10 @@ from ..type_check import fits
 from .insert import is_built_op, without_new_ops
 from .wiring import RefusedStep, consumers_of, ops_of, rewire, tensors_of
 
-NOTHING: Mapping[str, str] = MappingProxyType({})
+NO_ENDS: Mapping[str, str] = MappingProxyType({})
 
 #: Kind of blocker -> function that returns the description of a row. Its parameters are the columns of the row.
-_WORDS: dict[str, Callable[..., str]] = {
+_BLOCKER_TEXTS: dict[str, Callable[..., str]] = {
     "data": lambda tensor, reader, at: f"{tensor} is read by {reader}, input {at}",
     "control": lambda op, later: f"{later} waits for {op}",
     "collections": lambda op, key: f"{op} is in the collection {key!r}",
@@ -83,7 +83,7 @@ class RemovalBlockers:
         """Returns one row for each reason: its kind, the op (or tensor), the blocker, and a description."""
         kinds = [f.name for f in fields(self)[1:]]
         return [
-            {"kind": kind, "op": row[0], "by": row[1], "what": _WORDS[kind](*row)}
+            {"kind": kind, "op": row[0], "by": row[1], "what": _BLOCKER_TEXTS[kind](*row)}
             for kind in kinds
             for row in getattr(self, kind)
         ]
@@ -95,17 +95,17 @@ class RemovalBlockers:
         lines = [f"the removal of {whom} is prevented by"]
         for kind, count in self.counts.items():
             rows = getattr(self, kind)
-            lines += [f"  {_WORDS[kind](*row)}" for row in rows[:6]]
+            lines += [f"  {_BLOCKER_TEXTS[kind](*row)}" for row in rows[:6]]
             lines += [f"  … and {count - 6} more of that kind"] if count > 6 else []
         return "\n".join(lines)
 
 
-def find_removal_blockers(graph: Graph, what: Any, served: Mapping[str, str] = NOTHING) -> RemovalBlockers:
+def find_removal_blockers(graph: Graph, ops: Any, served: Mapping[str, str] = NO_ENDS) -> RemovalBlockers:
     """Returns the reasons why an op or a selection cannot be removed: its consumers, waiting ops and holders.
 
     Args:
         graph: the snapshot.
-        what: an op by name or object, several of them, or a selection. These ops do not block one another.
+        ops: an op by name or object, several of them, or a selection. These ops do not block one another.
         served: tensor -> the input or output of a signature that it is, such as ``"the output 'scores'"``.
 
     Raises:
@@ -120,7 +120,7 @@ def find_removal_blockers(graph: Graph, what: Any, served: Mapping[str, str] = N
         >>> print(find_removal_blockers(g, ["a", "b", "c"]))
         nothing prevents the removal of 3 ops
     """
-    removed = _removed_mask(graph, what)
+    removed = _removed_mask(graph, ops)
     kinds: list[Any] = [readers, waiting_pairs, _collection_members, variables, contexts, init_ops, colocated_pairs]
     served_ends = tuple(
         (t, end) for t, end in served.items() if (n := graph.index.get(op_name(t))) is not None and removed[n]
@@ -129,11 +129,11 @@ def find_removal_blockers(graph: Graph, what: Any, served: Mapping[str, str] = N
     return RemovalBlockers(names, *[*(tuple(of(graph, removed)) for of in kinds), served_ends])
 
 
-def _removed_mask(graph: Graph, what: Any) -> Mask:
-    if isinstance(what, Selection):
-        mask = what.all_on(graph, "blocks(selection)").mask
+def _removed_mask(graph: Graph, ops: Any) -> Mask:
+    if isinstance(ops, Selection):
+        mask = ops.all_on(graph, "blocks(selection)").mask
     else:
-        things = [what] if isinstance(what, str) or hasattr(what, "name") else list(what)
+        things = [ops] if isinstance(ops, str) or hasattr(ops, "name") else list(ops)
         mask = graph.mask([graph.find(op_name(t), f"blocks({op_name(t)!r})") for t in things])
     if not mask.any():
         raise SelectionError("blocks(selection)", "the selection is empty", "Select at least one op")
@@ -208,21 +208,21 @@ def colocated_pairs(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
         yield names[k], graph.names[ops[k]]
 
 
-def bypass(step: BypassStep, so_far: EditState) -> Iterator[GraphDelta]:
+def bypass(step: BypassStep, state: EditState) -> Iterator[GraphDelta]:
     """Makes the consumers of the ops read a tensor that enters the ops, for each connected part separately."""
     request = request_of(step)
-    (numbers,) = ops_of(so_far, request, step.ops)
+    (numbers,) = ops_of(state, request, step.ops)
     if len(set(numbers)) == 1:
-        yield _one(step, so_far, numbers[0])
+        yield _one(step, state, numbers[0])
         return
-    parts = list(_parts(so_far.after, numbers))
+    parts = list(_parts(state.after, numbers))
     if len(parts) > 1 and not (step.input is None and step.output is None):
         problem = f"the ops form {len(parts)} unconnected parts, and input= or output= can belong to only one part"
         raise PlanError(request, problem, "Bypass each part in its own step, or leave input= and output= out")
-    resolved = bool(so_far.faults)
+    resolved = bool(state.faults)
     for part in parts:
         try:
-            delta = _around(step, so_far, so_far.after.mask(part))
+            delta = _around(step, state, state.after.mask(part))
         except SurgeryError as error:
             delta = GraphDelta(faults=[Fault.of(error)])
         if delta is not None:
@@ -233,11 +233,11 @@ def bypass(step: BypassStep, so_far: EditState) -> Iterator[GraphDelta]:
         raise PlanError(request, problem, "Choose the ops between two tensors: ed.select(inputs=..., outputs=...)")
 
 
-def _one(step: BypassStep, so_far: EditState, op: int) -> GraphDelta:
+def _one(step: BypassStep, state: EditState, op: int) -> GraphDelta:
     """Bypasses one op: by default, its input 0 replaces its output 0."""
-    request, graph, name = request_of(step), so_far.bench, so_far.bench.names[op]
+    request, graph, name = request_of(step), state.bench, state.bench.names[op]
     port = 0 if step.output is None else step.output
-    ((old,),) = tensors_of(so_far, request, [port if isinstance(port, str) else f"{name}:{port}"])
+    ((old,),) = tensors_of(state, request, [port if isinstance(port, str) else f"{name}:{port}"])
     if old[0] != op:
         raise PlanError(
             request, f"{step.output!r} is not an output of {name!r}", f"Choose one, such as output='{name}:0'"
@@ -253,12 +253,12 @@ def _one(step: BypassStep, so_far: EditState, op: int) -> GraphDelta:
         raise PlanError(request, problem, "Choose another input=")
     new = graph.row(op)[at]
     edges = [(i, at, new) for i, at in consumers_of(graph, old) if i != op]
-    return rewire(so_far, request, edges, [(old, new)], step=step, removes=True)
+    return rewire(state, request, edges, [(old, new)], step=step, removes=True)
 
 
-def _around(step: BypassStep, so_far: EditState, mask: Mask) -> GraphDelta | None:
+def _around(step: BypassStep, state: EditState, mask: Mask) -> GraphDelta | None:
     """Bypasses one connected part: an entering tensor replaces the leaving tensors; None if there are none."""
-    graph = so_far.after
+    graph = state.after
     enters = entering_tensors(graph, mask)
     rows = graph.data.rows
     first = graph.mask(rows[mask[rows] & ~mask[graph.data.node]].tolist())
@@ -266,43 +266,43 @@ def _around(step: BypassStep, so_far: EditState, mask: Mask) -> GraphDelta | Non
     readers = {t: [(i, at) for i, at in consumers_of(graph, t) if not mask[i]] for t in leaving_tensors(graph, mask)
                if below[t[0]]}  # fmt: skip
     leaves = [t for t, those in readers.items() if those]
-    output = _named_end(step, so_far, "output", step.output, leaves)
+    output = _named_end(step, state, "output", step.output, leaves)
     leaves = leaves if output is None else [output]
-    new = _named_end(step, so_far, "input", step.input, enters)
-    if so_far.faults or not enters or not leaves:
+    new = _named_end(step, state, "input", step.input, enters)
+    if state.faults or not enters or not leaves:
         return None
     if new is None:
         new = _bypass_input(step, graph, mask, enters, leaves)
     edges = [(i, at, new) for t in leaves for i, at in readers[t]]
-    return rewire(so_far, request_of(step), edges, [(t, new) for t in leaves], removes=True)
+    return rewire(state, request_of(step), edges, [(t, new) for t in leaves], removes=True)
 
 
 def _named_end(
-    step: BypassStep, so_far: EditState, word: str, wish: int | str | None, there: list[Tensor]
+    step: BypassStep, state: EditState, word: str, end: int | str | None, tensors: list[Tensor]
 ) -> Tensor | None:
-    """Returns the tensor that `input` or `output` gives by name or by its position in `there`; None by default."""
-    if wish is None:
+    """Returns the tensor that `input` or `output` gives by name or by its position in `tensors`; None by default."""
+    if end is None:
         return None
-    if isinstance(wish, int):
-        tensor = there[wish] if 0 <= wish < len(there) else None
+    if isinstance(end, int):
+        tensor = tensors[end] if 0 <= end < len(tensors) else None
     else:
-        ((candidate,),) = tensors_of(so_far, request_of(step), [wish])
-        tensor = candidate if candidate in there else None
+        ((candidate,),) = tensors_of(state, request_of(step), [end])
+        tensor = candidate if candidate in tensors else None
     if tensor is None:
         does = "enter the ops" if word == "input" else "leave the ops on a path from an entering tensor"
-        names = [repr(so_far.bench.name(t)) for t in there]
-        problem = f"{word}={wish!r} is not possible: the tensors that {does} are {few(names, 6) or '(none)'}"
+        names = [repr(state.bench.name(t)) for t in tensors]
+        problem = f"{word}={end!r} is not possible: the tensors that {does} are {few(names, 6) or '(none)'}"
         suggestion = f"Choose one, such as {word}={names[0]}" if names else "Select ops that read and are read"
         raise PlanError(request_of(step), problem, suggestion)
     return tensor
 
 
-def _bypass_input(step: BypassStep, graph: Graph, mask: Mask, enters: list[Tensor], leaves: list[Tensor]) -> Tensor:
+def _bypass_input(step: BypassStep, graph: Graph, mask: Mask, entering: list[Tensor], leaving: list[Tensor]) -> Tensor:
     """Returns the only entering tensor that leads to all leaving tensors and fits them; refuses any other number."""
-    if len(enters) == len(leaves) == 1:
-        return enters[0]  # a tensor that does not fit gets a fault later
+    if len(entering) == len(leaving) == 1:
+        return entering[0]  # a tensor that does not fit gets a fault later
     candidates = [
-        t for t in enters if all(fits_for(graph, t, out) for out in leaves) and _leads(graph, mask, t, leaves)
+        t for t in entering if all(fits_for(graph, t, out) for out in leaving) and _leads(graph, mask, t, leaving)
     ]
     if len(candidates) == 1:
         return candidates[0]
@@ -310,19 +310,19 @@ def _bypass_input(step: BypassStep, graph: Graph, mask: Mask, enters: list[Tenso
         names = few([graph.name(t) for t in candidates], 6)
         problem = f"{counted(len(candidates), 'entering tensors')} could be read instead: {names}"
         raise PlanError(request_of(step), problem, f"Choose one: input={graph.name(candidates[0])!r}")
-    sides = [few([_tensor_text(graph, t) for t in side], 4) for side in (enters, leaves)]
+    sides = [few([_tensor_text(graph, t) for t in side], 4) for side in (entering, leaving)]
     problem = f"no entering tensor can replace all leaving tensors: {sides[0]} against {sides[1]}"
-    pairs = [(t, out) for t in enters for out in leaves if fits_for(graph, t, out) and _leads(graph, mask, t, [out])]
+    pairs = [(t, out) for t in entering for out in leaving if fits_for(graph, t, out) and _leads(graph, mask, t, [out])]
     way = f"input={graph.name(pairs[0][0])!r}, output={graph.name(pairs[0][1])!r}" if pairs else ""
     raise PlanError(
         request_of(step), problem, f"Choose the tensors: {way}" if way else "Select ops that keep the shape"
     )
 
 
-def way_through(graph: Graph, mask: Mask, leaves: Tensor) -> Tensor | None:
+def way_through(graph: Graph, mask: Mask, leaving: Tensor) -> Tensor | None:
     """Returns the only tensor that enters some ops, leads to a leaving tensor, and fits it; None if not exactly one."""
     candidates = [
-        t for t in entering_tensors(graph, mask) if fits_for(graph, t, leaves) and _leads(graph, mask, t, [leaves])
+        t for t in entering_tensors(graph, mask) if fits_for(graph, t, leaving) and _leads(graph, mask, t, [leaving])
     ]
     return candidates[0] if len(candidates) == 1 else None
 
@@ -354,38 +354,38 @@ def _tensor_text(graph: Graph, tensor: Tensor) -> str:
     return graph.name(tensor) + (f" {info}" if info is not None else "")
 
 
-def remove(step: RemoveStep, so_far: EditState) -> Iterator[GraphDelta]:
+def remove(step: RemoveStep, state: EditState) -> Iterator[GraphDelta]:
     """Marks the ops to remove; they are removed after all steps."""
     request = request_of(step)
-    (numbers,) = ops_of(so_far, request, step.ops)
-    late = [i for i in numbers if i >= so_far.base.size]
-    others = [i for i in late if not is_built_op(so_far, i)]
+    (numbers,) = ops_of(state, request, step.ops)
+    late = [i for i in numbers if i >= state.base.size]
+    others = [i for i in late if not is_built_op(state, i)]
     if others:
-        name = so_far.bench.names[others[0]]
+        name = state.bench.names[others[0]]
         raise PlanError(request, f"{name!r} is made by this plan", "Delete the step that makes it instead")
     pairs: dict[Tensor, Tensor] = {}
     if step.stitch:
-        yield _stitch(so_far, request, set(numbers), pairs)
-    yield GraphDelta(removed=frozenset(i for i in numbers if i < so_far.base.size), anew=True)
-    if not late or so_far.faults:
+        yield _stitch(state, request, set(numbers), pairs)
+    yield GraphDelta(removed=frozenset(i for i in numbers if i < state.base.size), anew=True)
+    if not late or state.faults:
         return
-    graph = so_far.after
+    graph = state.after
     removed = graph.mask(late)
-    fault = readers_fault(graph, removed | graph.mask(so_far.removed), request)
+    fault = readers_fault(graph, removed | graph.mask(state.removed), request)
     if fault is not None:
         raise RefusedStep([fault])
     new_tensors = {graph.name(old): graph.name(new) for old, new in pairs.items()}
-    yield GraphDelta(effect=without_new_ops(so_far.effect(), late, new_tensors, {}))
+    yield GraphDelta(effect=without_new_ops(state.effect(), late, new_tensors, {}))
 
 
-def _stitch(so_far: EditState, request: str, removed: set[int], pairs: dict[Tensor, Tensor]) -> GraphDelta:
+def _stitch(state: EditState, request: str, removed: set[int], pairs: dict[Tensor, Tensor]) -> GraphDelta:
     """Connects the consumers of output 0 of each removed op to the next remaining tensor above it.
 
     The path above an op follows first inputs. If that tensor does not fit and several ops are removed, another tensor
     is used: the only tensor that enters the ops, leads to the output and fits. An example is a dropout with a mask as
     its first input. The pairs (old tensor, new tensor) are added to `pairs`.
     """
-    graph = so_far.bench
+    graph = state.bench
     edges: list[Edge] = []
     for gap in sorted(removed):
         readers = [(op, at) for op, at in graph.readers((gap, 0)) if op not in removed]
@@ -395,7 +395,7 @@ def _stitch(so_far: EditState, request: str, removed: set[int], pairs: dict[Tens
         if new is not None:  # otherwise `readers_fault` reports the consumer
             pairs[gap, 0] = new
             edges += [(op, at, new) for op, at in readers]
-    return rewire(so_far, request, edges, list(pairs.items()), removes=True)
+    return rewire(state, request, edges, list(pairs.items()), removes=True)
 
 
 def _above(graph: MutableGraph, tensor: Tensor, removed: set[int]) -> Tensor | None:

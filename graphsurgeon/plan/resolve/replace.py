@@ -32,7 +32,7 @@ from .insert import Graft, insert_subgraph, is_built_op, site_scope, without_new
 from .remove import protected_ops
 from .wiring import RefusedStep, rewire
 
-_STILL = VARIABLE_TYPES | {"Const", "Placeholder", "NoOp"}
+_STATELESS_SOURCES = VARIABLE_TYPES | {"Const", "Placeholder", "NoOp"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class RewiredEdges:
         return bool(ops[list(self.groups[group])].any())
 
 
-def resolve_replacements(subs: Mapping[Tensor, Tensor]) -> dict[Tensor, Tensor]:
+def resolve_replacements(substitutes: Mapping[Tensor, Tensor]) -> dict[Tensor, Tensor]:
     """Returns replacements in one step: no tensor is replaced by a tensor that is itself replaced.
 
     Example:
@@ -71,11 +71,11 @@ def resolve_replacements(subs: Mapping[Tensor, Tensor]) -> dict[Tensor, Tensor]:
         {(1, 0): (3, 0), (2, 0): (3, 0)}
     """
     out: dict[Tensor, Tensor] = {}
-    for old, new in subs.items():
+    for old, new in substitutes.items():
         way = [old]
-        while new in subs and new not in way:
+        while new in substitutes and new not in way:
             way.append(new)
-            new = out.get(new, subs[new])
+            new = out.get(new, substitutes[new])
         for tensor in way:
             out[tensor] = new
     return out
@@ -104,7 +104,7 @@ def rewire_control(
     graph: Graph,
     sites: Sequence[InsertionSite],
     grafted: Graft,
-    subs: Mapping[Tensor, Tensor],
+    substitutes: Mapping[Tensor, Tensor],
     owner: Mapping[int, int],
     first: Mapping[int, list[int]],
 ) -> RewiredEdges:
@@ -113,21 +113,21 @@ def rewire_control(
     Args:
         graph: the graph with the new ops in it.
         sites, grafted: the matches and their replacements.
-        subs: tensor of a match -> tensor that takes its place.
+        substitutes: tensor of a match -> tensor that takes its place.
         owner: op of a match -> number of the match.
         first: op -> control inputs that it needs in addition, from `loop_waits`.
     """
     own = [[graph.index[name] for name in names] for names in grafted.names]
     mine = {op: k for k, ops in enumerate(own) for op in ops}
     edges: list[Edge] = [
-        (reader, at, subs[tensor])
-        for tensor in subs
+        (reader, at, substitutes[tensor])
+        for tensor in substitutes
         for reader, at in graph.readers(tensor)
         if owner.get(reader, -1) != owner.get(tensor[0], -2)
     ]
     ends = [
-        sorted({subs.get(t, t)[0] for t in outputs.values() if mine.get(subs.get(t, t)[0]) == k})
-        or sorted({subs.get(t, t)[0] for t in outputs.values()})
+        sorted({substitutes.get(t, t)[0] for t in outputs.values() if mine.get(substitutes.get(t, t)[0]) == k})
+        or sorted({substitutes.get(t, t)[0] for t in outputs.values()})
         for k, outputs in enumerate(grafted.outputs)
     ]
     control: dict[int, list[int]] = {op: list(ops) for op, ops in first.items()}
@@ -157,7 +157,7 @@ def rewire_control(
     after_all = rewire_inputs(graph, edges)
     after_all = set_control_inputs(after_all, control) if control else after_all
     groups = [[*site.match.numbers, *ops] for site, ops in zip(sites, own, strict=True)]
-    return RewiredEdges(after_all, edges, control, waits, subs, groups, moved_edges, dropped)
+    return RewiredEdges(after_all, edges, control, waits, substitutes, groups, moved_edges, dropped)
 
 
 def _pairs(edges: Edges, ops: Sequence[int], owner: Mapping[int, int], group: int) -> list[tuple[int, int]]:
@@ -167,28 +167,32 @@ def _pairs(edges: Edges, ops: Sequence[int], owner: Mapping[int, int], group: in
 def _heads(graph: Graph, ops: Sequence[int]) -> list[int]:
     """Returns the first ops of a replacement: the new ops that read no other new op."""
     own = set(ops)
-    moving = [op for op in ops if graph.types[op] not in _STILL]
-    heads = [op for op in moving if not own & {i for i in graph.data.row(op).tolist() if graph.types[i] not in _STILL}]
+    moving = [op for op in ops if graph.types[op] not in _STATELESS_SOURCES]
+    heads = [
+        op
+        for op in moving
+        if not own & {i for i in graph.data.row(op).tolist() if graph.types[i] not in _STATELESS_SOURCES}
+    ]
     return heads or [op for op in ops if graph.types[op] == "Const"]
 
 
-def replace_ops(step: ReplaceStep, so_far: EditState) -> Iterator[GraphDelta]:
+def replace_ops(step: ReplaceStep, state: EditState) -> Iterator[GraphDelta]:
     """Builds the replacements, connects them, and removes ops that are no longer needed."""
     if step.to and not valid_name(step.to):
-        raise PlanError(request_of(step), *invalid_name_fault(step.to, "a name scope", so_far.bench.taken))
-    targets = _find_targets(step, so_far)
-    if not so_far.faults:
-        targets.hint = lambda: _hint(step, so_far, targets)
+        raise PlanError(request_of(step), *invalid_name_fault(step.to, "a name scope", state.bench.taken))
+    targets = _find_targets(step, state)
+    if not state.faults:
+        targets.hint = lambda: _hint(step, state, targets)
         yield from replace_matches(
-            so_far, request_of(step), targets, step.by, step.to, only_op=isinstance(step.by, str)
+            state, request_of(step), targets, step.by, step.to, single_op=isinstance(step.by, str)
         )
 
 
-def _hint(step: ReplaceStep, so_far: EditState, targets: ReplaceTargets) -> str:
+def _hint(step: ReplaceStep, state: EditState, targets: ReplaceTargets) -> str:
     if targets.refused:
         return "Choose external='keep' to leave inner ops there for their other readers, or narrow the pattern"
     if isinstance(step.what, Pattern):
-        best = match(so_far.after, step.what, within=_within(step, so_far.after)).best
+        best = match(state.after, step.what, within=_within(step, state.after)).best
         return f"{best}" if best is not None else "See ed.match(...)"
     return "Give matches of this graph"
 
@@ -209,9 +213,9 @@ def _unfolded_match(folded_match: Match, graph: Graph) -> list[Match]:
     return list(match(graph, folded_match.pattern, within=place))[:1]
 
 
-def _find_targets(step: ReplaceStep, so_far: EditState) -> ReplaceTargets:
+def _find_targets(step: ReplaceStep, state: EditState) -> ReplaceTargets:
     """Returns the matches in the graph after the earlier steps; refuses matches that cannot be replaced."""
-    graph, out = so_far.after, ReplaceTargets()
+    graph, out = state.after, ReplaceTargets()
     if isinstance(step.what, Pattern):
         search = match(graph, step.what, within=_within(step, graph))
         candidates: Sequence[Match] = search
@@ -225,9 +229,9 @@ def _find_targets(step: ReplaceStep, so_far: EditState) -> ReplaceTargets:
         if one is None:
             out.refused.append(f"{match_word(place)}: the graph has changed since it was found")
             continue
-        now = Match(graph, one.pattern, one.found, one.read or so_far.backend.array)
+        now = Match(graph, one.pattern, one.found, one.read or state.backend.array)
         own = {i for i in now.numbers if graph.types[i] != "Const"}
-        why = "an earlier step removes a part of it" if so_far.removed.keys() & own else ""
+        why = "an earlier step removes a part of it" if state.removed.keys() & own else ""
         why = why or _change_since_match(one.graph, graph, now.numbers)
         why = why or ("it overlaps with another match" if used_ops & own else "")
         external = now.external if not why and step.external == "refuse" else ()
@@ -241,15 +245,15 @@ def _find_targets(step: ReplaceStep, so_far: EditState) -> ReplaceTargets:
     return out
 
 
-def _change_since_match(then: Graph, now: Graph, ops: Sequence[int]) -> str:
+def _change_since_match(old: Graph, new: Graph, ops: Sequence[int]) -> str:
     """Returns how matched ops have changed since the match was found; empty if they have not changed."""
-    if then is now:
+    if old is new:
         return ""
     for i in ops:
-        if i >= now.size or then.names[i] != now.names[i] or then.types[i] != now.types[i]:
+        if i >= new.size or old.names[i] != new.names[i] or old.types[i] != new.types[i]:
             return "the graph has changed since it was found"
-        if then.input_names(i) != now.input_names(i):
-            return f"an earlier step changes the inputs of {now.names[i]}"
+        if old.input_names(i) != new.input_names(i):
+            return f"an earlier step changes the inputs of {new.names[i]}"
     return ""
 
 
@@ -282,32 +286,32 @@ def region_of(graph: Graph, op: int, request: str, suggestion: str) -> Region:
 
 
 def replace_matches(
-    so_far: EditState,
+    state: EditState,
     request: str,
     targets: ReplaceTargets,
     by: Callable[..., Any] | str,
     to: str = "",
-    only_op: bool = False,
+    single_op: bool = False,
 ) -> Iterator[GraphDelta]:
     """Replaces matches by the new ops of a function, and removes ops that are no longer needed.
 
     Args:
-        so_far: the state after the earlier steps.
+        state: the state after the earlier steps.
         request: the request, for messages.
         targets: the matches.
         by: the function or op type, as for `Plan.replace`.
         to: the scope of the new ops; default: the name of the first output.
-        only_op: whether the function makes one op for each match, with the name of the scope as its own name.
+        single_op: whether the function makes one op for each match, with the name of the scope as its own name.
     """
-    was = {(c.to, c.input): c.was for c in so_far.connections}
+    was = {(c.to, c.input): c.was for c in state.connections}
     while targets.matches:
-        sites = _sites(so_far.after, request, targets, to, only_op)
-        graft = insert_subgraph(so_far, so_far.backend.built(by, sites, so_far.after, request), sites, only_op)
-        if so_far.faults or graft.delta.faults:
+        sites = _sites(state.after, request, targets, to, single_op)
+        graft = insert_subgraph(state, state.backend.built(by, sites, state.after, request), sites, single_op)
+        if state.faults or graft.delta.faults:
             yield graft.delta
             return
         # A trial: a match that closes a cycle is refused, and the others are replaced without it.
-        rewiring = _rewire(so_far.after, request, sites, graft)
+        rewiring = _rewire(state.after, request, sites, graft)
         closing = [(op, new[0]) for op, _, new in rewiring.edges]
         closing += [(op, other) for op, others in rewiring.control.items() for other in others]
         bad = ops_on_new_cycles(rewiring.graph, closing)
@@ -315,13 +319,13 @@ def replace_matches(
         if not guilty:
             yield graft.delta
             yield GraphDelta(quiet=rewiring.control)
-            yield rewire(so_far, request, rewiring.edges, checked=True)
-            if not so_far.faults:
-                removed = _unneeded_ops(so_far, sites)
-                yield _replacement_delta(so_far, targets, sites, graft, rewiring, removed)
-                late = [i for i in np.flatnonzero(removed).tolist() if i >= so_far.base.size]
+            yield rewire(state, request, rewiring.edges, acyclic=True)
+            if not state.faults:
+                removed = _unneeded_ops(state, sites)
+                yield _replacement_delta(state, targets, sites, graft, rewiring, removed)
+                late = [i for i in np.flatnonzero(removed).tolist() if i >= state.base.size]
                 if late:  # ops that the plan makes and then replaces are never made
-                    effect = so_far.effect()
+                    effect = state.effect()
                     new_tensors = {
                         old: new for one in effect.replaced[-len(sites) :] for old, new in one.outputs.items()
                     }
@@ -336,7 +340,7 @@ def replace_matches(
     raise PlanError(request, problem, targets.hint())
 
 
-def _sites(graph: Graph, request: str, targets: ReplaceTargets, to: str, only_op: bool) -> list[InsertionSite]:
+def _sites(graph: Graph, request: str, targets: ReplaceTargets, to: str, single_op: bool) -> list[InsertionSite]:
     sites, used_names = [], set[str]()
     for one in targets.matches:
         ends = {key: name for key, name in one.outputs.items() if ":" in name}
@@ -345,7 +349,7 @@ def _sites(graph: Graph, request: str, targets: ReplaceTargets, to: str, only_op
             raise PlanError(request, problem, "Give the pattern an output that other ops read")
         wish = to or next(iter(ends.values())).partition(":")[0]
         inputs = {key: graph.tensor(name) for key, name in one.inputs.items() if ":" in name}
-        scope = site_scope(graph, wish, used_names, only_op, targets.below)
+        scope = site_scope(graph, wish, used_names, single_op, targets.below)
         sites.append(InsertionSite(scope, inputs, tuple(ends), one))
     return sites
 
@@ -371,21 +375,21 @@ def _rewire(graph: Graph, request: str, sites: Sequence[InsertionSite], graft: G
     return rewire_control(bench.frozen(), sites, graft, subs, owner, waits)
 
 
-def _unneeded_ops(so_far: EditState, sites: Sequence[InsertionSite]) -> Mask:
+def _unneeded_ops(state: EditState, sites: Sequence[InsertionSite]) -> Mask:
     """Returns a mask of the matched ops that are no longer needed.
 
     An op from an earlier step is included only if it was built for the plan.
     """
-    graph = so_far.after
+    graph = state.after
     matched = graph.mask(sorted({i for site in sites for i in site.match.numbers}))
     removed: Mask = matched & ~protected_ops(graph, matched)
     for i in np.flatnonzero(removed).tolist():
-        removed[i] = i < so_far.base.size or is_built_op(so_far, i)
+        removed[i] = i < state.base.size or is_built_op(state, i)
     return removed
 
 
 def _replacement_delta(
-    so_far: EditState,
+    state: EditState,
     targets: ReplaceTargets,
     sites: Sequence[InsertionSite],
     graft: Graft,
@@ -393,7 +397,7 @@ def _replacement_delta(
     removed: Mask,
 ) -> GraphDelta:
     """The replacement of each match, the removed ops, and the warnings."""
-    graph, base = so_far.after, so_far.base.size
+    graph, base = state.after, state.base.size
     names = graph.names
     replaced = []
     for site, outputs, ops in zip(sites, graft.outputs, graft.names, strict=True):
@@ -424,8 +428,8 @@ def _is_worth_listing(graph: Graph, op: int) -> bool:
     return graph.types[op] != "Const"
 
 
-def _final(names: Sequence[str], subs: Mapping[Tensor, Tensor], tensor: Tensor) -> str:
-    op, port = subs.get(tensor, tensor)
+def _final(names: Sequence[str], substitutes: Mapping[Tensor, Tensor], tensor: Tensor) -> str:
+    op, port = substitutes.get(tensor, tensor)
     return f"{names[op]}:{port}"
 
 

@@ -43,7 +43,7 @@ def errors_of(request: str) -> Iterator[None]:
         raise PlanError(request, error.problem, error.suggestion) from None
 
 
-def ops_of(so_far: EditState, request: str, *groups: Sequence[str]) -> list[list[int]]:
+def ops_of(state: EditState, request: str, *groups: Sequence[str]) -> list[list[int]]:
     """Returns the numbers of groups of ops that are given by name.
 
     Raises:
@@ -52,7 +52,7 @@ def ops_of(so_far: EditState, request: str, *groups: Sequence[str]) -> list[list
     op_lists, faults = list[list[int]](), list[Fault]()
     for names in groups:
         try:
-            op_lists.append([so_far.bench.find(name, request) for name in names])
+            op_lists.append([state.bench.find(name, request) for name in names])
         except SelectionError as error:
             faults.append(Fault.of(error))
     if faults:
@@ -60,17 +60,17 @@ def ops_of(so_far: EditState, request: str, *groups: Sequence[str]) -> list[list
     return op_lists
 
 
-def tensors_of(so_far: EditState, request: str, *groups: Sequence[str]) -> list[list[Tensor]]:
+def tensors_of(state: EditState, request: str, *groups: Sequence[str]) -> list[list[Tensor]]:
     """Returns groups of tensors that are given by name; raises SelectionError if a tensor does not exist."""
-    return [[so_far.bench.tensor(name, request) for name in names] for names in groups]
+    return [[state.bench.tensor(name, request) for name in names] for names in groups]
 
 
 def rewire(
-    so_far: EditState,
+    state: EditState,
     request: str,
     edges: Sequence[Edge],
     pairs: Sequence[tuple[Tensor, Tensor]] = (),
-    checked: bool = False,
+    acyclic: bool = False,
     step: Step | None = None,
     *,
     removes: bool = False,
@@ -79,16 +79,16 @@ def rewire(
     """Returns the delta that sets inputs of ops, or a delta with a fault if dtypes, shapes or loop frames do not fit.
 
     Args:
-        so_far: the state after the earlier steps.
+        state: the state after the earlier steps.
         request: the request, for messages.
         edges: the inputs to set.
         pairs: pairs of tensors (old, new): the new tensor replaces the old tensor.
-        checked: whether it is already known that the edges close no cycle.
+        acyclic: whether it is already known that the edges close no cycle.
         step: the step that a suggested fix, such as an adapter, replaces; None for no suggested fixes.
         removes: whether the request removes or bypasses ops.
         excludes: whether the request has the argument exclude=, which leaves out consumers.
     """
-    bench, fault = so_far.bench, None
+    bench, fault = state.bench, None
     for old, new in pairs:
         readers = [op for op, _, source in edges if source == new]
         fault = mismatch(bench, request, old, new, readers, reroute=removes)
@@ -100,7 +100,7 @@ def rewire(
     fault = fault or next(filter(None, (reference_fault(bench, edge, request, excludes) for edge in edges)), None)
     fault = fault or next(filter(None, (_flow_fault(bench, edge, request) for edge in edges)), None)
     fault = fault or frame_fault(bench, edges, request)
-    return GraphDelta(faults=(fault,)) if fault else GraphDelta(edges=edges, checked=checked)
+    return GraphDelta(faults=(fault,)) if fault else GraphDelta(edges=edges, checked=acyclic)
 
 
 def reference_fault(graph: MutableGraph, edge: Edge, request: str, excludes: bool = False) -> Fault | None:
@@ -184,8 +184,8 @@ def _frames(graph: MutableGraph, op: int, source: int) -> tuple[int, int]:
     return reads, -1 if graph.types[source] in ("Exit", "RefExit") else graph.loop(source)
 
 
-def _different_op(reads: int, comes: int) -> str:
-    return "inside another loop" if reads >= 0 and comes >= 0 else "not"
+def _different_op(old_source: int, new_source: int) -> str:
+    return "inside another loop" if old_source >= 0 and new_source >= 0 else "not"
 
 
 def consumers_of(
@@ -200,9 +200,9 @@ def consumers_of(
     return [(op, at) for op, at in out if names[op] not in leave and (keep is None or names[op] in keep)]
 
 
-def connect(step: ConnectStep, so_far: EditState) -> Iterator[GraphDelta]:
+def connect(step: ConnectStep, state: EditState) -> Iterator[GraphDelta]:
     """Sets an input of an op; refuses unknown names, an input that does not exist, and another dtype or shape."""
-    graph, request, at = so_far.bench, request_of(step), step.input
+    graph, request, at = state.bench, request_of(step), step.input
     source, op = graph.tensor(step.tensor, request), graph.find(step.to, request)
     reads = input_of(graph, op, at, request)
     new, old, problem = graph.info(*source), graph.info(*reads), incompatibility(graph, op, at, source)
@@ -214,39 +214,41 @@ def connect(step: ConnectStep, so_far: EditState) -> Iterator[GraphDelta]:
     clash = handle_mismatch(graph, reads, source)
     if clash:
         raise PlanError(request, *clash)
-    yield rewire(so_far, request, [(op, at, source)])
+    yield rewire(state, request, [(op, at, source)])
 
 
-def input_of(graph: MutableGraph, op: int, at: int, request: str) -> Tensor:
+def input_of(graph: MutableGraph, op: int, index: int, request: str) -> Tensor:
     """Returns the tensor that an input of an op reads.
 
     Args:
         graph: the graph.
-        op, at: the op, and the index of the input.
+        op, index: the op, and the index of the input.
         request: the request, for messages.
 
     Raises:
         PlanError: if the op has no input with this index.
     """
     row = graph.row(op)
-    if not 0 <= at < len(row):
+    if not 0 <= index < len(row):
         choices = "Choose input=" + " or ".join(str(i) for i in range(min(len(row), 8)))
-        problem = f"op {graph.names[op]!r} ({graph.types[op]}) has no input {at}; it has {counted(len(row), 'inputs')}"
+        problem = (
+            f"op {graph.names[op]!r} ({graph.types[op]}) has no input {index}; it has {counted(len(row), 'inputs')}"
+        )
         raise PlanError(request, problem, choices if row else "Choose another op")
-    return row[at]
+    return row[index]
 
 
-def incompatibility(graph: MutableGraph, op: int, at: int, tensor: Tensor) -> str:
+def incompatibility(graph: MutableGraph, op: int, index: int, tensor: Tensor) -> str:
     """Returns why an input of an op cannot read a tensor, for example "takes int32 ..."; empty if it can.
 
     Only dtypes and shapes are compared.
 
     Args:
         graph: the graph.
-        op, at: the op, and the index of the input.
+        op, index: the op, and the index of the input.
         tensor: the tensor that it should read.
     """
-    reads = graph.row(op)[at]
+    reads = graph.row(op)[index]
     new, old = graph.info(*tensor), graph.info(*reads)
     if new is None or old is None:
         return ""
@@ -257,35 +259,35 @@ def incompatibility(graph: MutableGraph, op: int, at: int, tensor: Tensor) -> st
     return ""
 
 
-def reroute(step: RerouteStep, so_far: EditState) -> Iterator[GraphDelta]:
+def reroute(step: RerouteStep, state: EditState) -> Iterator[GraphDelta]:
     """Sets the inputs of all consumers at once, so that tensors can swap their consumers."""
     request = request_of(step)
-    pairs = list(zip(*tensors_of(so_far, request, step.old, step.to), strict=True))
+    pairs = list(zip(*tensors_of(state, request, step.old, step.to), strict=True))
     edges: list[Edge] = []
     for old, new in pairs:
-        edges += [(op, at, new) for op, at in consumers_of(so_far.bench, old, step.only, step.exclude)]
-    yield rewire(so_far, request, edges, pairs, step=step, excludes=True)
+        edges += [(op, at, new) for op, at in consumers_of(state.bench, old, step.only, step.exclude)]
+    yield rewire(state, request, edges, pairs, step=step, excludes=True)
 
 
-def swap(step: SwapStep, so_far: EditState) -> Iterator[GraphDelta]:
+def swap(step: SwapStep, state: EditState) -> Iterator[GraphDelta]:
     """Sets the inputs of the consumers of both tensors."""
     request = request_of(step)
-    pairs = list(zip(*tensors_of(so_far, request, step.a, step.b), strict=True))
+    pairs = list(zip(*tensors_of(state, request, step.a, step.b), strict=True))
     same = [a for a, b in pairs if a == b]
     if same:
-        name = so_far.bench.name(same[0])
+        name = state.bench.name(same[0])
         raise PlanError(request, f"both are {name!r}, which changes nothing", "Give two tensors: swap('a:0', 'b:0')")
     edges: list[Edge] = []
     for a, b in pairs:
-        edges += [(op, at, b) for op, at in consumers_of(so_far.bench, a)]
-        edges += [(op, at, a) for op, at in consumers_of(so_far.bench, b)]
-    yield rewire(so_far, request, edges, [(a, b) for pair in pairs for a, b in (pair, pair[::-1])])
+        edges += [(op, at, b) for op, at in consumers_of(state.bench, a)]
+        edges += [(op, at, a) for op, at in consumers_of(state.bench, b)]
+    yield rewire(state, request, edges, [(a, b) for pair in pairs for a, b in (pair, pair[::-1])])
 
 
-def order(step: OrderStep, so_far: EditState) -> Iterator[GraphDelta]:
+def order(step: OrderStep, state: EditState) -> Iterator[GraphDelta]:
     """Sets the control inputs of an op."""
-    request, graph = request_of(step), so_far.bench
-    (op,), others = ops_of(so_far, request, (step.op,), step.others or ())
+    request, graph = request_of(step), state.bench
+    (op,), others = ops_of(state, request, (step.op,), step.others or ())
     have = graph.waits(op)
     if not step.remove:
         fault = order_fault(graph, [(op, i) for i in others], request)
@@ -299,10 +301,10 @@ def order(step: OrderStep, so_far: EditState) -> Iterator[GraphDelta]:
     yield GraphDelta(waits={op: [i for i in have if i not in leave]})
 
 
-def reroute_order(step: RerouteOrderStep, so_far: EditState) -> Iterator[GraphDelta]:
+def reroute_order(step: RerouteOrderStep, state: EditState) -> Iterator[GraphDelta]:
     """Sets the control inputs of the ops that wait for an op."""
-    request, graph = request_of(step), so_far.bench
-    (old,), new = ops_of(so_far, request, (step.old,), step.to)
+    request, graph = request_of(step), state.bench
+    (old,), new = ops_of(state, request, (step.old,), step.to)
     waiting = graph.waiting(old)
     keep = None if step.only is None else set(step.only)
     ops = [i for i in waiting if graph.names[i] not in step.exclude and (keep is None or graph.names[i] in keep)]
@@ -315,10 +317,10 @@ def reroute_order(step: RerouteOrderStep, so_far: EditState) -> Iterator[GraphDe
     yield GraphDelta(faults=[fault]) if fault else GraphDelta(waits=waits)
 
 
-def detach(step: DetachStep, so_far: EditState) -> Iterator[GraphDelta]:
+def detach(step: DetachStep, state: EditState) -> Iterator[GraphDelta]:
     """Adds a placeholder for each tensor that enters or leaves the ops, and connects its consumers to it."""
-    request, graph = request_of(step), so_far.bench
-    ops, only, exclude = ops_of(so_far, request, step.ops, step.only or (), step.exclude)
+    request, graph = request_of(step), state.bench
+    ops, only, exclude = ops_of(state, request, step.ops, step.only or (), step.exclude)
     inside, limited, any_edge = set(ops), step.only is not None or bool(exclude), False
     for side in ("inputs", "outputs") if step.side == "both" else (step.side,):
         rows = inside if side == "inputs" else {op for one in inside for op in graph.reading(one)} - inside
@@ -337,7 +339,7 @@ def detach(step: DetachStep, so_far: EditState) -> Iterator[GraphDelta]:
             yield GraphDelta(
                 nodes=[NewNode(name, "Placeholder", (), attributes, TensorInfo(base_dtype(info.dtype), info.shape))]
             )
-            yield rewire(so_far, request, [(op, at, new) for op, at in readers])
+            yield rewire(state, request, [(op, at, new) for op, at in readers])
     if limited and not any_edge:
         raise PlanError(request, "no chosen op reads a detached tensor, so nothing would change", "Widen only=")
 
@@ -362,12 +364,12 @@ class InputCandidate:
 
 
 def find_input_candidates(
-    bench: MutableGraph, tensor: Tensor, inputs: Iterable[tuple[int, int]]
+    mutable_graph: MutableGraph, tensor: Tensor, inputs: Iterable[tuple[int, int]]
 ) -> Iterator[InputCandidate]:
     """Yields inputs of ops in the given order, with the reason if an input cannot read a tensor.
 
     Args:
-        bench: the graph.
+        mutable_graph: the graph.
         tensor: the tensor that they should read, of the graph or of an op that was added to the bench.
         inputs: (op, index of the input).
 
@@ -377,24 +379,24 @@ def find_input_candidates(
         >>> [taker.why for taker in find_input_candidates(MutableGraph(g), (1, 0), [(1, 0), (2, 0)])]
         ["that makes a cycle: 'b:0' is computed from it", 'it already reads this tensor']
     """
-    graph, name = bench.graph, bench.name(tensor)
+    graph, name = mutable_graph.graph, mutable_graph.name(tensor)
     turning = frozenset((op, 0) for op in np.flatnonzero(graph.typed(TURNING)).tolist())
     above = backward(graph, graph.mask([tensor[0]] if tensor[0] < graph.size else []), turning)
     for op, at in inputs:
-        reads, differ = bench.row(op)[at], ""
+        reads, differ = mutable_graph.row(op)[at], ""
         if reads == tensor:
             why = "it already reads this tensor"
         elif above[op]:
             why = f"that makes a cycle: {name!r} is computed from it"
         else:
-            differ = incompatibility(bench, op, at, tensor)
-            why = differ or _incompatibility(bench, op, at, tensor)
+            differ = incompatibility(mutable_graph, op, at, tensor)
+            why = differ or _incompatibility(mutable_graph, op, at, tensor)
         yield InputCandidate(graph.names[op], at, graph.name(reads), why, bool(differ))
 
 
-def _incompatibility(bench: MutableGraph, op: int, at: int, tensor: Tensor) -> str:
+def _incompatibility(graph: MutableGraph, op: int, index: int, tensor: Tensor) -> str:
     """Returns why an op of a variable or a loop cannot read the tensor; empty if it can."""
-    edge = (op, at, tensor)
-    handles = handle_mismatch(bench, bench.row(op)[at], tensor)
-    fault = reference_fault(bench, edge, "") or frame_fault(bench, [edge], "")
+    edge = (op, index, tensor)
+    handles = handle_mismatch(graph, graph.row(op)[index], tensor)
+    fault = reference_fault(graph, edge, "") or frame_fault(graph, [edge], "")
     return handles[0] if handles else fault.problem if fault else ""

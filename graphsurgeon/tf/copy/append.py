@@ -29,7 +29,7 @@ from ...graph.security import inherit_origins, may_reach_out
 from ...graph.selection import Selection, select
 from ...graph.traversal import backward
 from ...graph.types import TFGraph
-from ...graph.variables import UNHELD, VariableInfo
+from ...graph.variables import NOT_IN_SESSION, VariableInfo
 from ...plan.copy_result import CopyResult, without_ops
 from ...plan.fault import Fault
 from ...plan.plan import Plan
@@ -84,10 +84,10 @@ def next_step(graph: TFGraph, events: Iterable[Any]) -> int:
     return 1 + max([0, *(event.number for event in events), *map(step_of, records(graph))])
 
 
-def record_plan(effect: PlanResult, before: Any, graph: TFGraph, step: int) -> bytes:
+def record_plan(effect: PlanResult, old_graph: Any, graph: TFGraph, step: int) -> bytes:
     """Adds a record of the changes of a plan to a graph; a new graph also gets the records of the old graph."""
-    if graph is not before:
-        for data in records(before):
+    if graph is not old_graph:
+        for data in records(old_graph):
             graph.add_to_collection(COLLECTION, data)
     data = record(effect, step, lambda source: recorded_origins(source, source.live))
     add_record(graph, data)
@@ -177,27 +177,29 @@ def apply_effect(effect: PlanResult, graph: TFGraph) -> AppliedOps:
         return _apply_effect(effect, graph)
 
 
-def copy_into(graph: TFGraph, selection: Selection, apart: bool = False, exact: bool = False, **how: Any) -> CopyResult:
+def copy_into(
+    graph: TFGraph, selection: Selection, separate_scope: bool = False, exact: bool = False, **options: Any
+) -> CopyResult:
     """Copies a selection into a live graph immediately, outside of any plan.
 
     Args:
         graph: the destination.
         selection: the ops to copy.
-        apart: use a new scope if the graph already has an op with one of the names.
+        separate_scope: use a new scope if the graph already has an op with one of the names.
         exact: if a loop or cond is selected in part, do not add its other ops.
-        how: as for `Plan.copy`.
+        options: as for `Plan.copy`.
 
     Raises:
         PlanError: the copy has a fault (the first one is raised), or TensorFlow refuses the nodes.
     """
     base = snapshot(graph)
-    if apart:
+    if separate_scope:
         used_names = {name.lower() for name in base.names}
-        how["to"] = "graph" if any(name.lower() in used_names for name in selection.names) else ""
+        options["to"] = "graph" if any(name.lower() in used_names for name in selection.names) else ""
     if exact:
         state = replace(selection.graph.state, contexts=())
         selection = replace(selection, graph=replace(selection.graph, state_of=lambda: state))
-    plan = Plan(base).copy(selection, **how)
+    plan = Plan(base).copy(selection, **options)
     if plan.effect.faults:
         raise plan.effect.faults[0].error()
     apply_effect(plan.effect, graph)
@@ -252,33 +254,35 @@ def _scope_in_use(effect: PlanResult, names: Sequence[str]) -> str:
     return shared_scope(names) if any(name in scopes for name in names) else ""
 
 
-def load_values(copied: CopyResult, result: AppliedOps) -> None:
+def load_values(copy_result: CopyResult, result: AppliedOps) -> None:
     """Collects the values for the variables and constants of a copy in `result`."""
-    reasons = initial_values_of(copied)
-    result.untrained.update({v.name: reasons[v.was] for v in copied.variables if v.was in reasons and not v.info.local})
-    result.untrained.update({c.name: reasons[c.of] for c in copied.constants if c.of in reasons})
-    provider, source = value_provider(copied.step.values), source_of(copied.step.values)
+    reasons = initial_values_of(copy_result)
+    result.untrained.update(
+        {v.name: reasons[v.was] for v in copy_result.variables if v.was in reasons and not v.info.local}
+    )
+    result.untrained.update({c.name: reasons[c.of] for c in copy_result.constants if c.of in reasons})
+    provider, source = value_provider(copy_result.step.values), source_of(copy_result.step.values)
     # An editor lists its variables without a value; their copies get no value either.
     uninitialized = frozenset[str]() if provider is None else provider.uninitialized
     variables = [
-        v for v in copied.variables if v.policy == "copy" and source is not None and v.was not in uninitialized
+        v for v in copy_result.variables if v.policy == "copy" and source is not None and v.was not in uninitialized
     ]
-    request = request_of(copied)
-    frozen = [(c.name, _source_variable(copied, c.of)) for c in copied.constants if c.of]
-    infos = [_source_variable(copied, v.was) for v in variables] + [info for _, info in frozen]
+    request = request_of(copy_result)
+    frozen = [(c.name, _source_variable(copy_result, c.of)) for c in copy_result.constants if c.of]
+    infos = [_source_variable(copy_result, v.was) for v in variables] + [info for _, info in frozen]
     if isinstance(source, tuple):  # (values in a file, function that returns a session with them)
         stored, session = source
         source = stored if all(info.op in stored for _, info in frozen) else session()
         if source is stored:  # variables that are not in the file are initialized, as in a session
             variables = [v for v in variables if v.was in stored]
-            infos = [_source_variable(copied, v.was) for v in variables] + [info for _, info in frozen]
+            infos = [_source_variable(copy_result, v.was) for v in variables] + [info for _, info in frozen]
     later = frozenset(v.was for v in variables) - {info.op for _, info in frozen}
-    values = fetch(source, infos, copied.source.folded.live, request, later, initial=True) if infos else {}
+    values = fetch(source, infos, copy_result.source.folded.live, request, later, initial=True) if infos else {}
     result.frozen.update({name: values.pop(info.op) for name, info in frozen})
     init_ops, feeds = ([], {}) if provider is None else provider.init_ops
     for name in init_ops:
-        result.init_ops += [(op, _rename_feeds(copied, feeds)) for op in _copied_init_ops(copied, name)]
-    for variable in copied.variables:
+        result.init_ops += [(op, _rename_feeds(copy_result, feeds)) for op in _copied_init_ops(copy_result, name)]
+    for variable in copy_result.variables:
         if variable.was in values:
             result.values[variable.name] = values[variable.was]
         elif variable.info.initializer:
@@ -301,7 +305,7 @@ def value_faults(effect: PlanResult) -> list[Fault]:
             provider = value_provider(values)
             if provider is not None and provider.graph is graph:
                 untrained = provider.untrained(names={info.op for info in infos})
-                infos = [info for info in infos if untrained.get(info.op) == UNHELD]
+                infos = [info for info in infos if untrained.get(info.op) == NOT_IN_SESSION]
                 values = provider.reader() if infos else {}
             refuse_unfit(values, infos, graph, request, initial=True)
         except PlanError as error:
@@ -309,49 +313,53 @@ def value_faults(effect: PlanResult) -> list[Fault]:
     return faults
 
 
-def initial_values_of(copied: CopyResult) -> dict[str, str]:
+def initial_values_of(copy_result: CopyResult) -> dict[str, str]:
     """Returns variable -> the reason why the source of values of a copy has only its initial value."""
     from ..values.initialization import with_initial_value
 
-    if copied.step.values is None:
+    if copy_result.step.values is None:
         return {}
-    infos = _source_variables(copied)
-    return with_initial_value(copied.step.values, copied.source.folded.live, infos, request_of(copied)) if infos else {}
+    infos = _source_variables(copy_result)
+    return (
+        with_initial_value(copy_result.step.values, copy_result.source.folded.live, infos, request_of(copy_result))
+        if infos
+        else {}
+    )
 
 
-def _source_variables(copied: CopyResult) -> list[VariableInfo]:
+def _source_variables(copy_result: CopyResult) -> list[VariableInfo]:
     """Returns the variables of the source whose current values a copy needs, for variables or constants."""
-    own = [_source_variable(copied, v.was) for v in copied.variables if v.policy == "copy"]
-    return own + [_source_variable(copied, c.of) for c in copied.constants if c.of]
+    own = [_source_variable(copy_result, v.was) for v in copy_result.variables if v.policy == "copy"]
+    return own + [_source_variable(copy_result, c.of) for c in copy_result.constants if c.of]
 
 
-def _source_variable(copied: CopyResult, variable: str) -> VariableInfo:
+def _source_variable(copy_result: CopyResult, variable: str) -> VariableInfo:
     """Returns a variable in the graph without unfolded calls, to which sessions and files belong."""
-    return copied.source.folded.state.variables[variable]
+    return copy_result.source.folded.state.variables[variable]
 
 
-def request_of(copied: CopyResult) -> str:
+def request_of(copy_result: CopyResult) -> str:
     """Returns the request of a copy with values, for messages."""
-    return f"copy(to={copied.step.to!r}, values=...)"
+    return f"copy(to={copy_result.step.to!r}, values=...)"
 
 
-def _copied_init_ops(copied: CopyResult, name: str) -> list[str]:
+def _copied_init_ops(copy_result: CopyResult, name: str) -> list[str]:
     """Returns the copy of an init op; if it was not copied, the copies of its ancestors that fill tables."""
-    graph, number = copied.source, copied.source.index.get(name)
+    graph, number = copy_result.source, copy_result.source.index.get(name)
     if number is None:
         return []
-    if copied.place[number] >= 0:
-        return [copied.renamed(name)]
+    if copy_result.place[number] >= 0:
+        return [copy_result.renamed(name)]
     runs = backward(graph, graph.mask([number]))
     filling = [graph.index[s] for names in graph.state.init_ops.values() for s in names if s in graph.index]
-    return [copied.renamed(graph.names[i]) for i in filling if runs[i] and copied.place[i] >= 0]
+    return [copy_result.renamed(graph.names[i]) for i in filling if runs[i] and copy_result.place[i] >= 0]
 
 
-def _rename_feeds(copied: CopyResult, feeds: dict[str, Any]) -> dict[str, Any]:
+def _rename_feeds(copy_result: CopyResult, feeds: dict[str, Any]) -> dict[str, Any]:
     """Returns feeds for the copy: the same values for the copied tensors."""
-    place, graph = copied.place, copied.source
+    place, graph = copy_result.place, copy_result.source
     numbers = {name: graph.index.get(name.partition(":")[0], -1) for name in feeds}
-    return {copied.renamed(n): feeds[n] for n, op in numbers.items() if op >= 0 and place[op] >= 0}
+    return {copy_result.renamed(n): feeds[n] for n, op in numbers.items() if op >= 0 and place[op] >= 0}
 
 
 def _reserve(graph: TFGraph, effect: PlanResult) -> None:
@@ -479,7 +487,7 @@ def _origins(effect: PlanResult) -> dict[str, str]:
     return {effect.renamed.get(name, name): name for name in stay}
 
 
-def _load_renamed_values(effect: PlanResult, whole: CopyResult, result: AppliedOps) -> set[str]:
+def _load_renamed_values(effect: PlanResult, copy_result: CopyResult, result: AppliedOps) -> set[str]:
     """Reads new values for renamed variables; returns the new names of these variables."""
     out: set[str] = set()
     init_ops = list(result.init_ops)
@@ -489,12 +497,12 @@ def _load_renamed_values(effect: PlanResult, whole: CopyResult, result: AppliedO
         policy, source = ("initial", None) if values == INITIAL else ("copy", values)
         # Values in a session of the same graph are transferred, even if no op sets the variable.
         carried = getattr(source, "graph", None) is effect.base.owner
-        variables = [v for v in whole.variables if v.was in names and not (carried and not v.info.initializer)]
+        variables = [v for v in copy_result.variables if v.was in names and not (carried and not v.info.initializer)]
         variables = [replace(v, policy=policy) for v in variables]
         for name in [v.name for v in variables]:
             result.initial = [other for other in result.initial if other != name]
             result.values.pop(name, None)
-        load_values(replace(whole, step=replace(whole.step, values=source), variables=variables), result)
+        load_values(replace(copy_result, step=replace(copy_result.step, values=source), variables=variables), result)
         out |= {v.name for v in variables}
     result.init_ops = init_ops  # tables are filled as before
     return out

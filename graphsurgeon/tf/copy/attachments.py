@@ -29,7 +29,7 @@ from ..functions import library as functions
 from ..import_tensorflow import tf
 from ..private.contexts import innermost_context
 from ..private.graphs import (
-    PLAIN,
+    ELEMENT_TYPES,
     TENSOR,
     callbacks,
     collections_of,
@@ -48,7 +48,8 @@ from .tables_and_queues import copy_runner, is_runner, queue_of
 
 _numbers = itertools.count(1)
 #: The types of values that cannot contain a tensor.
-_PLAIN = (type(None), bool, int, float, complex, str, bytes, np.ndarray, np.generic, tf.DType, tf.TensorShape, type,
+_PLAIN_TYPES = (type(None), bool, int, float, complex, str, bytes, np.ndarray, np.generic, tf.DType, tf.TensorShape,
+                type,
           types.ModuleType, types.BuiltinFunctionType, slice, range, type(...))  # fmt: skip
 
 
@@ -83,11 +84,11 @@ class CopiedGradient:
         return self.call(op, *slopes)
 
 
-def register_gradients(copied: CopyResult) -> list[CopiedGradient]:
+def register_gradients(copy_result: CopyResult) -> list[CopiedGradient]:
     """Registers a gradient for the copy of each op with a `tf.custom_gradient`; unknown gradients are left out."""
-    mask = copied.place >= 0
+    mask = copy_result.place >= 0
     gradients = []
-    for number, name in custom_gradients(copied.source, mask).items():
+    for number, name in custom_gradients(copy_result.source, mask).items():
         try:
             original = registered_gradient(name)
         except LookupError:  # the graph came from a file, which does not contain gradients
@@ -102,21 +103,21 @@ def register_gradients(copied: CopyResult) -> list[CopiedGradient]:
 
 
 def bind_gradients(
-    copied: CopyResult, graph: TFGraph, variables: dict[str, TFVariable], made: list[CopiedGradient]
+    copy_result: CopyResult, graph: TFGraph, variables: dict[str, TFVariable], gradients: list[CopiedGradient]
 ) -> None:
     """Binds the gradients of a copy to the tensors and variables of the copy, after these were made.
 
     Args:
-        copied: the copy.
+        copy_result: the copy.
         graph: the destination.
         variables: new variable op name -> object.
-        made: the result of `register_gradients`.
+        gradients: the result of `register_gradients`.
     """
-    for new in made:
+    for new in gradients:
         if new.original is None:
             continue
         try:
-            new.call = _GradientCopier(copied, graph, variables).function(new.original)
+            new.call = _GradientCopier(copy_result, graph, variables).function(new.original)
         except _NotCopied as stuck:
             new.why = f"uses {stuck}"
 
@@ -124,18 +125,18 @@ def bind_gradients(
 class _GradientCopier:
     """Copies a Python function: the code stays the same, and captured tensors are replaced by their copies."""
 
-    def __init__(self, copied: CopyResult, graph: TFGraph, variables: dict[str, TFVariable]) -> None:
-        self._copied, self._graph, self._variables = copied, graph, variables
-        self._source = copied.source.live
-        self._done: dict[int, Any] = {}
+    def __init__(self, copy_result: CopyResult, graph: TFGraph, variables: dict[str, TFVariable]) -> None:
+        self._copy_result, self._graph, self._variables = copy_result, graph, variables
+        self._source = copy_result.source.live
+        self._copies: dict[int, Any] = {}
 
     def function(self, old: Any) -> Any:
-        if id(old) in self._done:
-            return self._done[id(old)]
+        if id(old) in self._copies:
+            return self._copies[id(old)]
         module = str(getattr(old, "__module__", ""))
         if module.startswith(("tensorflow.", "keras.")) and not module.endswith("custom_gradient"):
             return old
-        self._done[id(old)] = old  # a function that calls itself
+        self._copies[id(old)] = old  # a function that calls itself
         cells = tuple(types.CellType(self.value(cell.cell_contents)) for cell in old.__closure__ or ())
         space = dict(old.__globals__)
         for name in old.__code__.co_names:
@@ -143,15 +144,15 @@ class _GradientCopier:
                 space[name] = self.value(space[name])
         new = types.FunctionType(old.__code__, space, old.__name__, self.value(old.__defaults__), cells or None)
         new.__kwdefaults__ = self.value(old.__kwdefaults__)
-        self._done[id(old)] = new
+        self._copies[id(old)] = new
         return new
 
-    def _concerns(self, thing: Any) -> bool:
+    def _concerns(self, obj: Any) -> bool:
         """Whether a global variable of the module of the gradient is a tensor, a variable, or a plain container."""
-        return isinstance(thing, (tf.Tensor, tf.Variable, list, tuple, dict)) or is_composite(thing)
+        return isinstance(obj, (tf.Tensor, tf.Variable, list, tuple, dict)) or is_composite(obj)
 
     def value(self, old: Any) -> Any:
-        if isinstance(old, _PLAIN):
+        if isinstance(old, _PLAIN_TYPES):
             return old
         if isinstance(old, tf.Variable):
             return self._variable(old)
@@ -172,7 +173,7 @@ class _GradientCopier:
     def _tensor(self, old: Any) -> Any:
         if getattr(old, "graph", None) is not self._source:
             return old
-        new = Renamer(self._copied)(old.name)
+        new = Renamer(self._copy_result)(old.name)
         if new is None:
             raise _NotCopied(f"{old.name!r}, which was not copied")
         return self._graph.get_tensor_by_name(new)
@@ -180,7 +181,7 @@ class _GradientCopier:
     def _variable(self, old: Any) -> Any:
         if getattr(old, "graph", None) is not self._source:
             return old
-        copied = self._copied
+        copied = self._copy_result
         new = self._variables.get(copied.renamed(old.op.name))
         if new is not None and copied.place[copied.source.index[old.op.name]] >= 0:
             return new
@@ -196,28 +197,32 @@ _VALUES = (str, bytes, bool, int, float, complex, type(None), np.ndarray, np.gen
 
 
 def copy_collections(
-    copied: CopyResult, graph: TFGraph, result: AppliedOps, contexts: dict[int, Any], originals: dict[str, TFVariable]
+    copy_result: CopyResult,
+    graph: TFGraph,
+    result: AppliedOps,
+    contexts: dict[int, Any],
+    originals: dict[str, TFVariable],
 ) -> None:
     """Adds copies of the items of the source's collections to collections of the destination, in order.
 
     Args:
-        copied: the copy.
+        copy_result: the copy.
         graph: the destination.
         result: the results of the plan so far; the new items are added to it.
         contexts: id of a control-flow context of the source -> its copy.
         originals: op name -> variable object of the source.
     """
-    targets = {c.was: c.name for c in copied.collections}
+    targets = {c.was: c.name for c in copy_result.collections}
     if not targets:
         return
-    source, move = copied.source.live, _CopyFinder(copied, result, originals)
-    whole = bool(copied.step.selection.mask.all())
+    source, move = copy_result.source.live, _CopyFinder(copy_result, result, originals)
+    whole = bool(copy_result.step.selection.mask.all())
     for was, items in collections_of(source).items():
         if was not in targets:
             continue
         new_items = []
         for item in items:
-            if (type(item) in PLAIN and item.graph is source) or id(item) in move.variables:
+            if (type(item) in ELEMENT_TYPES and item.graph is source) or id(item) in move.variables:
                 new = move(item)  # the most frequent type of item, which needs no other check
             else:
                 kind = describe_item(source, item).kind
@@ -238,9 +243,9 @@ def copy_collections(
 class _CopyFinder:
     """Finds the copy of an op, tensor or variable of the source; None if it was not copied."""
 
-    def __init__(self, copied: CopyResult, result: AppliedOps, originals: dict[str, TFVariable]) -> None:
-        self._copied, self._live = copied, result.live
-        self._variables = {v.was: result.variables.get(v.name) for v in copied.variables}
+    def __init__(self, copy_result: CopyResult, result: AppliedOps, originals: dict[str, TFVariable]) -> None:
+        self._copy_result, self._ops = copy_result, result.live
+        self._variables = {v.was: result.variables.get(v.name) for v in copy_result.variables}
         self.variables = {id(old): self._variables[name] for name, old in originals.items() if name in self._variables}
 
     def __call__(self, item: Any) -> Any:
@@ -255,11 +260,11 @@ class _CopyFinder:
         return self._op(unwrap_update(item).name)
 
     def _op(self, name: str) -> TFOp | None:
-        return self._live[self._copied.renamed(name)] if self._copied.has(name) else None
+        return self._ops[self._copy_result.renamed(name)] if self._copy_result.has(name) else None
 
     def name(self, name: str) -> str | None:
         """Returns the new name of an op or tensor."""
-        return self._copied.renamed(name) if self._copied.has(op_name(name)) else None
+        return self._copy_result.renamed(name) if self._copy_result.has(op_name(name)) else None
 
 
 def describe_item(graph: TFGraph, item: Any) -> CollectionEntry:
@@ -299,13 +304,13 @@ def is_value(item: Any, graph: TFGraph) -> bool:
     return not any(leaf is graph or getattr(leaf, "graph", None) is graph for leaf in leaves)
 
 
-def parts_of(thing: Any) -> list[Any]:
+def parts_of(obj: Any) -> list[Any]:
     """Returns the component tensors of a sparse or ragged tensor, or of a list; for other items, the item itself."""
-    if isinstance(thing, str) or hasattr(thing, "name"):
-        return [thing]
-    if not is_composite(thing) and isinstance(thing, Iterable):
-        return [part for item in thing for part in parts_of(item)]
-    return _parts(thing) or [thing]
+    if isinstance(obj, str) or hasattr(obj, "name"):
+        return [obj]
+    if not is_composite(obj) and isinstance(obj, Iterable):
+        return [part for item in obj for part in parts_of(item)]
+    return _parts(obj) or [obj]
 
 
 def copy_item(item: Any, graph: TFGraph, move: Move, rename: Callable[[str], str | None]) -> Any:
@@ -372,43 +377,45 @@ def _copy_saver(saver: Any, graph: TFGraph, rename: Callable[[str], str | None])
 _HANDLES = (tf.resource, tf.variant)
 
 
-def attach_python_state(copied: CopyResult, graph: TFGraph, result: AppliedOps, stale: Mask | None = None) -> None:
+def attach_python_state(copy_result: CopyResult, graph: TFGraph, result: AppliedOps, stale: Mask | None = None) -> None:
     """Adds the Python data to a copy that is not in its nodes: shapes, gradients, variables, collections.
 
     Args:
-        copied: the copy.
+        copy_result: the copy.
         graph: the destination.
         result: the results of the plan so far.
         stale: a mask of the ops whose shapes TensorFlow infers again after the plan, because their inputs changed.
     """
-    source = copied.source.live
-    numbers = copied.ops.tolist()
+    source = copy_result.source.live
+    numbers = copy_result.ops.tolist()
     old, new = source.get_operations(), result.live
-    pairs = [(old[i], new[name]) for i, name in zip(numbers, copied.names, strict=True)]
-    inferred = ~copied.source.typed(["Const"])[copied.ops]  # the shape of a constant is in its node
-    same = np.ones(len(pairs), np.bool_) if stale is None else ~stale[copied.place[copied.ops]]
+    pairs = [(old[i], new[name]) for i, name in zip(numbers, copy_result.names, strict=True)]
+    inferred = ~copy_result.source.typed(["Const"])[copy_result.ops]  # the shape of a constant is in its node
+    same = np.ones(len(pairs), np.bool_) if stale is None else ~stale[copy_result.place[copy_result.ops]]
     copy_shapes(list(compress(pairs, (inferred & same).tolist())))
-    _copy_handle_data(copied, graph, pairs, same)
+    _copy_handle_data(copy_result, graph, pairs, same)
     functions.copy_gradients(pairs)
-    _copy_callbacks(copied, source, graph)
-    contexts, missed = copy_contexts(copied, graph, pairs)
+    _copy_callbacks(copy_result, source, graph)
+    contexts, missed = copy_contexts(copy_result, graph, pairs)
     _copy_guards(source, graph, pairs)
     result.missed += missed
     originals = variable_objects(source)
     with graph.as_default():
-        for variable in copied.variables:
-            new_variable = rebuild_variable(graph, variable.made, originals.get(variable.was), copied.step.trainable)
+        for variable in copy_result.variables:
+            new_variable = rebuild_variable(
+                graph, variable.made, originals.get(variable.was), copy_result.step.trainable
+            )
             if new_variable is not None:
                 result.variables[variable.name] = new_variable
     reserve_slot_names(graph, result.variables)
-    copy_collections(copied, graph, result, contexts, originals)
+    copy_collections(copy_result, graph, result, contexts, originals)
 
 
-def _copy_callbacks(copied: CopyResult, source: TFGraph, graph: TFGraph) -> None:
+def _copy_callbacks(copy_result: CopyResult, source: TFGraph, graph: TFGraph) -> None:
     """Keeps the Python functions of `py_func` ops alive as long as the copy."""
     calls = {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
     source_callbacks = callbacks(source)
-    if source_callbacks and any(copied.source.types[i] in calls for i in copied.ops.tolist()):
+    if source_callbacks and any(copy_result.source.types[i] in calls for i in copy_result.ops.tolist()):
         set_callbacks(graph, [*callbacks(graph), *source_callbacks])
 
 
@@ -423,21 +430,21 @@ def copy_shapes(pairs: list[tuple[TFOp, TFOp]]) -> None:
             new.set_shape(old.shape)
 
 
-def _copy_handle_data(copied: CopyResult, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]], same: Mask) -> None:
+def _copy_handle_data(copy_result: CopyResult, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]], same: Mask) -> None:
     """Sets the handle data of resources that come from placeholders, because no attribute contains this data.
 
     TensorFlow cannot infer it for ops that pass on these resources either.
     """
-    source, old, find = copied.source, copied.source.live.get_operations(), graph.get_operation_by_name
+    source, old, find = copy_result.source, copy_result.source.live.get_operations(), graph.get_operation_by_name
     fed = source.typed([kind for kind in source.kinds[0] if kind.startswith("Placeholder")])
-    numbers = copied.ops[fed[copied.ops]].tolist()
-    handle_pairs = [(old[i].outputs[0], find(copied.renamed(old[i].name)).outputs[0]) for i in numbers]
-    for p in copied.placeholders:
+    numbers = copy_result.ops[fed[copy_result.ops]].tolist()
+    handle_pairs = [(old[i].outputs[0], find(copy_result.renamed(old[i].name)).outputs[0]) for i in numbers]
+    for p in copy_result.placeholders:
         handle_pairs.append((source.live.as_graph_element(p.was), graph.get_tensor_by_name(f"{p.name}:0")))
     handle_pairs = [(was, new) for was, new in handle_pairs if was.dtype in _HANDLES]
     if not handle_pairs:
         return
-    pair_of = dict(zip(copied.ops[same].tolist(), compress(pairs, same.tolist()), strict=True))
+    pair_of = dict(zip(copy_result.ops[same].tolist(), compress(pairs, same.tolist()), strict=True))
     start = dict.fromkeys(source.index[was.op.name] for was, _ in handle_pairs)
 
     def handle_consumers(op: int) -> list[int]:

@@ -49,12 +49,12 @@ def context_ops(graph: TFGraph) -> tuple[frozenset[str], ...]:
 
 
 def copy_contexts(
-    copied: CopyResult, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]
+    copy_result: CopyResult, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]
 ) -> tuple[dict[int, Any], list[str]]:
     """Copies the contexts of loops and conds, including nested contexts, and puts the copied ops into them.
 
     Args:
-        copied: the copy.
+        copy_result: the copy.
         graph: the destination.
         pairs: (source op, new op).
 
@@ -70,7 +70,7 @@ def copy_contexts(
     if not tops:
         return {}, []
     joined = {id(innermost_context(old)) for old, new in pairs if old.type == new.type and is_part(old)}
-    carrier = _ContextCopier(copied, graph, joined)
+    carrier = _ContextCopier(copy_result, graph, joined)
     with graph.as_default(), outside_contexts(graph):
         for context in tops.values():
             carrier.carry(context)
@@ -110,9 +110,9 @@ def prepare_gradients(ops: Iterable[TFOp], name: str) -> None:
 class _ContextCopier:
     """Copies contexts into the current context of a graph."""
 
-    def __init__(self, copied: CopyResult, graph: TFGraph, joined: set[int]) -> None:
-        self._rename, self._graph, self._source = Renamer(copied), graph, copied.source.live
-        self._joined = joined  # contexts that are copied in part
+    def __init__(self, copy_result: CopyResult, graph: TFGraph, partial_contexts: set[int]) -> None:
+        self._rename, self._graph, self._source = Renamer(copy_result), graph, copy_result.source.live
+        self._partial_contexts = partial_contexts  # contexts that are copied in part
         self.made: dict[int, Any] = {}
         self.missed: list[str] = []
         self._loops: list[tuple[Any, Any]] = []
@@ -125,7 +125,7 @@ class _ContextCopier:
         """
         new = self._like(old)
         if new is None:
-            if id(old) in self._joined:
+            if id(old) in self._partial_contexts:
                 self.missed.append(str(old.name))
             for inner in nested_contexts(old):
                 self.carry(inner)
@@ -157,11 +157,11 @@ class _ContextCopier:
 class Renamer:
     """Returns the name of an op or tensor in the destination, given its source name; None if it was not copied."""
 
-    def __init__(self, copied: CopyResult) -> None:
-        self._copied = copied
+    def __init__(self, copy_result: CopyResult) -> None:
+        self._copy_result = copy_result
 
     def __call__(self, name: str) -> str | None:
-        copied, graph = self._copied, self._copied.source
+        copied, graph = self._copy_result, self._copy_result.source
         op, colon, port = name.partition(":")
         number = graph.index.get(op)
         if number is None:
@@ -173,7 +173,7 @@ class Renamer:
 
     def scope(self, name: str) -> str:
         """Returns the name of a context in the copy, which is also the frame name of its loop."""
-        return self._copied.key + self._copied.keys.get(name, name)
+        return self._copy_result.key + self._copy_result.keys.get(name, name)
 
 
 def _rename_context(proto: Any, rename: Renamer) -> bool:

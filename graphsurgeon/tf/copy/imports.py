@@ -193,7 +193,7 @@ class SavedState:
 
     def __init__(self, graph: TFGraph) -> None:
         self._graph = graph
-        self._put_back_mode = mode_restorer()
+        self._restore_mode = mode_restorer()
         self._size = len(graph.get_operations())
         self._collections = {name: list(items) for name, items in all_collections(graph).items()}
         self._names = dict(names_in_use(graph))
@@ -212,7 +212,7 @@ class SavedState:
             the names of the added ops. The functions that they call stay in the graph too: TensorFlow cannot run any
             op of a graph with a call of an unknown function.
         """
-        self._put_back_mode()
+        self._restore_mode()
         graph = self._graph
         free_lock(graph)
         with outside_contexts(graph):
@@ -243,10 +243,10 @@ class SavedState:
                     guards.add(item)
         set_callbacks(graph, self._callbacks)
 
-    def _restore_names(self, burnt: list[str]) -> None:
+    def _restore_names(self, unused_names: list[str]) -> None:
         names = names_in_use(self._graph)
         names.clear()
-        names.update({name.lower(): 1 for name in burnt if name} | self._names)
+        names.update({name.lower(): 1 for name in unused_names if name} | self._names)
 
 
 def _guards(graph: TFGraph) -> tuple[Any, Any]:

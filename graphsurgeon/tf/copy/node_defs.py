@@ -30,7 +30,7 @@ def compile_nodes(
     effect: PlanResult,
     graph: TFGraph,
     library: Library,
-    frozen: Mapping[str, Any] | None = None,
+    frozen_values: Mapping[str, Any] | None = None,
     gradients: Sequence[Mapping[int, str]] = (),
 ) -> tuple[TFGraphDef, dict[tuple[str, int], TFTensor], dict[str, TFOp]]:
     """Writes all new nodes of an effect into one GraphDef, with their full names.
@@ -39,7 +39,8 @@ def compile_nodes(
         effect: the effect to write.
         graph: the destination.
         library: the functions that are also copied.
-        frozen: name of a constant -> the value of the variable that it replaces; None for a trial without values.
+        frozen_values: name of a constant -> the value of the variable that it replaces; None for a trial without
+            values.
         gradients: for each copy, source op number -> the name of the gradient for the new op.
 
     Returns:
@@ -48,7 +49,7 @@ def compile_nodes(
     graph_def = graph_pb2.GraphDef()
     for copied in effect.copies:
         graph_def.node.extend(_placeholder(copied, new.was, new.name) for new in copied.placeholders)
-        graph_def.node.extend(constant_node(copied, new, frozen) for new in copied.constants)
+        graph_def.node.extend(constant_node(copied, new, frozen_values) for new in copied.constants)
         snapshot.add_current(copied, graph_def)
         graph_def.node.extend(setter_node(copied, op) for v in copied.variables for op in v.setter)
     if effect.added:
@@ -126,28 +127,28 @@ def _outer_inputs(effect: PlanResult, graph: TFGraph) -> tuple[dict[tuple[str, i
 
 
 def _adapt(
-    copied: CopyResult, new: list[TFNodeDef], renamed: dict[str, str], everywhere: bool, rewrite: Rewrite | None
+    copy_result: CopyResult, new: list[TFNodeDef], new_names: dict[str, str], all_calls: bool, rewrite: Rewrite | None
 ) -> None:
     """Adapts the nodes of a copy: colocations, shared keys, functions, and the changes that the plan requires."""
-    source, prefix = copied.source, copied.key.encode()
+    source, prefix = copy_result.source, copy_result.key.encode()
     kinds, _, kind_of = source.kinds
-    keyed = np.array([bool(prefix or copied.keys) and _is_keyed(kind) for kind in kinds], np.bool_)
-    keys = {old.encode(): new.encode() for old, new in copied.keys.items()}
-    calling = np.array([bool(renamed) and (everywhere or kind in BRANCHING) for kind in kinds], np.bool_)
-    kind = kind_of[copied.ops]
+    keyed = np.array([bool(prefix or copy_result.keys) and _is_keyed(kind) for kind in kinds], np.bool_)
+    keys = {old.encode(): new.encode() for old, new in copy_result.keys.items()}
+    calling = np.array([bool(new_names) and (all_calls or kind in BRANCHING) for kind in kinds], np.bool_)
+    kind = kind_of[copy_result.ops]
 
     def nodes_in(mask: Mask) -> Iterator[tuple[int, TFNodeDef]]:
-        return ((int(copied.ops[k]), new[k]) for k in np.flatnonzero(mask).tolist())
+        return ((int(copy_result.ops[k]), new[k]) for k in np.flatnonzero(mask).tolist())
 
     cache: dict[bytes, bytes] = {}
-    for _, node in nodes_in(source.placed[copied.ops]):
-        _colocate(node, copied, cache)
+    for _, node in nodes_in(source.placed[copy_result.ops]):
+        _colocate(node, copy_result, cache)
     for number, node in nodes_in(keyed[kind]) if kinds else ():
         _rekey(node, prefix, source.names[number], keys)
     for _, node in nodes_in(calling[kind]) if kinds else ():
-        rename_calls(node, renamed)
+        rename_calls(node, new_names)
     if rewrite is not None:
-        for number, node in zip(copied.ops.tolist(), new, strict=True):
+        for number, node in zip(copy_result.ops.tolist(), new, strict=True):
             rewrite(number, node)
 
 
@@ -178,12 +179,12 @@ def _rekey(node: TFNodeDef, prefix: bytes, name: str, keys: Mapping[bytes, bytes
             attributes[key].s = prefix + attributes[key].s
 
 
-def _colocate(node: TFNodeDef, copied: CopyResult, cache: dict[bytes, bytes]) -> None:
+def _colocate(node: TFNodeDef, copy_result: CopyResult, cache: dict[bytes, bytes]) -> None:
     places, lost = node.attr["_class"].list.s, False
     for at, place in enumerate(places):
         new = cache.get(place)  # most colocations are shared by several ops
         if new is None:
-            new = cache[place] = _new_colocation(place, copied)
+            new = cache[place] = _new_colocation(place, copy_result)
         places[at] = new
         lost |= not new
     if lost:
@@ -192,31 +193,31 @@ def _colocate(node: TFNodeDef, copied: CopyResult, cache: dict[bytes, bytes]) ->
             del node.attr["_class"]
 
 
-def _new_colocation(place: bytes, copied: CopyResult) -> bytes:
+def _new_colocation(place: bytes, copy_result: CopyResult) -> bytes:
     """Returns the colocation of a copy, given that of the original; empty if the other op was not copied."""
     if not place.startswith(b"loc:@"):
         return place
     name = place[5:].decode(errors="replace")
-    number = copied.source.index.get(name, -1)
-    if number >= 0 and copied.place[number] >= 0:
-        return b"loc:@" + copied.renamed(name).encode()
-    return b"loc:@" + copied.stands_for[number].encode() if number in copied.stands_for else b""
+    number = copy_result.source.index.get(name, -1)
+    if number >= 0 and copy_result.place[number] >= 0:
+        return b"loc:@" + copy_result.renamed(name).encode()
+    return b"loc:@" + copy_result.stands_for[number].encode() if number in copy_result.stands_for else b""
 
 
-def _placeholder(copied: CopyResult, was: str, name: str) -> TFNodeDef:
-    tensor = copied.source.live.as_graph_element(was)
+def _placeholder(copy_result: CopyResult, source_tensor: str, name: str) -> TFNodeDef:
+    tensor = copy_result.source.live.as_graph_element(source_tensor)
     node = node_def_pb2.NodeDef(name=name, op="Placeholder")
     node.attr["dtype"].type = tensor.dtype.base_dtype.as_datatype_enum
     node.attr["shape"].shape.CopyFrom(tensor.shape.as_proto())
     return node
 
 
-def constant_node(copied: CopyResult, new: NewConstant, frozen: Mapping[str, Any] | None) -> TFNodeDef:
+def constant_node(copy_result: CopyResult, new: NewConstant, frozen_values: Mapping[str, Any] | None) -> TFNodeDef:
     """Returns the NodeDef of a constant that replaces a tensor; an unknown value becomes zeros or empty strings."""
     if new.of:
-        dtype, value = tf.as_dtype(new.info.dtype), None if frozen is None else frozen[new.name]
+        dtype, value = tf.as_dtype(new.info.dtype), None if frozen_values is None else frozen_values[new.name]
     else:
-        dtype, value = copied.source.live.as_graph_element(new.was).dtype.base_dtype, new.value
+        dtype, value = copy_result.source.live.as_graph_element(new.was).dtype.base_dtype, new.value
     if value is None:  # TensorFlow repeats a single number for all elements
         tensor = tf.make_tensor_proto(b"" if dtype == tf.string else 0, dtype=dtype)
         tensor.tensor_shape.CopyFrom(tf.TensorShape(new.info.shape).as_proto())
@@ -225,10 +226,10 @@ def constant_node(copied: CopyResult, new: NewConstant, frozen: Mapping[str, Any
     return constant(new.name, tensor)
 
 
-def setter_node(copied: CopyResult, new: NewOp) -> TFNodeDef:
+def setter_node(copy_result: CopyResult, new: NewOp) -> TFNodeDef:
     """Returns the NodeDef of an op that sets a variable."""
     node = node_def_pb2.NodeDef(name=new.name, op=new.op, input=new.inputs)
-    about = copied.source.live.get_operation_by_name(new.of)
+    about = copy_result.source.live.get_operation_by_name(new.of)
     dtype = about.get_attr("dtype").as_datatype_enum
     node.attr["T" if new.op in ("Assign", "Identity") else "dtype"].type = dtype
     if new.op == "Placeholder":
@@ -267,17 +268,17 @@ def _set_versions(effect: PlanResult, graph_def: TFGraphDef, graph: TFGraph) -> 
 Rewrite = Callable[[int, TFNodeDef], None]
 
 
-def rewriter(copied: CopyResult, gradients: Mapping[int, str]) -> Rewrite | None:
+def rewriter(copy_result: CopyResult, gradients: Mapping[int, str]) -> Rewrite | None:
     """Returns a function that changes the NodeDef of a copy, given the number of its source op; None if none changes.
 
     Args:
-        copied: the copy.
+        copy_result: the copy.
         gradients: source op number -> the name of the gradient for its copy.
     """
-    step = copied.step
+    step = copy_result.step
     changes: list[Rewrite] = []
-    if copied.turned:
-        changes.append(lambda number, node: convert_op(copied, number, node))
+    if copy_result.turned:
+        changes.append(lambda number, node: convert_op(copy_result, number, node))
     if step.device != "keep":
         changes.append(lambda number, node: _place(node, step.device))
     if step.seeds == "new":
@@ -294,9 +295,9 @@ def rewriter(copied: CopyResult, gradients: Mapping[int, str]) -> Rewrite | None
     return rewrite
 
 
-def convert_op(copied: CopyResult, number: int, node: TFNodeDef) -> None:
+def convert_op(copy_result: CopyResult, number: int, node: TFNodeDef) -> None:
     """Changes the type of an op that reads a tensor instead of a variable, or of an Enter without its loop."""
-    kind = copied.turned.get(number)
+    kind = copy_result.turned.get(number)
     if kind is None:
         return
     attributes = {name: decode(type(value), encode(value)) for name, value in node.attr.items()}
@@ -312,7 +313,7 @@ def convert_op(copied: CopyResult, number: int, node: TFNodeDef) -> None:
         keep("dtype", "T")
     elif kind == "Shape":
         keep("out_type", "out_type")
-        variable = copied.source.nodes[int(copied.source.data.row(number)[0])]
+        variable = copy_result.source.nodes[int(copy_result.source.data.row(number)[0])]
         node.attr["T"].type = variable.attr["dtype"].type
     else:
         keep("dtype", "Tparams")

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFOp
-from ...graph.variables import HOLDERS, PLACEHOLDER_TYPES, fills_table, makes_table
+from ...graph.variables import PLACEHOLDER_TYPES, RESOURCE_TYPES, fills_table, makes_table
 from ..functions.library import CALLS, definition, reached_functions
 from ..import_tensorflow import tf
 from ..private.functions import functions_of
@@ -30,9 +30,9 @@ def _fillers(graph: TFGraph, ops: Iterable[TFOp]) -> dict[str, tuple[str, ...]]:
     """Returns the ops that fill the tables and iterators among some ops."""
     fillers, inner = {}, _CalledOpTypes(graph)
     for op in ops:
-        if op.type not in HOLDERS and op.type not in CALLS:
+        if op.type not in RESOURCE_TYPES and op.type not in CALLS:
             continue
-        handles = [t for t in op.outputs if op.type in HOLDERS or t.dtype == tf.resource]
+        handles = [t for t in op.outputs if op.type in RESOURCE_TYPES or t.dtype == tf.resource]
         if handles and makes_table(op.type, inner(op)):
             readers = dict.fromkeys(r for t in handles for r in t.consumers())
             names = [r.name for r in readers if fills_table(r.type, inner(r), [t.op.type for t in r.inputs])]
@@ -95,12 +95,14 @@ class _CalledOpTypes:
     """Returns the op types in all functions that a call runs, directly or indirectly; empty for other ops."""
 
     def __init__(self, graph: TFGraph) -> None:
-        self._known = functions_of(graph)
-        self._read: dict[str, frozenset[str]] = {}
+        self._functions = functions_of(graph)
+        self._types: dict[str, frozenset[str]] = {}
 
     def __call__(self, op: TFOp) -> frozenset[str]:
         name = op.get_attr("f").name if op.type in CALLS else ""
-        if name not in self._read:
-            called = reached_functions([name], self._known) if name in self._known else ()
-            self._read[name] = frozenset(node.op for one in called for node in definition(self._known[one]).node_def)
-        return self._read[name]
+        if name not in self._types:
+            called = reached_functions([name], self._functions) if name in self._functions else ()
+            self._types[name] = frozenset(
+                node.op for one in called for node in definition(self._functions[one]).node_def
+            )
+        return self._types[name]

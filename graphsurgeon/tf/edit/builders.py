@@ -157,13 +157,13 @@ def _refuse_own_gradients(base: Graph, mask: Any, name: str) -> None:
                 raise PlanError(f"collapse(name={name!r})", problem, "Leave it out of the selection")
 
 
-def branch_of(base: Graph, name: str, answers: Mapping[str, Any]) -> Callable[..., list[Any]]:
+def branch_of(base: Graph, name: str, input_values: Mapping[str, Any]) -> Callable[..., list[Any]]:
     """Returns a function of tensors that does the same as a v2 cond or case with a known condition.
 
     Args:
         base: snapshot of the graph.
         name: the cond or case.
-        answers: input tensor with a known value -> the value.
+        input_values: input tensor with a known value -> the value.
 
     Raises:
         PlanError: the branch cannot be inlined.
@@ -171,7 +171,7 @@ def branch_of(base: Graph, name: str, answers: Mapping[str, Any]) -> Callable[..
     number = base.find(name)
     node, flow = base.nodes[number], FlowBuilder(base)
     flow.calls.refuse(node, f"resolve_condition({name!r})", flow=True)
-    conditions = {k: answers[text] for k, text in enumerate(base.input_names(number)) if text in answers}
+    conditions = {k: input_values[text] for k, text in enumerate(base.input_names(number)) if text in input_values}
     count = len(base.outputs(number) or ())
 
     def call(*tensors: Any) -> list[Any]:
@@ -191,7 +191,7 @@ def expand_call(base: Graph, name: str, inside: Sequence[str] = ()) -> Callable[
     Raises:
         PlanError: the op is not a call, or the call cannot be inlined.
     """
-    node, flow = base.nodes[base.find(name)], FlowBuilder(base, opens=inside)
+    node, flow = base.nodes[base.find(name)], FlowBuilder(base, inlined=inside)
     flow.calls.refuse(node, f"inline({name!r})", flow=True)
     count = len(base.outputs(base.index[name]) or ())
 
@@ -285,23 +285,23 @@ class _OpOrder:
     """Makes the state ops of each round wait for the state ops of the previous round, like in a loop.
 
     Args:
-        needed: whether the rounds set state; otherwise no order is needed.
+        ordered: whether the rounds set state; otherwise no order is needed.
     """
 
-    def __init__(self, needed: bool) -> None:
-        self._graph, self._needed = tf1.get_default_graph(), needed
-        self._at, self._before = len(self._graph.get_operations()), list[Any]()
+    def __init__(self, ordered: bool) -> None:
+        self._graph, self._ordered = tf1.get_default_graph(), ordered
+        self._position, self._previous = len(self._graph.get_operations()), list[Any]()
 
     def next(self) -> None:
         """Orders the ops that were made since the last call."""
-        if not self._needed:
+        if not self._ordered:
             return
-        new_ops = self._graph.get_operations()[self._at :]
-        self._at += len(new_ops)
+        new_ops = self._graph.get_operations()[self._position :]
+        self._position += len(new_ops)
         lasting = [op for op in new_ops if op.type not in VARIABLE_TYPES and _is_lasting(op)]
-        for op in lasting if self._before else ():
-            set_control_inputs(op, list(op.control_inputs), [*op.control_inputs, *self._before])
-        self._before = lasting or self._before
+        for op in lasting if self._previous else ():
+            set_control_inputs(op, list(op.control_inputs), [*op.control_inputs, *self._previous])
+        self._previous = lasting or self._previous
 
 
 def _is_lasting(op: TFOp) -> bool:

@@ -91,7 +91,7 @@ def _trace(
         outputs,
         attributes=attributes,
         constants=constants,
-        read=array_of,
+        read_array=array_of,
     )
 
 
@@ -167,14 +167,14 @@ def _make_pattern(
     if isinstance(source, Pattern):
         return source
     if isinstance(source, Selection):
-        return Pattern.like(source, attributes=attributes, constants=constants, read=array_of)
+        return Pattern.like(source, attributes=attributes, constants=constants, read_array=array_of)
     small = source if isinstance(source, Graph) else getattr(source, "snapshot", None)
     if small is None and hasattr(source, "get_operations"):
         from ..open.snapshot import snapshot
 
         small = snapshot(source)
     if isinstance(small, Graph):
-        return Pattern.of(small, attributes=attributes, constants=constants, read=array_of)
+        return Pattern.of(small, attributes=attributes, constants=constants, read_array=array_of)
     if callable(source) and not isinstance(source, type):
         return pattern_of(source, inputs, attributes=attributes, constants=constants)
     raise SelectionError(

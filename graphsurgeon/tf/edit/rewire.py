@@ -32,7 +32,7 @@ from ..run.errors import error_text
 from .validation import Scratch, ScratchError
 
 #: (id of an op, number of an input) -> the new tensor
-Reads = Mapping[tuple[int, int], Any]
+NewInputs = Mapping[tuple[int, int], Any]
 
 
 def downstream(ops: list[TFOp]) -> list[TFOp]:
@@ -40,19 +40,19 @@ def downstream(ops: list[TFOp]) -> list[TFOp]:
     return sorted(reachable_from(ops, lambda op: (c for t in op.outputs for c in t.consumers())), key=number_of)
 
 
-def infer_outputs(ops: list[TFOp], reads: Reads, request: str) -> list[tuple[Any, Any]]:
+def infer_outputs(ops: list[TFOp], new_inputs: NewInputs, request: str) -> list[tuple[Any, Any]]:
     """Returns (tensor, inferred shape) for each output of ops, after some inputs are replaced.
 
     Args:
         ops: the result of `downstream`.
-        reads: (id of an op, number of an input) -> the new tensor.
+        new_inputs: (id of an op, number of an input) -> the new tensor.
         request: the request, for messages.
 
     Raises:
         PlanError: TensorFlow refuses the ops with these inputs.
     """
     live = ops[0].graph
-    scratch = Scratch(_RewiredOps(reads), live.graph_def_versions)
+    scratch = Scratch(_RewiredOps(new_inputs), live.graph_def_versions)
     try:
         new_ops = scratch.built(ops, lambda _: [live], request)
     except ScratchError as error:
@@ -64,8 +64,8 @@ def infer_outputs(ops: list[TFOp], reads: Reads, request: str) -> list[tuple[Any
 class _RewiredOps:
     """Ops of a live graph, with other tensors for some of their inputs."""
 
-    def __init__(self, reads: Reads) -> None:
-        self._reads = reads
+    def __init__(self, new_inputs: NewInputs) -> None:
+        self._new_inputs = new_inputs
 
     def name(self, op: TFOp) -> str:
         return op.name
@@ -79,7 +79,7 @@ class _RewiredOps:
         return node
 
     def reads(self, op: TFOp) -> list[tuple[TFOp, int]]:
-        tensors = (self._reads.get((id(op), at), original) for at, original in enumerate(op.inputs))
+        tensors = (self._new_inputs.get((id(op), at), original) for at, original in enumerate(op.inputs))
         return [(tensor.op, tensor.value_index) for tensor in tensors]
 
     def info(self, op: TFOp, port: int) -> TensorInfo:
@@ -115,7 +115,7 @@ def specificity(shape: Any) -> int:
 tf1 = tf.compat.v1
 
 #: The maximum size of the nodes of a graph, in bytes, up to which its snapshot is kept.
-_MOST_KEPT = 32 << 20
+_MAX_CACHED = 32 << 20
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class EditLog:
         if snapshot is None:
             self.seen = None
         elif self.seen is None or self.seen[1] is not snapshot:
-            small = sum(node.ByteSize() for node in snapshot.nodes) < _MOST_KEPT
+            small = sum(node.ByteSize() for node in snapshot.nodes) < _MAX_CACHED
             self.seen = (self.count, snapshot) if small else None
 
 
@@ -306,10 +306,10 @@ def _describe_tensor(tensor: TFTensor, info: TensorInfo) -> str:
     return f"{tensor.name!r} {info}"
 
 
-def _changes(op: Any, at: int) -> bool:
+def _changes(op: Any, index: int) -> bool:
     """Whether an input of an op is a reference, so that only a variable is a valid input."""
     refs = [bool(arg.is_ref) for arg, _, _ in expand_arguments(op.op_def.input_arg, op.node_def, op.op_def)]
-    return refs[at]
+    return refs[index]
 
 
 def _frame(op: TFOp) -> Any:
@@ -335,11 +335,11 @@ def _before(op: TFOp, new: dict[tuple[int, int], TFOp]) -> list[TFOp]:
     return [*(d for d in data if not (merge and d.type.endswith("NextIteration"))), *op.control_inputs]
 
 
-def _refuse_cycle(starts: list[TFOp], graph: TFGraph, request: str, sources: Callable[[TFOp], list[TFOp]]) -> None:
+def _refuse_cycle(start_ops: list[TFOp], graph: TFGraph, request: str, sources: Callable[[TFOp], list[TFOp]]) -> None:
     # Usually all other edges lead from earlier to later ops. The op that closes a cycle is then its earliest op.
-    oldest = -1 if journal(graph).backward else min(map(number_of, starts))
+    oldest = -1 if journal(graph).backward else min(map(number_of, start_ops))
     state: dict[int, bool] = {}  # True: on the current path, False: done
-    for start in starts:
+    for start in start_ops:
         if id(start) in state:
             continue
         way: list[tuple[TFOp, Iterator[TFOp]]] = [(start, iter(sources(start)))]
@@ -392,5 +392,5 @@ def _holders(graph: TFGraph) -> list[Any]:
     return referrers + [owner for holder in referrers if isinstance(holder, dict) for owner in _owners(holder, graph)]
 
 
-def _owners(holder: dict[Any, Any], graph: TFGraph) -> list[Any]:
-    return gc.get_referrers(holder) if holder.get("_graph") is graph else []
+def _owners(contexts: dict[Any, Any], graph: TFGraph) -> list[Any]:
+    return gc.get_referrers(contexts) if contexts.get("_graph") is graph else []

@@ -28,7 +28,7 @@ from .patterns import parameters_of
 
 tf1 = tf.compat.v1
 #: The scope of the placeholders, which are not added to the graph.
-_LEAD = "what_the_plan_gives"
+_ARGUMENT_PREFIX = "what_the_plan_gives"
 
 
 def trace_sites(
@@ -88,7 +88,7 @@ class _SiteTracer:
         tensors = {}
         with self.graph.as_default():
             for at, (word, name) in enumerate(arguments.items()):
-                tensors[word] = self._placeholder(f"{_LEAD}/{number}/{at}", site.inputs[name])
+                tensors[word] = self._placeholder(f"{_ARGUMENT_PREFIX}/{number}/{at}", site.inputs[name])
         start = len(self.graph.get_operations())
         resources = self._beside()
         result = self._call_function(site, tensors)
@@ -240,7 +240,7 @@ class _SiteTracer:
     ) -> dict[str, str]:
         moves = {}
         for at, (old, tensor) in enumerate(zip(template.given, tensors, strict=True)):
-            name = f"{_LEAD}/{number}/{at}"
+            name = f"{_ARGUMENT_PREFIX}/{number}/{at}"
             node = self.later.node.add()
             node.CopyFrom(self.graph.get_operation_by_name(old).node_def)
             node.name = name

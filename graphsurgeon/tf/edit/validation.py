@@ -43,7 +43,7 @@ from .nodes import change_node, new_node
 tf1 = tf.compat.v1
 Op = TypeVar("Op")
 #: Ops of loops and conds of TF1. If one of them were built, the whole loop or cond would have to be built.
-_TURNING = ("Merge", "NextIteration", "Enter", "Exit", "Switch")
+_LOOP_TYPES = ("Merge", "NextIteration", "Enter", "Exit", "Switch")
 _INTEGERS = ("int32", "int64")
 
 
@@ -85,7 +85,7 @@ class Scratch(Generic[Op]):
     def __init__(self, ops: Ops[Op], versions: Any) -> None:
         self._ops, self._graph = ops, empty_graph()
         self._def = graph_pb2.GraphDef(versions=versions)
-        self._stand_ins: dict[tuple[str, int], TFTensor] = {}
+        self._placeholders: dict[tuple[str, int], TFTensor] = {}
 
     def built(self, targets: Iterable[Op], sources: Any, request: str) -> dict[Op, TFOp]:
         """Builds ops; returns op -> the op that was built.
@@ -112,8 +112,8 @@ class Scratch(Generic[Op]):
                 if self._comes_along(source, port):
                     queue.append(source)
                     queued.add(source)
-                elif end not in self._stand_ins:
-                    self._stand_ins[end] = self._placeholder(source, port)
+                elif end not in self._placeholders:
+                    self._placeholders[end] = self._placeholder(source, port)
         if any(map(_calls, self._def.node)):
             for graph in sources(queue):
                 adopt_functions(graph, self._graph)
@@ -127,7 +127,7 @@ class Scratch(Generic[Op]):
         if info is None or node is None or _calls(node):
             return info is None and node is not None
         if is_size(info) or node.op == "Const":
-            return node.op not in _TURNING
+            return node.op not in _LOOP_TYPES
         return info.dtype.endswith("_ref") or (info.dtype == "resource" and node.op == "VarHandleOp")
 
     def _placeholder(self, op: Op, port: int) -> TFTensor:
@@ -144,18 +144,18 @@ class Scratch(Generic[Op]):
         """Returns the nodes, with placeholders for the inputs from outside, for a check."""
         out = graph_pb2.GraphDef()
         out.CopyFrom(self._def)
-        for name in {name for name, _ in self._stand_ins}:
+        for name in {name for name, _ in self._placeholders}:
             out.node.add(name=name, op="Placeholder")
         return out
 
     def _import_nodes(self) -> dict[str, TFOp]:
         try:
-            return import_nodes(self._graph, self._def, self._stand_ins)
+            return import_nodes(self._graph, self._def, self._placeholders)
         except Exception as error:
             if lacks_memory(error):
                 raise
             message = error_text(error)
-            for (name, port), tensor in self._stand_ins.items():
+            for (name, port), tensor in self._placeholders.items():
                 message = message.replace(tensor.name, f"{name}:{port}" if port else name)
             raise ScratchError(message) from error
 
@@ -173,9 +173,9 @@ def _calls(node: TFNodeDef) -> bool:
 Tensor = tuple[int, int]
 
 #: The maximum number of refused ops that are collected; each of them needs one more import.
-_MOST = 8
+_MAX_FAULTS = 8
 #: How messages of TensorFlow name the refused op.
-_NAMED = (re.compile(r"\{\{node ([^}\s]+)\}\}"), re.compile(r"[Ii]nput \d+ of node '?([^\s']+)'? was"),
+_NODE_PATTERNS = (re.compile(r"\{\{node ([^}\s]+)\}\}"), re.compile(r"[Ii]nput \d+ of node '?([^\s']+)'? was"),
           re.compile(r"[Nn]ode '([^']+)'"), re.compile(r"'([^']+)'"))  # fmt: skip
 
 
@@ -192,13 +192,13 @@ class _ShapeChecker:
         self._effect, self._after = effect, effect.after
         self._nodes: dict[int, Any] = {}
         self._faults: list[Fault] = []
-        self._lost: list[int] = []
+        self._removed: list[int] = []
         self._added = {self._after.index[new.name]: new for new in effect.added}
         self._copies = sorted((int(c.place[c.ops].min()) - len(c.stand_ins), k)
                               for k, c in enumerate(effect.copies) if len(c.ops))  # fmt: skip
         less = len(effect.removed)
-        self._firsts = [first - less for first, _ in self._copies]
-        self._stay = np.delete(np.arange(effect.base.size), sorted(effect.removed)) if less else None
+        self._starts = [first - less for first, _ in self._copies]
+        self._remaining = np.delete(np.arange(effect.base.size), sorted(effect.removed)) if less else None
 
     def verdict(self) -> InferenceResult:
         """Returns the faults, and the inferred shapes of ops whose known shapes have become wrong."""
@@ -206,11 +206,11 @@ class _ShapeChecker:
         region = self._edited_ops()
         for op in sorted(region):
             self._check_node(op)
-        sure = len(self._faults), len(self._lost)
+        sure = len(self._faults), len(self._removed)
         new_ops = self._try_build(self._without_lost(region))
         wide = self._with_between(region) if len(self._faults) > sure[0] else region
         if len(wide) > len(region):  # a placeholder may have had an outdated shape, so ops in between are built too
-            del self._faults[sure[0] :], self._lost[sure[1] :]
+            del self._faults[sure[0] :], self._removed[sure[1] :]
             new_ops = self._try_build(self._without_lost(wide))
         # Consumers of an inserted op are already in `region`.
         changed_ops = [op for op, new in new_ops.items() if op not in self._added and self._affects_consumers(op, new)]
@@ -262,12 +262,12 @@ class _ShapeChecker:
         between = forward(self._after, mask, control=False) & backward(self._after, mask, control=False)
         return {*region, *np.flatnonzero(between).tolist()}
 
-    def _unlike(self, copied: CopyResult, tensor: Tensor, name: str, port: int) -> bool:
+    def _unlike(self, copy_result: CopyResult, tensor: Tensor, name: str, port: int) -> bool:
         new = self._after.info(self._after.index[name], port)
-        return not _weaker(new, copied.source.info(*tensor))
+        return not _weaker(new, copy_result.source.info(*tensor))
 
-    def _readers(self, copied: CopyResult, tensors: set[Tensor]) -> set[int]:
-        data, place, less = copied.source.data, copied.place, len(self._effect.removed)
+    def _readers(self, copy_result: CopyResult, tensors: set[Tensor]) -> set[int]:
+        data, place, less = copy_result.source.data, copy_result.place, len(self._effect.removed)
         hit = np.zeros(len(data.node), np.bool_)
         for op, port in tensors:
             hit |= (data.node == op) & (data.port == port)
@@ -281,7 +281,7 @@ class _ShapeChecker:
         except PlanError as error:
             request, step = self._request_of(name, error.request), self._effect.blame.get(name)
             self._faults.append(Fault(request, f"{name!r}: {error.problem}", error.suggestion, step=step))
-            self._lost.append(op)
+            self._removed.append(op)
 
     def _refuse_unknown_functions(self, op: int, node: TFNodeDef) -> None:
         change, source = self._effect.changes.get(self._after.names[op]), self._source(op)
@@ -300,17 +300,17 @@ class _ShapeChecker:
 
     def _copy_of(self, op: int) -> tuple[CopyResult, int] | None:
         """Returns the copy that contains an op, and the index of the op in the copy; None for an op of the base."""
-        at = int(np.searchsorted(self._firsts, op, side="right")) - 1
+        at = int(np.searchsorted(self._starts, op, side="right")) - 1
         if at < 0 or op < self._effect.first:
             return None
         copied = self._effect.copies[self._copies[at][1]]
-        inside = op - self._firsts[at]
+        inside = op - self._starts[at]
         return (copied, inside) if inside < len(copied.stand_ins) + len(copied.ops) else None
 
     def _source(self, op: int) -> tuple[Graph, int] | None:
         """Returns the source graph of an op, and its number in this graph; None for a new op."""
         if op < self._effect.first:
-            return self._effect.base, op if self._stay is None else int(self._stay[op])
+            return self._effect.base, op if self._remaining is None else int(self._remaining[op])
         copy = self._copy_of(op)
         if copy is None or copy[1] < len(copy[0].stand_ins):
             return None
@@ -361,7 +361,7 @@ class _ShapeChecker:
 
     def _try_build(self, region: set[int]) -> dict[int, TFOp]:
         """Builds ops; returns number -> op, and collects the ops that TensorFlow refuses, one after another."""
-        while region and len(self._faults) < _MOST:
+        while region and len(self._faults) < _MAX_FAULTS:
             try:
                 return self._build(region)
             except ScratchError as error:
@@ -375,15 +375,15 @@ class _ShapeChecker:
             self._faults.append(self._fault(name, *fault))
             if not name:
                 return {}
-            self._lost.append(self._after.index[name])
+            self._removed.append(self._after.index[name])
             region = self._without_lost(region)
         return {}
 
     def _without_lost(self, region: set[int]) -> set[int]:
         """Returns some ops, without the refused ops and all ops downstream of these."""
-        if not self._lost:
+        if not self._removed:
             return region
-        below = forward(self._after, self._after.mask(self._lost), control=False)
+        below = forward(self._after, self._after.mask(self._removed), control=False)
         return {op for op in region if not below[op]}
 
     def _build(self, region: set[int]) -> dict[int, TFOp]:
@@ -469,29 +469,29 @@ class _ShapeChecker:
                 above += near
         return (effect.steps[effect.blame[first]] if first in effect.blame else None), first
 
-    def _request_of(self, name: str, otherwise: str) -> str:
+    def _request_of(self, name: str, default: str) -> str:
         step = self._effect.blame.get(name)
         if step is None:
-            return otherwise or "check()"
+            return default or "check()"
         return request_of(self._effect.steps[step])
 
-    def _mapping_fault(self, copied: CopyResult, message: str) -> Fault | None:
+    def _mapping_fault(self, copy_result: CopyResult, message: str) -> Fault | None:
         """Returns the fault if a tensor that replaces another tensor in a copy has a different shape."""
         after = self._effect.after
-        for tensor, (new, port) in copied.external.items():
-            a, b = copied.source.info(*tensor), after.info(after.index[new], port)
+        for tensor, (new, port) in copy_result.external.items():
+            a, b = copy_result.source.info(*tensor), after.info(after.index[new], port)
             if a is None or b is None or not (shapes_differ(a.shape, b.shape) or not _weaker(b, a)):
                 continue
-            old, name = f"{copied.source.names[tensor[0]]}:{tensor[1]}", f"{new}:{port}"
+            old, name = f"{copy_result.source.names[tensor[0]]}:{tensor[1]}", f"{new}:{port}"
             fault = Fault(
-                f"copy(to={copied.step.to!r}, inputs={{{old!r}: {name!r}}})",
+                f"copy(to={copy_result.step.to!r}, inputs={{{old!r}: {name!r}}})",
                 f"{name!r} is {b}, but {old!r} is {a}: {axis_text(b.shape, a.shape)}. TensorFlow refuses it: {message}",
-                mapping_proposals(copied.step, after, (old, a), (name, b)),
-                step=self._effect.number(copied.step),
+                mapping_proposals(copy_result.step, after, (old, a), (name, b)),
+                step=self._effect.number(copy_result.step),
                 kind=Kind.REFUSED_OP,
                 names=(name,),
             )
-            return with_mapping_fixes(MutableGraph(after), fault, copied.step, old, name)
+            return with_mapping_fixes(MutableGraph(after), fault, copy_result.step, old, name)
         return None
 
 
@@ -514,5 +514,5 @@ def _refused_name(text: str, after: Graph) -> str:
 
     For an error of TensorFlow's importer, only the text contains the op.
     """
-    names = (match[1] for pattern in _NAMED for match in pattern.finditer(text))
+    names = (match[1] for pattern in _NODE_PATTERNS for match in pattern.finditer(text))
     return next((name for name in names if name in after.index), "")

@@ -22,12 +22,12 @@ from ...graph.graph import Graph
 from ...graph.names import op_name, rename_input, tensor_name
 from ...graph.traversal import reachable_from
 from ...graph.types import TFNodeDef
-from ...graph.variables import FEED_TYPES, READING_TYPES
+from ...graph.variables import FEED_TYPES, READ_TYPES
 from ..messages import attr_value_pb2, node_def_pb2
 from ..registry import op_definition
 
 #: Stateful ops without lasting effects: results need not wait for them.
-HARMLESS = READING_TYPES | {"VarHandleOp", "LookupTableExportV2", "HashTableV2", "MutableHashTableV2"}
+HARMLESS = READ_TYPES | {"VarHandleOp", "LookupTableExportV2", "HashTableV2", "MutableHashTableV2"}
 
 
 class FunctionCalls:
@@ -40,8 +40,8 @@ class FunctionCalls:
     def __init__(self, base: Graph) -> None:
         self.base = base
         self.definitions = base.functions
-        self._acting: dict[str, bool] = {}  # function -> see `acts`
-        self._insides: dict[str, tuple[bool, set[str]]] = {}  # function -> see `_inside`
+        self._stateful: dict[str, bool] = {}  # function -> see `acts`
+        self._contents: dict[str, tuple[bool, set[str]]] = {}  # function -> see `_inside`
 
     @cached_property
     def known(self) -> dict[str, Any]:
@@ -142,21 +142,21 @@ class FunctionCalls:
         return is_stateful(kind) and not quiet
 
     def _function_acts(self, name: str) -> bool:
-        if name not in self._acting:
+        if name not in self._stateful:
             run = reachable_from([name], lambda one: self._inside(one)[1])
-            self._acting[name] = any(self._inside(one)[0] for one in run)
-        return self._acting[name]
+            self._stateful[name] = any(self._inside(one)[0] for one in run)
+        return self._stateful[name]
 
     def _inside(self, name: str) -> tuple[bool, set[str]]:
         """Returns whether an op of a function has a lasting effect; and the functions that its ops run."""
-        if name not in self._insides:
+        if name not in self._contents:
             acts, runs = False, set[str]()
             for node in self.definitions[name].node_def:
                 inner = self._run_by(node)
                 runs |= inner
                 acts = acts or (not inner and self._acts_itself(node.op))
-            self._insides[name] = acts, runs
-        return self._insides[name]
+            self._contents[name] = acts, runs
+        return self._contents[name]
 
 
 def is_stateful(kind: str) -> bool:
@@ -262,20 +262,24 @@ class Replacements:
             key = tensor_name(self.moved[key])
         return key
 
-    def inputs(self, texts: Sequence[str], wait: Callable[[str], Iterable[str]]) -> list[str]:
+    def inputs(self, texts: Sequence[str], control_of: Callable[[str], Iterable[str]]) -> list[str]:
         """Returns the inputs of a node after replacements.
 
         Args:
             texts: the inputs before.
-            wait: a function that returns the replacements of a control input.
+            control_of: a function that returns the replacements of a control input.
         """
         data = [text for text in texts if text[0] != "^"]
         new_inputs = [self.end(text) if f"{text}:0" in self.moved or text in self.moved else text for text in data]
-        return new_inputs + list(dict.fromkeys(new for text in texts if text[0] == "^" for new in wait(text)))
+        return new_inputs + list(dict.fromkeys(new for text in texts if text[0] == "^" for new in control_of(text)))
 
 
 def inline_call(
-    calls: FunctionCalls, call: Any, scope: str, free: Callable[[str], str], names: Mapping[str, str] | None = None
+    calls: FunctionCalls,
+    call: Any,
+    scope: str,
+    unused_name: Callable[[str], str],
+    names: Mapping[str, str] | None = None,
 ) -> InlinedBody:
     """Returns the nodes of a called function that replace the call.
 
@@ -283,7 +287,7 @@ def inline_call(
         calls: the functions of the graph.
         call: the NodeDef of the call.
         scope: the prefix of new names.
-        free: a function that returns an unused name similar to a given name.
+        unused_name: a function that returns an unused name similar to a given name.
         names: op of the function -> its new name; by default, `scope` and its old name.
     """
     inner = calls.definitions[calls.called(call)]
@@ -319,7 +323,7 @@ def inline_call(
     for i, out in enumerate(inner.signature.output_arg):
         text = resolve(inner.ret[out.name])
         if effects:
-            node = node_def_pb2.NodeDef(name=free(f"{scope}result_{i}"), op="Identity", input=[text, *effects])
+            node = node_def_pb2.NodeDef(name=unused_name(f"{scope}result_{i}"), op="Identity", input=[text, *effects])
             node.attr["T"].type = out.type
             nodes.append(node)
             text = f"{node.name}:0"

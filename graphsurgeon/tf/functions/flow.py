@@ -34,7 +34,7 @@ from .inline import inline_calls
 from .library import BRANCHING, Library, reached_functions, with_library
 
 tf1 = tf.compat.v1
-_HELD = (tf.resource, tf.variant)
+_HANDLE_DTYPES = (tf.resource, tf.variant)
 #: Names in the graph in which a call is inlined: its arguments, the call, and an op that waits for the call.
 _GIVEN, _CALL, _END = "what_enters", "body", "what_waits"
 
@@ -71,11 +71,11 @@ class FlowBuilder:
         base: snapshot of the graph with these ops.
         ordered: whether the ops are part of a loop with lasting effects. Each round then waits for the assignments and
             reads of the previous round.
-        opens: conds, cases and loops inside a call that are replaced too, by their names in the call.
+        inlined: conds, cases and loops inside a call that are replaced too, by their names in the call.
     """
 
-    def __init__(self, base: Graph, ordered: bool = False, opens: Sequence[str] = ()) -> None:
-        self.base, self.calls, self._ordered, self._opens = base, FunctionCalls(base), ordered, opens
+    def __init__(self, base: Graph, ordered: bool = False, inlined: Sequence[str] = ()) -> None:
+        self.base, self.calls, self._ordered, self._inlined = base, FunctionCalls(base), ordered, inlined
         self._bodies: dict[Any, FunctionBody] = {}
 
     def built(self, node: TFNodeDef, inputs: Sequence[TFTensor], scope: str) -> list[TFTensor]:
@@ -91,11 +91,11 @@ class FlowBuilder:
         """
         kind = node.op.removeprefix("Stateless")
         if node.op not in BRANCHING:
-            return self.applied(self.calls.called(node), inputs, scope, node.device, deep=False)
+            return self.applied(self.calls.called(node), inputs, scope, node.device, rebuild_flow=False)
         return {"If": self._if, "Case": self._case, "While": self._while}[kind](node, list(inputs), scope)
 
     def decided(
-        self, node: TFNodeDef, inputs: Sequence[TFTensor], scope: str, answers: Mapping[int, bool | int]
+        self, node: TFNodeDef, inputs: Sequence[TFTensor], scope: str, known_inputs: Mapping[int, bool | int]
     ) -> list[TFTensor]:
         """Builds only one branch of a cond or case with a known condition, in the default graph.
 
@@ -105,17 +105,17 @@ class FlowBuilder:
             node: the NodeDef of the cond or case.
             inputs: its inputs.
             scope: the scope of the new ops.
-            answers: number of an input with a known value -> the value.
+            known_inputs: number of an input with a known value -> the value.
         """
         if node.op.endswith("If"):
-            key = "then_branch" if answers[0] else "else_branch"
+            key = "then_branch" if known_inputs[0] else "else_branch"
             name = node.attr[key].func.name
         else:
             functions = node.attr["branches"].list.func
-            number = answers[0] if 0 <= answers[0] < len(functions) else len(functions) - 1
+            number = known_inputs[0] if 0 <= known_inputs[0] < len(functions) else len(functions) - 1
             key, name = f"branches_{number}", functions[number].name
-        inside = {k - 1: value for k, value in answers.items() if k}
-        return self.applied(name, inputs[1:], f"{scope}/{key}", node.device, deep=False, answers=inside)
+        inside = {k - 1: value for k, value in known_inputs.items() if k}
+        return self.applied(name, inputs[1:], f"{scope}/{key}", node.device, rebuild_flow=False, known_inputs=inside)
 
     # -- kinds of ops -------------------------------------------------------------------------------
 
@@ -179,7 +179,7 @@ class FlowBuilder:
             parallel = node.attr["parallel_iterations"].i or 10
             ends = loop(run_condition, run_body, start, [shapes[k] for k in changing], parallel)
         for tensor, k in zip(ends, changing, strict=True):
-            if tensor.dtype in _HELD:
+            if tensor.dtype in _HANDLE_DTYPES:
                 copy_handle_data(inputs[k], tensor)
         return all_of(ends)
 
@@ -208,8 +208,8 @@ class FlowBuilder:
     # -- functions ----------------------------------------------------------------------------------
 
     def applied(
-        self, name: str, inputs: Sequence[TFTensor], scope: str, device: str = "", deep: bool = True,
-        answers: Mapping[int, bool | int] | None = None,
+        self, name: str, inputs: Sequence[TFTensor], scope: str, device: str = "", rebuild_flow: bool = True,
+        known_inputs: Mapping[int, bool | int] | None = None,
     ) -> list[TFTensor]:  # fmt: skip
         """Builds the ops of a function in the default graph; returns its results.
 
@@ -218,11 +218,11 @@ class FlowBuilder:
             inputs: the arguments.
             scope: the scope of the new ops.
             device: the device for ops without a device.
-            deep: whether conds and loops in the function are rebuilt too.
-            answers: number of an argument with a known value -> the value. Only one branch is built of a cond whose
-                condition follows from these values.
+            rebuild_flow: whether conds and loops in the function are rebuilt too.
+            known_inputs: number of an argument with a known value -> the value. Only one branch is built of a cond
+                whose condition follows from these values.
         """
-        body = self._body(name, inputs, device, deep, dict(answers or {}))
+        body = self._body(name, inputs, device, rebuild_flow, dict(known_inputs or {}))
         here, graph = tf1.get_default_graph(), body.graph
         names = {n: scope + n.removeprefix(_CALL) for n in graph.names if n not in body.arguments}
         tensors: dict[str, list[TFTensor]] = {n: [inputs[k]] for n, k in body.arguments.items()}
@@ -251,9 +251,9 @@ class FlowBuilder:
                 reads = [tensor(text) for text in graph.input_names(op)]
                 with _scope(f"{lead}/{FLOW_SCOPE}"), tf.control_dependencies(waits):
                     if waits:
-                        reads = [t if t.dtype in _HELD else tf.identity(t, name="start") for t in reads]
+                        reads = [t if t.dtype in _HANDLE_DTYPES else tf.identity(t, name="start") for t in reads]
                 inner = body.answers.get(op)
-                build = body.inner.built if inner is None else partial(body.inner.decided, answers=inner)
+                build = body.inner.built if inner is None else partial(body.inner.decided, known_inputs=inner)
                 tensors[node.name] = build(node, reads, lead)
                 if len(graph.control_consumers.row(op)) or self._ordered:
                     with _scope(f"{lead}/{FLOW_SCOPE}"), tf.control_dependencies(tensors[node.name]):
@@ -265,20 +265,30 @@ class FlowBuilder:
             return results
         first = live(control_of[graph.names[i]] for i in np.flatnonzero(body.stateful).tolist())
         with _scope(f"{scope}/{FLOW_SCOPE}"), tf.control_dependencies(first):
-            return [t if t.dtype in _HELD else tf.identity(t, name="result") for t in results]
+            return [t if t.dtype in _HANDLE_DTYPES else tf.identity(t, name="result") for t in results]
 
     def _body(
-        self, name: str, inputs: Sequence[TFTensor], device: str, deep: bool, answers: Mapping[int, bool | int]
+        self,
+        name: str,
+        inputs: Sequence[TFTensor],
+        device: str,
+        rebuild_flow: bool,
+        known_inputs: Mapping[int, bool | int],
     ) -> FunctionBody:
         # The shape of a handle does not describe its resource, so the cache key contains the name of the tensor.
-        kinds = tuple((t.dtype, t.name if t.dtype in _HELD else str(t.shape)) for t in inputs)
-        key = (name, kinds, device, deep, tuple(answers.items()))
+        kinds = tuple((t.dtype, t.name if t.dtype in _HANDLE_DTYPES else str(t.shape)) for t in inputs)
+        key = (name, kinds, device, rebuild_flow, tuple(known_inputs.items()))
         if key not in self._bodies:
-            self._bodies[key] = self._apart(name, inputs, device, deep, answers)
+            self._bodies[key] = self._apart(name, inputs, device, rebuild_flow, known_inputs)
         return self._bodies[key]
 
     def _apart(
-        self, name: str, inputs: Sequence[TFTensor], device: str, deep: bool, answers: Mapping[int, bool | int]
+        self,
+        name: str,
+        inputs: Sequence[TFTensor],
+        device: str,
+        rebuild_flow: bool,
+        known_inputs: Mapping[int, bool | int],
     ) -> FunctionBody:
         """Returns the body of a function: a separate graph with a single call of the function, which is inlined."""
         about = self.calls.definitions[name].signature
@@ -286,7 +296,7 @@ class FlowBuilder:
         with alone.as_default():
             enters = [tf1.placeholder(t.dtype.base_dtype, t.shape, f"{_GIVEN}/{k}") for k, t in enumerate(inputs)]
         for tensor, stand_in in zip(inputs, enters, strict=True):
-            if tensor.dtype in _HELD:
+            if tensor.dtype in _HANDLE_DTYPES:
                 copy_handle_data(tensor, stand_in)
         kind = "StatefulPartitionedCall" if about.is_stateful else "PartitionedCall"
         call = graph_def.node.add(name=_CALL, op=kind, input=[t.op.name for t in enters], device=device)
@@ -301,9 +311,11 @@ class FlowBuilder:
         apart = inline_calls(snapshot(alone), [_CALL])
         graph = snapshot(apart.graph)
         results = [tensor_name(apart.tensors[f"{_CALL}:{k}"]) for k in range(len(about.output_arg))]
-        decisions = _known_decisions(graph, {graph.index[enters[k].op.name]: value for k, value in answers.items()})
-        opens = [graph.index[n] for n in (f"{_CALL}/{inner}" for inner in self._opens) if n in graph.index]
-        flow = graph.typed(BRANCHING) if deep else graph.mask([*decisions, *opens]) & graph.typed(BRANCHING)
+        decisions = _known_decisions(
+            graph, {graph.index[enters[k].op.name]: value for k, value in known_inputs.items()}
+        )
+        opens = [graph.index[n] for n in (f"{_CALL}/{inner}" for inner in self._inlined) if n in graph.index]
+        flow = graph.typed(BRANCHING) if rebuild_flow else graph.mask([*decisions, *opens]) & graph.typed(BRANCHING)
         arguments, inner = {t.op.name: k for k, t in enumerate(enters)}, FlowBuilder(graph, self._ordered)
         stateful = graph.typed([kind for kind in set(graph.types) if is_stateful(kind)])
         for op in np.flatnonzero(flow).tolist():

@@ -80,9 +80,9 @@ def _read_body(graph: Graph, name: str, arguments: Mapping[str, ArgumentInfo]) -
     return Graph.read(nodes, title=f"{name} of {graph.title}", outputs_of=shapes, **about)
 
 
-def _own_shape(inner: Any, argument: int) -> Any:
+def _own_shape(argument_def: Any, argument: int) -> Any:
     """Returns the shape in a FunctionDef for an argument; None if it contains none."""
-    attributes = inner.arg_attr[argument].attr if argument in inner.arg_attr else {}
+    attributes = argument_def.arg_attr[argument].attr if argument in argument_def.arg_attr else {}
     shapes: Any = attributes["_output_shapes"].list.shape if "_output_shapes" in attributes else ()
     return shapes[0] if len(shapes) == 1 else None
 
@@ -90,8 +90,8 @@ def _own_shape(inner: Any, argument: int) -> Any:
 # -- dtypes and shapes ------------------------------------------------------------------------------
 
 
-_BEFORE = {"If": 1, "StatelessIf": 1, "Case": 1, "StatelessCase": 1}
-_CARRIED = frozenset({"While", "StatelessWhile"})
+_LEADING_INPUTS = {"If": 1, "StatelessIf": 1, "Case": 1, "StatelessCase": 1}
+_LOOP_TYPES = frozenset({"While", "StatelessWhile"})
 
 
 class ArgumentInfo(NamedTuple):
@@ -117,7 +117,7 @@ def argument_infos(graph: Graph, call: int, count: int, outer: Mapping[str, Argu
         outer: the known facts about the arguments of `graph`, if it is the body of a function itself.
     """
     kind, data = graph.types[call], graph.data
-    first, end = int(data.ptr[call]) + _BEFORE.get(kind, 0), int(data.ptr[call + 1])
+    first, end = int(data.ptr[call]) + _LEADING_INPUTS.get(kind, 0), int(data.ptr[call + 1])
     if end - first != count:
         return [ArgumentInfo()] * count
     out = []
@@ -127,7 +127,7 @@ def argument_infos(graph: Graph, call: int, count: int, outer: Mapping[str, Argu
             out.append(ArgumentInfo(held=(maker.attr["dtype"].type, maker.attr["shape"].shape)))
         elif maker.op == "_Arg" and outer.get(maker.name, ArgumentInfo()).held:
             out.append(outer[maker.name])
-        elif info is None or info.shape is None or kind in _CARRIED:  # a loop may change the shape of its variables
+        elif info is None or info.shape is None or kind in _LOOP_TYPES:  # a loop may change the shape of its variables
             out.append(ArgumentInfo())
         else:
             out.append(ArgumentInfo(shape_proto(info.shape)))

@@ -43,7 +43,7 @@ tf1 = tf.compat.v1
 #: By default, TensorFlow adds control inputs between the stateful ops of a function. The copied ops already have the
 #: control inputs of their graph. The added ones would break conds of TF1: ops would wait for a branch that does not
 #: run.
-_AS_WRITTEN = {"_disable_acd": True}
+_NO_CONTROL_DEPENDENCIES = {"_disable_acd": True}
 
 
 def trace_function(
@@ -66,7 +66,7 @@ def trace_function(
     parameters = [inspect.Parameter(a, kind, default=defaults.get(a, no_default)) for a in arguments]
     build.__name__ = name
     build.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return tf.function(build, specs, autograph=False, experimental_attributes=_AS_WRITTEN)
+    return tf.function(build, specs, autograph=False, experimental_attributes=_NO_CONTROL_DEPENDENCIES)
 
 
 def copy_ops(base: Graph, mask: Mask, inputs: Mapping[str, Any], outputs: Sequence[str], name: str) -> list[Any]:
@@ -84,7 +84,9 @@ def copy_ops(base: Graph, mask: Mask, inputs: Mapping[str, Any], outputs: Sequen
     graph = tf1.get_default_graph()
     input_names = {tensor: value.name for tensor, value in inputs.items()}
     block = Selection(base, mask, Query("select"))
-    copied = copy_into(graph, block, apart=True, exact=True, inputs=input_names, control="drop", collections="none")
+    copied = copy_into(
+        graph, block, separate_scope=True, exact=True, inputs=input_names, control="drop", collections="none"
+    )
 
     def copy_of(op: int) -> Any:
         return graph.get_operation_by_name(copied.renamed(base.names[op]))
@@ -142,7 +144,7 @@ def _branches(base: Graph, mask: Mask, op: int, copy_of: Callable[[int], Any]) -
 
 
 _TABLES = frozenset({"HashTable", "HashTableV2"})
-_LIVE = FEED_TYPES | {
+_LIVE_TYPES = FEED_TYPES | {
     "MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2",
     "MutableDenseHashTable", "MutableDenseHashTableV2", "Iterator", "IteratorV2", "OneShotIterator",
     "FIFOQueue", "FIFOQueueV2", "RandomShuffleQueue", "RandomShuffleQueueV2", "PaddingFIFOQueue", "PaddingFIFOQueueV2",
@@ -176,7 +178,7 @@ class GraphFunction(tf.Module):
     ) -> None:
         super().__init__(name=name)
         object.__setattr__(self, "notes", tuple(notes))  # otherwise TensorFlow would track it
-        self._held, self._tables, self._warned = list(variables), list(tables), False
+        self._variables, self._tables, self._has_warned = list(variables), list(tables), False
         # `tf.saved_model.save` looks up the instance attribute; a call in Python looks up the class.
         setattr(self, "__call__", call)  # noqa: B010
 
@@ -188,12 +190,12 @@ class GraphFunction(tf.Module):
     def _warn_keras(self) -> None:
         """Warns if Keras is training a model that calls this function, because Keras does not track its variables."""
         trains = keras_trains()
-        if trains is None or self._warned:
+        if trains is None or self._has_warned:
             return
         layer, tracked_ids = trains
         untracked = [v for v in self.trainable_variables if id(v) not in tracked_ids]
         if untracked:
-            self._warned = True
+            self._has_warned = True
             what = f"{counted(len(untracked), 'variables')}, for example {untracked[0].name!r}"
             warn(
                 f"{self.name}(...) in the Keras model {layer.name!r}: Keras does not track its {what}, and fit "
@@ -274,7 +276,7 @@ def graph_function(
     outputs: Any,
     values: Any,
     name: str = "function",
-    shared: dict[str, Any] | None = None,
+    shared_variables: dict[str, Any] | None = None,
     packed: Callable[[Sequence[Any]], Any] | None = None,
     request: str = "",
     also: Any = (),
@@ -290,7 +292,7 @@ def graph_function(
         values: the source of the values of variables: a session, a mapping of variable name to array, or a function
             that returns a session. This function is called only if there are variables.
         name: the name of the callable.
-        shared: variables of earlier functions, by op name. They are used again, and new variables are added.
+        shared_variables: variables of earlier functions, by op name. They are used again, and new variables are added.
         packed: a function that converts the list of results to the return value; default: the form of `outputs`.
         request: the request, for messages; default: a function of these outputs.
         also: ops to run in addition, by name or object: one or several.
@@ -313,7 +315,7 @@ def graph_function(
     part = region_of(base, takes, tensors_of(outputs), request, also)
     with eager():
         optional = {name: tf.constant(array, _live(base, takes[name]).dtype) for name, array in optional.items()}
-        variables = {} if shared is None else shared
+        variables = {} if shared_variables is None else shared_variables
         arrays = variable_values(base, part, values, [name for name in part.variables if name not in variables])
         variables.update({name: _variable(base.state.variables[name], array, base) for name, array in arrays.items()})
         variables = {name: variables[name] for name in part.variables}
@@ -367,18 +369,18 @@ def trace_region(
 # -- inputs and outputs -----------------------------------------------------------------------------
 
 
-def _shown(things: Any) -> str:
-    names = tensors_of(things)
-    return repr(names[:4] if _several(things) else names[0])
+def _shown(objects: Any) -> str:
+    names = tensors_of(objects)
+    return repr(names[:4] if _several(objects) else names[0])
 
 
-def _several(things: Any) -> bool:
-    return isinstance(things, (Mapping, list, tuple))
+def _several(objects: Any) -> bool:
+    return isinstance(objects, (Mapping, list, tuple))
 
 
-def tensors_of(things: Any) -> list[str]:
+def tensors_of(objects: Any) -> list[str]:
     """Returns the names of one tensor, several, or a dict of them."""
-    items = things.values() if isinstance(things, Mapping) else things if _several(things) else [things]
+    items = objects.values() if isinstance(objects, Mapping) else objects if _several(objects) else [objects]
     return [tensor_name(item) for item in items if item is not None]
 
 
@@ -433,14 +435,14 @@ def region_of(
     outputs: list[str],
     request: str,
     also: Any = (),
-    without: Iterable[str] = (),
+    boundary: Iterable[str] = (),
 ) -> FunctionRegion:
     """Returns the part of a graph that a function of tensors needs; arguments and errors as in `graph_function`."""
     cuts = frozenset(base.tensor(name, request) for name in inputs.values())
     ends = [base.tensor(name, request) for name in outputs]
     along = [base.find(op_name(op), request) for op in (also if _several(also) else [also])]
     goals = base.mask([*(op for op, port in ends if (op, port) not in cuts), *along])
-    within = ~base.mask(base.find(name, request) for name in without)
+    within = ~base.mask(base.find(name, request) for name in boundary)
     mask = required_ops(base, goals, cuts, within)
     variables = [i for i in np.flatnonzero(mask).tolist() if base.types[i] in VARIABLE_TYPES]
     tables = [i for i in np.flatnonzero(mask).tolist() if base.types[i] in _TABLES]
@@ -493,13 +495,13 @@ def tables_of(base: Graph, part: FunctionRegion, request: str) -> dict[str, Any]
 
 
 def _refuse_live(
-    base: Graph, mask: Any, inputs: dict[str, str], cuts: frozenset[Tensor], ends: Sequence[Tensor], request: str
+    base: Graph, mask: Any, inputs: dict[str, str], cuts: frozenset[Tensor], tensors: Sequence[Tensor], request: str
 ) -> None:
-    live = [i for i in np.flatnonzero(mask).tolist() if base.types[i] in _LIVE]
+    live = [i for i in np.flatnonzero(mask).tolist() if base.types[i] in _LIVE_TYPES]
     feeds = [f"{base.names[i]}:0" for i in live if base.types[i] in FEED_TYPES]
     if feeds:
         have = [*inputs.values(), *feeds[:4]]
-        region(base, sorted(cuts), ends, request)  # raises an error that names an input without a path to an output
+        region(base, sorted(cuts), tensors, request)  # raises an error that names an input without a path to an output
         raise PlanError(request, f"it needs {few(map(repr, feeds), 4)}, which is not an input", f"Type inputs={have!r}")
     if live:
         name, kind = base.names[live[0]], base.types[live[0]]

@@ -102,7 +102,7 @@ def inline_unfolded(graph: Graph) -> Graph:
     about = graph.unfolded
     assert about is not None
     if about.settled is None:
-        work = Inliner(about.graph, deep=False)
+        work = Inliner(about.graph, nested=False)
         calling = {name: node for name, node in about.calls.items() if callees_of(node, graph.functions)}
         for name, node in calling.items():
             work.calls.refuse(node, f"copy() of ops inside {name!r}", flow=True)
@@ -162,11 +162,11 @@ class Inliner:
 
     Args:
         base: snapshot of the graph.
-        deep: whether calls inside the chosen calls are inlined too; otherwise only if they are chosen themselves.
+        nested: whether calls inside the chosen calls are inlined too; otherwise only if they are chosen themselves.
     """
 
-    def __init__(self, base: Graph, deep: bool = True) -> None:
-        self.base, self._deep = base, deep
+    def __init__(self, base: Graph, nested: bool = True) -> None:
+        self.base, self._nested = base, nested
         self.calls = FunctionCalls(base)
         self.places = Replacements()
         self.kept: set[str] = set()  # ops of the base that are also in the new graph
@@ -174,17 +174,17 @@ class Inliner:
 
     # -- inlining -----------------------------------------------------------------------------------------
 
-    def done(self, names: set[str] | None, beside: Sequence[Any] = ()) -> InlineResult:
+    def done(self, names: set[str] | None, extra_nodes: Sequence[Any] = ()) -> InlineResult:
         """Returns the new graph, in which the calls in `names` are inlined; without `names`, all possible calls.
 
-        The nodes in `beside` are added, except nodes whose names already exist.
+        The nodes in `extra_nodes` are added, except nodes whose names already exist.
         """
         # (node, the functions around it, outermost first); no functions for a node of the graph itself.
         todo: list[tuple[Any, tuple[str, ...]]] = [(node, ()) for node in reversed(self.base.nodes)]
         nodes: list[TFNodeDef] = []
         while todo:
             node, around = todo.pop()
-            inline = names is None or node.name in names or (self._deep and around)
+            inline = names is None or node.name in names or (self._nested and around)
             if inline and self.calls.called(node) and not self.calls.obstacle(node):
                 inner = (*around, self.calls.called(node))
                 todo += [(n, inner) for n in reversed(self._body(node, around))]
@@ -195,13 +195,13 @@ class Inliner:
                 self.kept.add(node.name)
         nodes += self._replace_results(nodes)
         there = {node.name for node in nodes}
-        graph = self._graph([*nodes, *(node for node in beside if node.name not in there)])
+        graph = self._graph([*nodes, *(node for node in extra_nodes if node.name not in there)])
         return InlineResult(graph, {name: self.places.end(name) for name in self.places.moved})
 
-    def _body(self, call: Any, around: tuple[str, ...]) -> list[Any]:
-        """Returns the nodes that replace a call; `around` are the functions around the call."""
+    def _body(self, call: Any, outer_functions: tuple[str, ...]) -> list[Any]:
+        """Returns the nodes that replace a call; `outer_functions` are the functions around the call."""
         name = self.calls.called(call)
-        if name in around:
+        if name in outer_functions:
             raise PlanError(
                 f"inlined({call.name!r})", f"its function {name!r} calls itself", "Leave this call as it is"
             )
@@ -219,8 +219,8 @@ class Inliner:
             shapes = [t.shape.as_proto() for t in traced.outputs[:count]]
             node.attr["_output_shapes"].list.shape.extend(shapes)
 
-    def _scope(self, preferred: str, inner: Any) -> str:
-        leaves = [n.name.lower() for n in inner.node_def]
+    def _scope(self, preferred: str, call: Any) -> str:
+        leaves = [n.name.lower() for n in call.node_def]
 
         def is_used(name: str) -> bool:
             return any(f"{name.lower()}/{leaf}" in self.names for leaf in leaves)
@@ -229,9 +229,9 @@ class Inliner:
         self.names.update(scope.lower() + leaf for leaf in leaves)
         return scope
 
-    def _free(self, wish: str) -> str:
+    def _free(self, preferred: str) -> str:
         """Returns a free name, and reserves it."""
-        name = free_name(wish, lambda name: name.lower() in self.names, as_tensorflow=True)
+        name = free_name(preferred, lambda name: name.lower() in self.names, as_tensorflow=True)
         self.names.add(name.lower())
         return name
 

@@ -73,7 +73,7 @@ class GraphLayer(Keras.layers.Layer):
         super().__init__(autocast=False, **options)
         self.supports_masking = False  # Keras warns that the layer drops a mask
         self.supports_jit = False  # XLA may not support all ops of the graph
-        self._about = _Untracked({key: value for key, value in graph.items() if key != "programs"})
+        self._config = _Untracked({key: value for key, value in graph.items() if key != "programs"})
         weights = []
         for number, about in enumerate(graph["weights"]):
             weight = self.add_weight(
@@ -87,7 +87,7 @@ class GraphLayer(Keras.layers.Layer):
             )
             setattr(self, f"weight_{number}", weight)  # TensorFlow saves the attributes of a layer
             weights.append(weight if isinstance(weight, tf.Variable) else weight.value)
-        self._held = _Untracked(weights)
+        self._weights = _Untracked(weights)
         self._programs = _Untracked({})
         with eager():
             for number, (keys, content) in enumerate(graph["tables"]):
@@ -99,20 +99,20 @@ class GraphLayer(Keras.layers.Layer):
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes about properties of the original Keras model that the layer does not have."""
-        return tuple(self._about.held.get("notes", ()))
+        return tuple(self._config.held.get("notes", ()))
 
     def add_note(self, note: str) -> None:
         """Adds a note on what the layer does not keep."""
-        self._about.held["notes"].append(note)
+        self._config.held["notes"].append(note)
 
     @property
     def tables(self) -> list[Any]:
         """The lookup tables of the layer."""
-        return [getattr(self, f"table_{number}") for number in range(len(self._about.held["tables"]))]
+        return [getattr(self, f"table_{number}") for number in range(len(self._config.held["tables"]))]
 
     def held(self) -> list[tf.Variable]:
         """Returns the `tf.Variable` of each weight, in the order of the graph."""
-        return list(self._held.held)
+        return list(self._weights.held)
 
     def run(self, mode: str, function: Any, body: Mapping[str, Any]) -> None:
         """Sets the function that the layer runs in a mode.
@@ -131,13 +131,13 @@ class GraphLayer(Keras.layers.Layer):
         results = list(function(*self._arguments(inputs)))
         for _ in range(body.get("losses", 0)):
             self.add_loss(results.pop())
-        keys, kind = self._about.held["outputs"], self._about.held["form"]
+        keys, kind = self._config.held["outputs"], self._config.held["form"]
         return (
             results[0] if kind == "one" else list(results) if kind == "list" else dict(zip(keys, results, strict=True))
         )
 
     def _arguments(self, inputs: Any) -> list[Any]:
-        names = list(self._about.held["inputs"])
+        names = list(self._config.held["inputs"])
         specs = self._programs.held["inference"][0].input_signature
         request = f"layer {self.name!r}"
         takes = ", ".join(f"{s.name}: {s.dtype.name} {shape_text(dims_of(s.shape))}" for s in specs)
@@ -163,7 +163,7 @@ class GraphLayer(Keras.layers.Layer):
             mode: {**body, "graph": _encode_text(body["graph"])} for mode, (_, body) in self._programs.held.items()
         }
         config = {key: value for key, value in super().get_config().items() if key in ("name", "trainable")}
-        return {**config, "graph": {**self._about.held, "programs": programs}}
+        return {**config, "graph": {**self._config.held, "programs": programs}}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> GraphLayer:
@@ -293,25 +293,30 @@ class _LayerProgram:
         facts: TrainingFacts,
         updated: bool,
     ) -> None:
-        self.base, self._values, self._asked, self._given = base, values, request, () if flag is None else (updated,)
+        self.base, self._values, self._request, self._flag_values = (
+            base,
+            values,
+            request,
+            () if flag is None else (updated,),
+        )
         takes, gives = arguments(inputs), tensors_of(outputs)
         if flag is not None:
             takes[free_name("training", takes.__contains__)] = flag
-            self._given = (_flag_value(base, flag, updated, request),)
+            self._flag_values = (_flag_value(base, flag, updated, request),)
         ends = [base.tensor(name, request) for name in gives]
         cuts = frozenset(base.tensor(name, request) for name in takes.values())
         goals = base.mask(op for op, port in ends if (op, port) not in cuts)
         region = required_ops(base, goals, cuts)
-        self._facts, self._region, self._ends = facts, region, (list(takes.values()), gives)
-        self.losses, self._lost = facts.added(base, *self._ends, region)
+        self._facts, self._region, self._endpoints = facts, region, (list(takes.values()), gives)
+        self.losses, self._lost_losses = facts.added(base, *self._endpoints, region)
         assignments = updates(base, region, cuts)
         always_run = backward(base, goals, cuts, control=False)  # these ops always run
         apart = [name for name in assignments.inside if not always_run[base.index[name]]]
         read_later = [name for name in apart if _read_after(base, base.index[name], always_run)]
         apart = [name for name in apart if name not in read_later]
-        self._training_only = [] if updated else apart
-        self._left = dict(assignments.outside)
-        self._later: list[tuple[str, str, str]] = []
+        self._training_ops = [] if updated else apart
+        self._skipped_updates = dict(assignments.outside)
+        self._late_reads: list[tuple[str, str, str]] = []
         along = []
         for name in apart:
             variable, value = base.input_names(base.index[name])[:2]
@@ -319,11 +324,11 @@ class _LayerProgram:
             if kind.endswith("VariableOp"):
                 along.append(name)
             elif blocker := _earlier_writer(base, value, cuts):
-                self._left[name] = f"{blocker}:0"
+                self._skipped_updates[name] = f"{blocker}:0"
             else:
-                self._later.append((op_name(variable), ASSIGNING[kind], value))
-        self.updates = [*along, *self._later]
-        later = self._later if updated else []
+                self._late_reads.append((op_name(variable), ASSIGNING[kind], value))
+        self.updates = [*along, *self._late_reads]
+        later = self._late_reads if updated else []
         without = [name for name in apart if not updated or name not in along]
         self.part = region_of(
             base,
@@ -337,27 +342,30 @@ class _LayerProgram:
         if updated:
             self.part.variables += [v for v, _, _ in later if v not in self.part.variables]
 
-    def notes(self, same: bool) -> list[str]:
+    def notes(self, same_ops: bool) -> list[str]:
         """Returns notes about properties of the Keras model that the layer does not have.
 
         Args:
-            same: whether the layer runs the same ops in training, apart from updates.
+            same_ops: whether the layer runs the same ops in training, apart from updates.
         """
-        only = [f"run in training only: {few(map(repr, self._training_only))}"] * bool(self._training_only)
-        return [*self._lost, *self._facts.notes(self.base, *self._ends, self._region, same), *only]
+        only = [f"run in training only: {few(map(repr, self._training_ops))}"] * bool(self._training_ops)
+        return [*self._lost_losses, *self._facts.notes(self.base, *self._endpoints, self._region, same_ops), *only]
 
     def warn_left_out(self) -> None:
         """Warns about updates of the region that are left out, because they need a tensor that is not an input."""
-        if self._left:
-            name, lack = next(iter(self._left.items()))
+        if self._skipped_updates:
+            name, lack = next(iter(self._skipped_updates.items()))
             warn(
-                f"{self._asked}: {few(map(repr, self._left))} of the region are left out: {name!r} needs {lack!r}, "
+                f"{self._request}: {few(map(repr, self._skipped_updates))} of the region are left out: "
+                f"{name!r} needs {lack!r}, "
                 "which is not an input. To run them in the layer, name it in inputs="
             )
 
-    def values(self, have: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the values of its variables, without those in `have`."""
-        return variable_values(self.base, self.part, self._values, [n for n in self.part.variables if n not in have])
+    def values(self, known_values: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the values of its variables, without those in `known_values`."""
+        return variable_values(
+            self.base, self.part, self._values, [n for n in self.part.variables if n not in known_values]
+        )
 
     def traced(self, variables: dict[str, Any], tables: dict[str, Any], name: str) -> Any:
         """Returns the `tf.function` that runs the part with these variables and tables."""
@@ -366,13 +374,13 @@ class _LayerProgram:
 
         def packed(tensors: list[Any]) -> list[Any]:
             graph = tf.compat.v1.get_default_graph()
-            for (variable, how, _), value in zip(self._later, tensors[self._count :], strict=False):
+            for (variable, how, _), value in zip(self._late_reads, tensors[self._count :], strict=False):
                 with tf.control_dependencies(graph.capture(variables[variable].handle).consumers()):  # its reads
                     run_along(graph, [getattr(variables[variable], how)(value, read_value=False)])
             return tensors[: self._count]
 
         plain = re.sub(r"\W", "_", name)
-        return trace_region(self.base, self.part, variables, tables, plain, packed, self._asked, self._given)
+        return trace_region(self.base, self.part, variables, tables, plain, packed, self._request, self._flag_values)
 
 
 def _flag_value(base: Graph, flag: str, value: bool, request: str) -> Any:
@@ -386,12 +394,12 @@ def _flag_value(base: Graph, flag: str, value: bool, request: str) -> Any:
     return np.array(value, dtype.as_numpy_dtype)
 
 
-def _read_after(base: Graph, update: int, needed: Mask) -> bool:
+def _read_after(base: Graph, update: int, needed_ops: Mask) -> bool:
     """Whether a needed value is read from a resource variable after its update, for example a count of calls."""
     variable = int(base.data.row(update)[0])
     if not base.types[update].endswith("VariableOp"):
         return False
-    after = forward(base, base.mask([update])) & needed
+    after = forward(base, base.mask([update])) & needed_ops
     return any(after[reader] for reader in base.consumers.row(variable).tolist())
 
 
@@ -403,10 +411,10 @@ def _earlier_writer(base: Graph, value: str, cuts: frozenset[tuple[int, int]]) -
 
 
 def _weights(
-    arrays: Mapping[str, Any], runs: Iterable[_LayerProgram], request: str, facts: TrainingFacts, notes: list[str]
+    arrays: Mapping[str, Any], programs: Iterable[_LayerProgram], request: str, facts: TrainingFacts, notes: list[str]
 ) -> list[dict[str, Any]]:
     """Returns the descriptions of the weights of a layer; adds notes about properties that cannot be stored."""
-    infos = {name: run.base.state.variables[name] for run in reversed(list(runs)) for name in run.part.variables}
+    infos = {name: run.base.state.variables[name] for run in reversed(list(programs)) for name in run.part.variables}
     weights: dict[str, dict[str, Any]] = {}
     for name, array in arrays.items():
         dtype = tf.as_dtype(infos[name].dtype)
@@ -422,11 +430,11 @@ def _weights(
     return list(weights.values())
 
 
-def _converted_input(thing: Any, spec: Any, request: str) -> Any:
+def _converted_input(obj: Any, spec: Any, request: str) -> Any:
     """Returns an argument with the dtype and shape that the graph requires; a sparse tensor becomes dense."""
-    if isinstance(thing, tf.SparseTensor):
-        thing = tf.ensure_shape(tf.sparse.to_dense(thing), thing.shape)
-    tensor = tf.convert_to_tensor(thing)
+    if isinstance(obj, tf.SparseTensor):
+        obj = tf.ensure_shape(tf.sparse.to_dense(obj), obj.shape)
+    tensor = tf.convert_to_tensor(obj)
     same = tensor.dtype == spec.dtype
     wider = spec.dtype.is_floating or (spec.dtype.is_integer and tensor.dtype.is_integer)
     if not same and (not wider or not (tensor.dtype.is_floating or tensor.dtype.is_integer)):

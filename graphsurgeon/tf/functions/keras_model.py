@@ -62,7 +62,7 @@ class Surgery:
 def keras_model(
     graph: Graph,
     first: Graph,
-    renamed: Mapping[str, str],
+    new_names: Mapping[str, str],
     origin: ModelOrigin | None,
     inputs: Any,
     form: str,
@@ -77,7 +77,7 @@ def keras_model(
     Args:
         graph: the snapshot.
         first: the snapshot of the graph when it was opened.
-        renamed: op of `first` -> its name in `graph`, if the names differ.
+        new_names: op of `first` -> its name in `graph`, if the names differ.
         origin: the model that was opened; None if the graph was not opened from a model.
         inputs: as in `graph_function`; None for the inputs of the opened model.
         form: whether the model takes ``one`` tensor, a ``list`` or a ``dict`` of tensors.
@@ -92,24 +92,28 @@ def keras_model(
     """
     model_origin = origin or ModelOrigin(None, graph.owner)
     package = Keras if model_origin.model is None else keras_of(model_origin.model)
-    ways = _GraphMapping(first, graph, renamed, model_origin.calls)
-    model_inputs = {now: symbol for symbol, was in model_origin.inputs if (now := ways.now(was))}
+    mapping = _GraphMapping(first, graph, new_names, model_origin.calls)
+    model_inputs = {now: symbol for symbol, was in model_origin.inputs if (now := mapping.now(was))}
     named_inputs = {op_name(t): t for t in model_inputs} if inputs is None else arguments(inputs)
     starts = {
         graph.name(graph.tensor(tensor, request)): model_inputs[tensor]
-        if tensor in model_inputs and not ways.changed(op_name(tensor))
+        if tensor in model_inputs and not mapping.changed(op_name(tensor))
         else _input(package, graph, key, tensor, request)
         for key, tensor in named_inputs.items()
     }
-    ends = [ways.behind(graph.name(graph.tensor(t, request))) for t in tensors_of(outputs)]
+    ends = [mapping.behind(graph.name(graph.tensor(t, request))) for t in tensors_of(outputs)]
     with eager():
         value_source = values() if callable(values) else values
-        sorting = _LayerPartition(
-            ways, model_origin.calls, starts, ends, _other_values(graph, ways, model_origin, value_source, request)
+        partition = _LayerPartition(
+            mapping,
+            model_origin.calls,
+            starts,
+            ends,
+            _other_values(graph, mapping, model_origin, value_source, request),
         )
-    tensors, layers = dict(sorting.have), list[Any]()
-    facts = _facts(model_origin, {name: ways.op(name) for name in first.names}, sorting)
-    if sorting.regions:
+    tensors, layers = dict(partition.have), list[Any]()
+    facts = _facts(model_origin, {name: mapping.op(name) for name in first.names}, partition)
+    if partition.regions:
         _refuse_other_keras(package, request)
     used_names = {one.node.layer.name for one in model_origin.calls}
 
@@ -119,10 +123,10 @@ def keras_model(
             how = "A Keras model needs an input: name other outputs"
             raise PlanError(request, f"{few(map(repr, targets))} do not depend on any input", how)
         if isinstance(training, tuple):
-            there, other = _training_tensors(model_origin, ways, *training[1:3]), training[2] or model_origin
-            ids = {t: sorting.symbols.get(t, 0) for t in takes} | region.wanted
+            there, other = _training_tensors(model_origin, mapping, *training[1:3]), training[2] or model_origin
+            ids = {t: partition.symbols.get(t, 0) for t in takes} | region.wanted
             ends = ([there(t, ids[t]) for t in side] for side in (takes, targets))
-            remapped = training[0], *ends, training[3], _facts(other, training[1], sorting)
+            remapped = training[0], *ends, training[3], _facts(other, training[1], partition)
         name = free_name("rebuilt", used_names.__contains__)
         used_names.add(name)
         layer = keras_layer(graph, takes, targets, value_source, name, remapped, True, request, facts)
@@ -138,7 +142,7 @@ def keras_model(
             how = "Keras needs the number of its dimensions: use ed.keras_layer"
             raise PlanError(request, f"the result {unknown[0]!r} has an unknown shape", how) from error
 
-    sorting.replay(tensors, rebuilt)
+    partition.replay(tensors, rebuilt)
     symbols: Any = list(starts.values())
     if inputs is None:
         symbols = tf.nest.pack_sequence_as(keras_inputs(model_origin.model), symbols)
@@ -150,18 +154,18 @@ def keras_model(
     model = package.Model(symbols, pack_outputs(outputs, [tensors[t] for t in ends]), name=name)
     if model_origin.model is not None and getattr(getattr(type(model), "dtype_policy", None), "fset", None):
         model.dtype_policy = model_origin.model.dtype_policy  # in mixed precision, Keras scales the loss
-    masked = {now for tensor in model_origin.masked if (now := ways.now(tensor))}
+    masked = {now for tensor in model_origin.masked if (now := mapping.now(tensor))}
     unmasked = any(
         graph.name(graph.tensor(t)) in masked and not has_mask(tensors[end])
         for t, end in zip(tensors_of(outputs), ends, strict=True)
     )
-    model.surgery = _surgery_of(model, model_origin, sorting, layers, unmasked)
+    model.surgery = _surgery_of(model, model_origin, partition, layers, unmasked)
     return model
 
 
-def _facts(origin: ModelOrigin, renamed: Mapping[str, str], sorting: _LayerPartition) -> TrainingFacts:
+def _facts(origin: ModelOrigin, new_names: Mapping[str, str], partition: _LayerPartition) -> TrainingFacts:
     """Returns the training facts for the rebuilt regions; without masks, which later layers get as arguments."""
-    return replace(origin.facts(renamed, sorting.kept), masked=frozenset())
+    return replace(origin.facts(new_names, partition.kept), masked=frozenset())
 
 
 def _input(package: Any, graph: Graph, key: str, tensor: str, request: str) -> Any:
@@ -206,10 +210,13 @@ def _other_values(graph: Graph, ways: _GraphMapping, origin: ModelOrigin, values
 
 
 def _surgery_of(
-    model: Any, origin: ModelOrigin, sorting: _LayerPartition, rebuilt: Sequence[Any], unmasked: bool
+    model: Any, origin: ModelOrigin, partition: _LayerPartition, new_layers: Sequence[Any], unmasked: bool
 ) -> Surgery:
     """Returns the report on a new model."""
-    names, notes = tuple(one.name for one in rebuilt), tuple(dict.fromkeys(n for one in rebuilt for n in one.notes))
+    names, notes = (
+        tuple(one.name for one in new_layers),
+        tuple(dict.fromkeys(n for one in new_layers for n in one.notes)),
+    )
     if origin.model is None:
         return Surgery((), {}, names, ("no layers are kept: the graph was not opened from a Keras model", *notes))
     notes += ("the mask of the outputs is not kept: losses do not get it",) * unmasked
@@ -226,8 +233,10 @@ def _surgery_of(
     layers = list(origin.model.layers)
     kept_layers = [one for one in layers if any(one is other for other in model.layers)]
     removed_layers = [one for one in layers if not any(one is other for other in kept_layers)]
-    why = {one.name: sorting.why(one) for one in removed_layers}
-    lost = [one.name for one in removed_layers if sorting.passes(one) and any(map(differs, [one, *keras_layers(one)]))]
+    why = {one.name: partition.why(one) for one in removed_layers}
+    lost = [
+        one.name for one in removed_layers if partition.passes(one) and any(map(differs, [one, *keras_layers(one)]))
+    ]
     notes = (*notes, *[f"not in the new model, which computes in training as in inference: {few(map(repr, lost))}"]
              * bool(lost))  # fmt: skip
     return Surgery(tuple(one.name for one in kept_layers), why, names, notes)
@@ -239,22 +248,24 @@ def _is_plain(model: Any) -> bool:
 
 
 def _training_tensors(
-    model_origin: ModelOrigin, ways: _GraphMapping, renamed: Mapping[str, str], origin: ModelOrigin | None
+    model_origin: ModelOrigin, mapping: _GraphMapping, new_names: Mapping[str, str], origin: ModelOrigin | None
 ) -> Callable[[str, int], str]:
     """Returns a function that maps tensors of a graph to tensors of the training graph of the same model.
 
     Args:
         model_origin: the model, with the names of the first graph.
-        ways: the mapping from the opened graph to the current graph.
-        renamed: op of the training graph when it was opened -> its current name.
+        mapping: the mapping from the opened graph to the current graph.
+        new_names: op of the training graph when it was opened -> its current name.
         origin: the model, with the names of the training graph.
 
     Returns:
         a function of (name of a tensor, id of its Keras tensor or 0). It returns the name in the training graph, or the
         same name if this is not known.
     """
-    symbols = {ways.now(name): symbol for symbol, name in model_origin.named.items()}
-    training_names = {} if origin is None else {key: rename_input(name, renamed) for key, name in origin.named.items()}
+    symbols = {mapping.now(name): symbol for symbol, name in model_origin.named.items()}
+    training_names = (
+        {} if origin is None else {key: rename_input(name, new_names) for key, name in origin.named.items()}
+    )
     return lambda tensor, symbol: training_names.get(symbol, training_names.get(symbols.get(tensor, 0), tensor))
 
 
@@ -264,13 +275,13 @@ class _GraphMapping:
     Args:
         first: the graph when it was opened.
         graph: the current graph.
-        renamed: op of `first` -> its current name, if the names differ.
+        new_names: op of `first` -> its current name, if the names differ.
         calls: the calls of layers.
     """
 
-    def __init__(self, first: Graph, graph: Graph, renamed: Mapping[str, str], calls: Sequence[ModelCall]) -> None:
+    def __init__(self, first: Graph, graph: Graph, new_names: Mapping[str, str], calls: Sequence[ModelCall]) -> None:
         self.first, self.graph = first, graph
-        names = {a: b for a, b in renamed.items() if a in first.index and b in graph.index}
+        names = {a: b for a, b in new_names.items() if a in first.index and b in graph.index}
         means = (
             attribute_digest(first.owner),
             attribute_digest(graph.owner),
@@ -281,11 +292,11 @@ class _GraphMapping:
         for change in difference.changes:
             if change.kind != "output":  # an op with another static shape is still the same op
                 self._changes.setdefault(change.was_op, []).append(change)
-        spoilt = graph.mask([self.place(name) for name in self._changes])
-        spoilt |= ~graph.mask([i for i in self._place if i >= 0])
-        self.spoilt = forward(graph, spoilt)
+        affected = graph.mask([self.place(name) for name in self._changes])
+        affected |= ~graph.mask([i for i in self._place if i >= 0])
+        self.spoilt = forward(graph, affected)
         self.fed = forward(graph, graph.typed(FEED_TYPES))
-        self._made = {self.place(op) for one in calls for op in one.call.ops}
+        self._call_ops = {self.place(op) for one in calls for op in one.call.ops}
 
     def place(self, op: str) -> int:
         """Returns the number of an op of the first graph in the current graph; -1 if it was removed."""
@@ -308,7 +319,7 @@ class _GraphMapping:
     def behind(self, tensor: str) -> str:
         """Returns the source of a tensor: skips Identity ops that belong to no layer."""
         op, port = self.graph.tensor(tensor)
-        while self._made and self.graph.types[op] == "Identity" and op not in self._made:
+        while self._call_ops and self.graph.types[op] == "Identity" and op not in self._call_ops:
             op, port = self.graph.data.ends(op)[0]
         return self.graph.name((op, port))
 
@@ -361,74 +372,82 @@ class _LayerPartition:
     read only their outputs. A layer is kept if all its calls are kept or repeated, or if it has no variables.
 
     Args:
-        ways: the mapping from the opened graph to the current graph.
+        mapping: the mapping from the opened graph to the current graph.
         calls: the calls of layers.
-        starts: input of the new model, by name -> its Keras tensor.
-        ends: the outputs of the new model, by name.
-        touched: number of a call that cannot be kept -> the reason.
+        model_inputs: input of the new model, by name -> its Keras tensor.
+        model_outputs: the outputs of the new model, by name.
+        changed: number of a call that cannot be kept -> the reason.
     """
 
     def __init__(
-        self, ways: _GraphMapping, calls: Sequence[ModelCall], starts: Mapping[str, Any], ends: Sequence[str],
-        touched: dict[int, str],
+        self, mapping: _GraphMapping, calls: Sequence[ModelCall], model_inputs: Mapping[str, Any],
+        model_outputs: Sequence[str],
+        changed: dict[int, str],
     ) -> None:  # fmt: skip
-        self._ways, self._calls, self._starts, self._ends = ways, calls, starts, ends
-        graph = ways.graph
-        cuts = frozenset(map(graph.tensor, starts))
-        self._live = backward(graph, graph.mask(i for i, p in map(graph.tensor, ends) if (i, p) not in cuts), cuts)
+        self._mapping, self._calls, self._model_inputs, self._model_outputs = (
+            mapping,
+            calls,
+            model_inputs,
+            model_outputs,
+        )
+        graph = mapping.graph
+        cuts = frozenset(map(graph.tensor, model_inputs))
+        self._needed_ops = backward(
+            graph, graph.mask(i for i, p in map(graph.tensor, model_outputs) if (i, p) not in cuts), cuts
+        )
         for number, one in enumerate(calls):
-            if number not in touched and (what := ways.touched(one)):
-                touched[number] = what
-        self._touched, self._left = touched, dict[int, str]()
-        self._reads = {n: ways.reads(one) for n, one in enumerate(calls) if n not in touched}
-        self._makers = {id(symbol): n for n, one in enumerate(calls) for symbol in one.node.outputs}
+            if number not in changed and (what := mapping.touched(one)):
+                changed[number] = what
+        self._changed, self._blocked = changed, dict[int, str]()
+        self._inputs = {n: mapping.reads(one) for n, one in enumerate(calls) if n not in changed}
+        self._producers = {id(symbol): n for n, one in enumerate(calls) for symbol in one.node.outputs}
         while True:
             self._before()
             self._again()
             more = self._order_calls() or self._broken()
             if not more:
                 break
-            self._touched |= more
+            self._changed |= more
 
     def _before(self) -> None:
         """Finds the calls with unchanged inputs, starting from the inputs."""
-        ways = self._ways
+        ways = self._mapping
         #: Tensor of the graph -> its Keras tensor.
-        self.have: dict[str, Any] = dict(self._starts)
+        self.have: dict[str, Any] = dict(self._model_inputs)
         self.first: set[int] = set()
         #: Id of a Keras tensor of the opened model -> the Keras tensor of the new model.
-        self._made = {id(symbol): symbol for symbol in self._starts.values()}
+        self._symbols = {id(symbol): symbol for symbol in self._model_inputs.values()}
         for number, one in enumerate(self._calls):
-            reads = self._reads.get(number)
-            if reads is None or number in self._touched or not {id(t) for t in one.node.inputs} <= {*self._made}:
+            reads = self._inputs.get(number)
+            if reads is None or number in self._changed or not {id(t) for t in one.node.inputs} <= {*self._symbols}:
                 continue
             if any(new != ways.now(old) for old, new in reads.items()) or ways.spoilt[ways.beside(one)].any():
                 continue
             self.first.add(number)
             for symbol in one.node.outputs:
                 was = one.tensors.get(id(symbol), "")
-                if was and not (ways.now(was) in self._starts and op_name(was) in one.call.ops):
-                    self._made[id(symbol)] = symbol
+                if was and not (ways.now(was) in self._model_inputs and op_name(was) in one.call.ops):
+                    self._symbols[id(symbol)] = symbol
                     self.have[ways.now(was)] = symbol
 
     def _again(self) -> None:
         """Finds the calls that can be repeated with other tensors, starting from the outputs."""
-        ways = self._ways
+        ways = self._mapping
         self.last: set[int] = set()
-        self._left = {}
+        self._blocked = {}
         #: Number of one of these calls -> {id of a Keras input tensor: the tensor of the graph that replaces it}.
-        self._need: dict[int, dict[int, str]] = {}
+        self._new_inputs: dict[int, dict[int, str]] = {}
         #: Id of the Keras result of a call without ops -> the tensor of the graph that the call passes on now.
-        self._passed: dict[int, str] = {}
+        self._passthroughs: dict[int, str] = {}
         demanded: dict[int, set[str]] = {}
         own: set[int] = set()
         for number in reversed(range(len(self._calls))):
-            if number in self.first or number in self._touched:
+            if number in self.first or number in self._changed:
                 continue
-            one, reads = self._calls[number], self._reads[number]
+            one, reads = self._calls[number], self._inputs[number]
             ops = {ways.place(op) for op in one.call.ops}
             asked = [(one.tensors[i], demanded[i]) for t in one.node.outputs if (i := id(t)) in demanded]
-            if not any(self._live[op] for op in ops) if ops else not asked:
+            if not any(self._needed_ops[op] for op in ops) if ops else not asked:
                 continue
             replacements = {was: next(iter(new)) if len(new) == 1 else "" for was, new in asked}
             needs = {}
@@ -437,15 +456,15 @@ class _LayerPartition:
                 needs[id(symbol)] = reads.get(was, replacements.get(was, ways.now(was)) if was else "")
             reader = self._inner_reader(one, ops, ops | own)
             if reader:
-                self._left[number] = f"{reader!r} reads its output"
+                self._blocked[number] = f"{reader!r} reads its output"
             elif not all(needs.values()):
-                self._left[number] = "one of its inputs is replaced by different tensors"
+                self._blocked[number] = "one of its inputs is replaced by different tensors"
             else:
                 for key, new in needs.items():
                     demanded.setdefault(key, set()).add(new)
-                self._need[number] = needs
+                self._new_inputs[number] = needs
                 results = {id(t): one.tensors[id(t)] for t in one.node.outputs if id(t) in demanded}
-                self._passed |= {
+                self._passthroughs |= {
                     key: replacements[was] for key, was in results.items() if op_name(was) not in one.call.ops
                 }
                 self.last.add(number)
@@ -453,31 +472,31 @@ class _LayerPartition:
 
     def _inner_reader(self, one: ModelCall, ops: set[int], within: set[int]) -> str:
         """Returns an outside op that reads a tensor of a call which is not an output; empty if there is none."""
-        graph, ways = self._ways.graph, self._ways
+        graph, ways = self._mapping.graph, self._mapping
         outputs = {graph.tensor(now) for t in one.node.outputs
                    if (was := one.tensors.get(id(t), "")) and (now := ways.now(was))}  # fmt: skip
         for op in ops:
             for reader in {*graph.consumers.row(op).tolist(), *graph.control_consumers.row(op).tolist()} - within:
                 inner = any(end[0] == op and end not in outputs for end in graph.data.ends(reader))
-                if self._live[reader] and (inner or reader in graph.control_consumers.row(op)):
+                if self._needed_ops[reader] and (inner or reader in graph.control_consumers.row(op)):
                     return str(graph.names[reader])
         return ""
 
     def _order_calls(self) -> dict[int, str]:
         """Orders the calls to repeat and the regions between them; returns calls that cannot be kept -> the reasons."""
-        ways, graph = self._ways, self._ways.graph
+        ways, graph = self._mapping, self._mapping.graph
         #: The numbers of the calls to repeat, and the regions between them, in order.
         self.steps: list[int | _Region] = []
         #: Tensor of the graph -> id of its Keras tensor in the opened model, or 0.
         self.symbols = symbols = {name: id(symbol) for name, symbol in self.have.items()}
-        made, waiting = {*self._made}, sorted(self.last)
+        made, waiting = {*self._symbols}, sorted(self.last)
         state = graph.typed([kind for kind in set(graph.types) if kind in VARIABLE_TYPES or is_stateful(kind)])
         once = np.zeros(graph.size, np.bool_)
         while True:
             demanded: dict[str, int] = {}
             for number in list(waiting):
                 missing = dict(self._missing_inputs(number, made, symbols, waiting))
-                if missing or any(self._waits(number, key, waiting) for key in self._need[number]):
+                if missing or any(self._waits(number, key, waiting) for key in self._new_inputs[number]):
                     demanded = missing | demanded
                     continue
                 waiting.remove(number)
@@ -485,9 +504,9 @@ class _LayerPartition:
                 one = self._calls[number]
                 for symbol in one.node.outputs:
                     made.add(id(symbol))
-                    if id(symbol) in one.tensors and id(symbol) not in self._passed:
+                    if id(symbol) in one.tensors and id(symbol) not in self._passthroughs:
                         symbols[ways.now(one.tensors[id(symbol)])] = id(symbol)
-            demanded |= {name: 0 for name in self._ends if name not in symbols and name not in demanded}
+            demanded |= {name: 0 for name in self._model_outputs if name not in symbols and name not in demanded}
             if not demanded:
                 return {}
             region, ready = self._ready(demanded, symbols, waiting)
@@ -504,46 +523,48 @@ class _LayerPartition:
             symbols |= region.wanted
 
     def _missing_inputs(
-        self, number: int, made: Container[int], have: Container[str], waiting: Container[int]
+        self, number: int, symbols: Container[int], tensors: Container[str], pending: Container[int]
     ) -> Iterator[tuple[str, int]]:
         """Yields (input of a call that is not computed yet, id of its Keras tensor or 0)."""
-        for key, now in self._need[number].items():
+        for key, now in self._new_inputs[number].items():
             own = self._own(number, key)
-            if now not in have and not (own and key in made) and not self._waits(number, key, waiting):
+            if now not in tensors and not (own and key in symbols) and not self._waits(number, key, pending):
                 yield now, key if own else 0
 
     def _own(self, number: int, key: int) -> bool:
         """Whether an input of a call still comes from the same call as in the opened model."""
-        now = self._ways.now(self._calls[number].tensors[key])
-        return self._need[number][key] == self._passed.get(key, now)
+        now = self._mapping.now(self._calls[number].tensors[key])
+        return self._new_inputs[number][key] == self._passthroughs.get(key, now)
 
-    def _waits(self, number: int, key: int, waiting: Container[int]) -> bool:
+    def _waits(self, number: int, key: int, pending: Container[int]) -> bool:
         """Whether an input of a call comes from another call that is still waiting."""
-        return self._own(number, key) and self._makers.get(key) in waiting
+        return self._own(number, key) and self._producers.get(key) in pending
 
     def _ready(
-        self, demanded: Mapping[str, int], have: Mapping[str, int], waiting: Sequence[int]
+        self, required: Mapping[str, int], tensors: Mapping[str, int], pending: Sequence[int]
     ) -> tuple[_Region, list[str]]:
         """Returns the next region, and the demanded tensors that it computes without waiting calls.
 
         The region also computes tensors that later regions read.
         """
-        graph = self._ways.graph
-        cuts = frozenset(map(graph.tensor, have))
-        blocked = graph.mask(i for n in waiting for op in self._calls[n].call.ops if (i := self._ways.place(op)) >= 0)
+        graph = self._mapping.graph
+        cuts = frozenset(map(graph.tensor, tensors))
+        blocked = graph.mask(
+            i for n in pending for op in self._calls[n].call.ops if (i := self._mapping.place(op)) >= 0
+        )
         fed = forward(graph, graph.mask(op for end in cuts for op, _ in graph.readers(end)))
-        needs = {name: backward(graph, graph.mask([graph.tensor(name)[0]]), cuts) for name in demanded}
-        ready = [name for name in demanded if not (needs[name] & blocked).any()]
-        if waiting and not any(fed[graph.tensor(name)[0]] for name in ready):
+        needs = {name: backward(graph, graph.mask([graph.tensor(name)[0]]), cuts) for name in required}
+        ready = [name for name in required if not (needs[name] & blocked).any()]
+        if pending and not any(fed[graph.tensor(name)[0]] for name in ready):
             ready = []  # constants alone do not become a layer
         mask = backward(graph, graph.mask(graph.tensor(name)[0] for name in ready), cuts)
         later = np.zeros(graph.size, np.bool_)
-        for name in demanded:
+        for name in required:
             later |= needs[name] if name not in ready else False
         shared = {graph.name(end) for end in input_ends(graph, later & ~mask & ~blocked) if (mask & fed)[end[0]]}
-        wanted = {name: demanded[name] for name in ready} | {n: 0 for n in sorted(shared) if n not in demanded}
+        wanted = {name: required[name] for name in ready} | {n: 0 for n in sorted(shared) if n not in required}
         used_tensors = input_ends(graph, mask)
-        return _Region(mask, [name for name in have if graph.tensor(name) in used_tensors], wanted), ready
+        return _Region(mask, [name for name in tensors if graph.tensor(name) in used_tensors], wanted), ready
 
     @property
     def regions(self) -> list[_Region]:
@@ -552,7 +573,7 @@ class _LayerPartition:
 
     def _broken(self) -> dict[int, str]:
         """Returns number of a call that cannot be kept after the calls were sorted -> the reason."""
-        ways, graph, reasons = self._ways, self._ways.graph, dict[int, str]()
+        ways, graph, reasons = self._mapping, self._mapping.graph, dict[int, str]()
         behind = {ways.place(op) for number in self.last for op in self._calls[number].call.ops}
         for number in self.last:
             beside = ways.beside(self._calls[number])
@@ -572,30 +593,30 @@ class _LayerPartition:
         """The ids of the kept layers."""
         return frozenset(id(self._calls[number].node.layer) for number in self.first | self.last)
 
-    def replay(self, tensors: dict[str, Any], rebuilt: Callable[[_Region], Sequence[Any]]) -> None:
+    def replay(self, tensors: dict[str, Any], call_region: Callable[[_Region], Sequence[Any]]) -> None:
         """Repeats the calls of layers, and calls the layers of the rebuilt regions between them.
 
         Args:
             tensors: tensor of the graph -> Keras tensor; the outputs of the layers are added.
-            rebuilt: a function that makes and calls the layer of a region, and returns its outputs.
+            call_region: a function that makes and calls the layer of a region, and returns its outputs.
         """
-        made = dict(self._made)
+        made = dict(self._symbols)
         for step in self.steps:
             if isinstance(step, _Region):
-                tensors.update(zip(step.wanted, rebuilt(step), strict=True))
+                tensors.update(zip(step.wanted, call_region(step), strict=True))
                 continue
-            one, needs = self._calls[step], self._need[step]
+            one, needs = self._calls[step], self._new_inputs[step]
             new = {key: made[key] if self._own(step, key) and key in made else tensors[now]
                    for key, now in needs.items()}  # fmt: skip
             for symbol, tensor in zip(one.node.outputs, one.node.again(new), strict=True):
                 made[id(symbol)] = tensor
-                if id(symbol) in one.tensors and id(symbol) not in self._passed:
-                    tensors[self._ways.now(one.tensors[id(symbol)])] = tensor
+                if id(symbol) in one.tensors and id(symbol) not in self._passthroughs:
+                    tensors[self._mapping.now(one.tensors[id(symbol)])] = tensor
 
     def needs(self, layer: Any) -> bool:
         """Returns whether the outputs need the ops of a layer."""
-        places = [self._ways.place(op) for one in self._of(layer) for op in self._calls[one].call.ops]
-        return any(i >= 0 and self._live[i] for i in places)
+        places = [self._mapping.place(op) for one in self._of(layer) for op in self._calls[one].call.ops]
+        return any(i >= 0 and self._needed_ops[i] for i in places)
 
     def passes(self, layer: Any) -> bool:
         """Returns whether a layer has no ops, such as dropout in inference, and passes on a tensor that is needed."""
@@ -603,9 +624,9 @@ class _LayerPartition:
         tensors = [was for one in calls for t in one.node.outputs if (was := one.tensors.get(id(t), ""))]
         ops = [op for one in calls for op in one.call.ops]
         return not ops and any(
-            self._ways.now(was) in self._starts or self._live[place]
+            self._mapping.now(was) in self._model_inputs or self._needed_ops[place]
             for was in tensors
-            if (place := self._ways.place(op_name(was))) >= 0
+            if (place := self._mapping.place(op_name(was))) >= 0
         )
 
     def why(self, layer: Any) -> str:
@@ -613,7 +634,7 @@ class _LayerPartition:
         numbers = self._of(layer)
         if not numbers:
             return "another input of the model replaces it"
-        for reasons in (self._touched, self._left):
+        for reasons in (self._changed, self._blocked):
             for number in numbers:
                 if number in reasons:
                     return reasons[number]

@@ -98,18 +98,20 @@ class TrainingFacts:
                     losses.append(loss)
         return losses, notes
 
-    def notes(self, base: Graph, inputs: Iterable[str], outputs: Iterable[str], region: Mask, same: bool) -> list[str]:
+    def notes(
+        self, base: Graph, inputs: Iterable[str], outputs: Iterable[str], region: Mask, same_ops: bool
+    ) -> list[str]:
         """Returns notes about masks, and about layers that behave differently in training.
 
         Args:
             base, inputs, outputs, region: as in `added`.
-            same: whether the region runs the same ops in training and in inference.
+            same_ops: whether the region runs the same ops in training and in inference.
         """
         masked = {self._now(tensor) for tensor in self.masked}
         ends = [tensor for tensor in outputs if tensor in masked]
         notes = [f"the mask of {few(map(repr, ends))} ends here: later layers and losses do not get it"] * bool(ends)
         names = {one.layer.name: None for one in self._within(base, inputs, outputs, region) if one.differs}
-        if same and names:
+        if same_ops and names:
             notes.append(
                 f"computed in training as in inference: {few(map(repr, names))}. To change this, apply the same plan "
                 "to gs.open(model, training=True), and give that editor as training="
@@ -201,15 +203,15 @@ class TrainingFacts:
         return f"it needs {f'{base.names[int(needs.argmax())]}:0'!r}, which is not an input" if needs.any() else ""
 
 
-def _serialize_object(thing: Any, module: Any) -> Any:
+def _serialize_object(obj: Any, module: Any) -> Any:
     """Returns a regularizer or constraint as data; None if Keras cannot restore it from the data."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Keras warns about a lambda; a note reports it instead
-            data = module.serialize(thing)
+            data = module.serialize(obj)
             again = module.get(data)
     except MemoryError:
         raise
     except Exception:  # user code may raise any error
         return None
-    return data if isinstance(data, dict | str) and type(again) is type(thing) else None
+    return data if isinstance(data, dict | str) and type(again) is type(obj) else None

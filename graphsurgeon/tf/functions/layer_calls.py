@@ -45,7 +45,7 @@ from .lift import LiftedGraph, arguments_of
 
 tf1 = tf.compat.v1
 _LOCK = threading.RLock()
-_NONE = "no Keras layer or module is called in it, or none with a scope or function of its name"
+_NO_LAYERS = "no Keras layer or module is called in it, or none with a scope or function of its name"
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +131,8 @@ def observe_calls(
                 setattr(one, name, original)
 
 
-def _tensors(thing: Any) -> tuple[Any, ...]:
-    return tuple(t for t in tf.nest.flatten(thing, expand_composites=True) if isinstance(t, tf.Tensor))
+def _tensors(obj: Any) -> tuple[Any, ...]:
+    return tuple(t for t in tf.nest.flatten(obj, expand_composites=True) if isinstance(t, tf.Tensor))
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ class TracedObject:
     thing: Any
 
 
-def layers_of(trace: Any, lifted: LiftedGraph) -> Layers:
+def layers_of(trace: Any, lifted_graph: LiftedGraph) -> Layers:
     """Returns the layers of a traced object, with their ops in the lifted graph.
 
     If a function was traced before it was opened, the calls of its layers were not recorded. The layers are then found
@@ -158,10 +158,10 @@ def layers_of(trace: Any, lifted: LiftedGraph) -> Layers:
 
     Args:
         trace: the `TracedFunction` of a Keras model or layer, of a function that calls layers, or of a `tf.Module`.
-        lifted: the same function as a plain graph.
+        lifted_graph: the same function as a plain graph.
     """
     body, paths = trace.concrete.graph, {id(one.thing): one.path for one in trace.held}
-    names = _LiftedNames(body, lifted)
+    names = _LiftedNames(body, lifted_graph)
     layers: dict[tuple[str, int], Layer] = {}
     calls: dict[tuple[str, int], list[LayerCall]] = {}
     for one in sorted(trace.seen, key=lambda one: one.begun):
@@ -179,7 +179,7 @@ def layers_of(trace: Any, lifted: LiftedGraph) -> Layers:
     if trace.model is not None:
         input_layers = _input_layers(trace.model, arguments_of(trace.concrete))
         return Layers((*input_layers, *items), why="the model calls no layers")
-    return Layers(tuple(items) or layers_from_variables(names.inside, _owners(trace, names)), why=_NONE)
+    return Layers(tuple(items) or layers_from_variables(names.inside, _owners(trace, names)), why=_NO_LAYERS)
 
 
 def _uncalled_layers(trace: Any, names: _LiftedNames) -> list[VariableOwner]:
@@ -188,7 +188,7 @@ def _uncalled_layers(trace: Any, names: _LiftedNames) -> list[VariableOwner]:
     todo = [(one.path, one.thing) for one in trace.held]
     owners = {id(thing): VariableOwner("", "") for _, thing in todo}
     for around, thing in todo:
-        for layer in keras_layers(thing, deep=False):
+        for layer in keras_layers(thing, recursive=False):
             if id(layer) not in owners:
                 path = join_scope(around, layer.name)
                 variables = tuple(names.variables(layer)) if id(layer) not in observed_ids else ()
@@ -251,9 +251,9 @@ class ModelOrigin:
     masked: frozenset[str] = frozenset()
     regularizers: Mapping[str, Any] = field(default_factory=dict)
 
-    def facts(self, renamed: Mapping[str, str], kept: Container[int] = ()) -> TrainingFacts:
+    def facts(self, new_names: Mapping[str, str], kept_layers: Container[int] = ()) -> TrainingFacts:
         """Returns the properties of the model that the graph does not contain; arguments as for `TrainingFacts`."""
-        return TrainingFacts(self.effects, self.masked, self.variables, self.regularizers, renamed, kept)
+        return TrainingFacts(self.effects, self.masked, self.variables, self.regularizers, new_names, kept_layers)
 
     @property
     def named(self) -> dict[int, str]:
@@ -262,13 +262,13 @@ class ModelOrigin:
         return inputs | {key: name for one in self.calls for key, name in one.tensors.items()}
 
 
-def origin_of(trace: Any, lifted: LiftedGraph) -> ModelOrigin:
+def origin_of(trace: Any, lifted_graph: LiftedGraph) -> ModelOrigin:
     """Returns the connections of a functional model, with names of the graph; arguments as in `layers_of`."""
-    names = _LiftedNames(trace.concrete.graph, lifted)
-    effects, masked = _effects(trace, names), _masked_tensors(trace, lifted, names)
+    names = _LiftedNames(trace.concrete.graph, lifted_graph)
+    effects, masked = _effects(trace, names), _masked_tensors(trace, lifted_graph, names)
     pairs = [pair for one in (trace.model, *keras_layers(trace.model)) for pair in keras_regularizers(one)]
     known = {id(variable): regularizer for variable, regularizer in pairs}
-    origin = _connections(trace, lifted, names)
+    origin = _connections(trace, lifted_graph, names)
     regularizers = {name: known[id(v)] for name, v in origin.variables.items() if id(v) in known}
     return replace(origin, effects=effects, masked=masked, regularizers=regularizers)
 
@@ -292,16 +292,16 @@ def _effects(trace: Any, names: _LiftedNames) -> tuple[LayerEffect, ...]:
     return tuple(reversed(effects))
 
 
-def _masked_tensors(trace: Any, lifted: LiftedGraph, names: _LiftedNames) -> frozenset[str]:
+def _masked_tensors(trace: Any, lifted_graph: LiftedGraph, names: _LiftedNames) -> frozenset[str]:
     """Returns the tensors with a mask: outputs of layers, and of the model."""
     tensors = [t for one in trace.seen for t in one.outputs]
     masked = {*filter(None, names.each([*filter(has_mask, tensors)]))}
     own = next((one.outputs for one in trace.seen if one.layer is trace.model), ())
-    ends = zip(own, lifted.outputs.values(), strict=True) if len(own) == len(lifted.outputs) else ()
+    ends = zip(own, lifted_graph.outputs.values(), strict=True) if len(own) == len(lifted_graph.outputs) else ()
     return frozenset(masked | {end for t, end in ends if has_mask(t)})
 
 
-def _connections(trace: Any, lifted: LiftedGraph, names: _LiftedNames) -> ModelOrigin:
+def _connections(trace: Any, lifted_graph: LiftedGraph, names: _LiftedNames) -> ModelOrigin:
     model, body, arguments = trace.model, trace.concrete.graph, arguments_of(trace.concrete)
     own: dict[int, list[ObservedCall]] = {}
     for one in sorted(trace.seen, key=lambda one: one.begun):
@@ -310,32 +310,32 @@ def _connections(trace: Any, lifted: LiftedGraph, names: _LiftedNames) -> ModelO
     symbols = [] if keras_inputs(model) is None else tf.nest.flatten(keras_inputs(model))
     variables = names.variables(model)
     if len(symbols) != len(arguments):
-        return ModelOrigin(model, lifted.graph, variables=variables)
+        return ModelOrigin(model, lifted_graph.graph, variables=variables)
     tensors = {id(symbol): argument.name for symbol, argument in zip(symbols, arguments, strict=True)}
     inputs = tuple((symbol, argument.name) for symbol, argument in zip(symbols, arguments, strict=True))
     calls = []
     for node in keras_nodes(model):
         remaining = own.get(id(node.layer))
         if not remaining or not all(id(t) in tensors for t in node.inputs):
-            return ModelOrigin(model, lifted.graph, (), inputs, variables)
+            return ModelOrigin(model, lifted_graph.graph, (), inputs, variables)
         one = remaining.pop(0)
         if len(one.outputs) != len(node.outputs):
-            return ModelOrigin(model, lifted.graph, (), inputs, variables)
+            return ModelOrigin(model, lifted_graph.graph, (), inputs, variables)
         tensors |= {id(t): name for t, name in zip(node.outputs, names.each(one.outputs), strict=True) if name}
         about = {id(t): tensors[id(t)] for t in (*node.inputs, *node.outputs) if id(t) in tensors}
         calls.append(ModelCall(node, names.call(one), about, names.variables(node.layer)))
-    return ModelOrigin(model, lifted.graph, tuple(calls), inputs, variables)
+    return ModelOrigin(model, lifted_graph.graph, tuple(calls), inputs, variables)
 
 
 class _LiftedNames:
     """Maps the objects of a traced body to their names in the lifted graph."""
 
-    def __init__(self, body: Any, lifted: LiftedGraph) -> None:
-        self._body, self._moved = body, lifted.moved
+    def __init__(self, body: Any, lifted_graph: LiftedGraph) -> None:
+        self._body, self._replacements = body, lifted_graph.moved
         self._ops = [op.name for op in body.get_operations()]
-        self._made = {op.name for op in lifted.graph.get_operations()}
-        self._handles = {id(handle): name for name, handle in lifted.values.handles().items()}
-        self.inside = CallTree(snapshot(lifted.graph), read)
+        self._names = {op.name for op in lifted_graph.graph.get_operations()}
+        self._handles = {id(handle): name for name, handle in lifted_graph.values.handles().items()}
+        self.inside = CallTree(snapshot(lifted_graph.graph), read)
 
     @cached_property
     def _paths(self) -> dict[int, list[str]]:
@@ -354,12 +354,12 @@ class _LiftedNames:
     def each(self, tensors: Sequence[Any]) -> list[str]:
         """Returns the name of each tensor; an empty name if the graph does not have it."""
         names = [t.name if getattr(t, "graph", None) is self._body else "" for t in tensors]
-        new_names = (self._moved.get(name, name) for name in names)
-        return [name if name.partition(":")[0] in self._made else "" for name in new_names]
+        new_names = (self._replacements.get(name, name) for name in names)
+        return [name if name.partition(":")[0] in self._names else "" for name in new_names]
 
     def call(self, one: ObservedCall) -> LayerCall:
         """Returns a call with its ops."""
-        ops = tuple(new for name in self._ops[one.first : one.last] if name in self._made for new in self._runs(name))
+        ops = tuple(new for name in self._ops[one.first : one.last] if name in self._names for new in self._runs(name))
         ends = (filter(None, dict.fromkeys(self.each(end))) for end in (one.inputs, one.outputs))
         return LayerCall(
             ops, *(tuple(f"{self._runs(op_name(t))[-1]}:{t.rpartition(':')[2]}" for t in end) for end in ends)

@@ -41,13 +41,13 @@ from ..protos import empty_graph, encode
 from ..run.errors import errors_as
 
 #: Ops that pass on the resource of their first input.
-_PASSING = frozenset({"Identity", "Enter", "RefEnter", "Exit", "Switch", "Merge", "NextIteration"})
+_IDENTITY_TYPES = frozenset({"Identity", "Enter", "RefEnter", "Exit", "Switch", "Merge", "NextIteration"})
 #: Ops that pass on each of their inputs.
-_ALL_PASSING = frozenset({"IdentityN", "While", "StatelessWhile"})
+_POSITIONAL_TYPES = frozenset({"IdentityN", "While", "StatelessWhile"})
 
 
 def with_handles(
-    names: Iterable[str], calls: Iterable[Any], function_objects: Mapping[str, Any], plain: Mapping[str, Any]
+    names: Iterable[str], calls: Iterable[Any], function_objects: Mapping[str, Any], definitions: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Returns FunctionDefs in which each resource argument has the dtype and shape of its variable.
 
@@ -58,14 +58,14 @@ def with_handles(
         names: the functions.
         calls: live ops, which include all ops that call these functions.
         function_objects: the functions of the graph as Python objects, by name.
-        plain: the FunctionDefs; they are not changed.
+        definitions: the FunctionDefs; they are not changed.
     """
     required = frozenset(names)
-    order = [name for name in reachable_functions(required, plain) if name in required]
+    order = [name for name in reachable_functions(required, definitions) if name in required]
     functions: dict[str, Any] = {}
     for name in order:
         functions[name] = function_pb2.FunctionDef()
-        functions[name].CopyFrom(plain[name])
+        functions[name].CopyFrom(definitions[name])
         write_handle_data(function_objects.get(name), functions[name])
     if all(argument.handle_data for name in order for argument in _resources(functions[name])):
         return functions
@@ -86,7 +86,7 @@ def with_handles(
 
 
 _RESOURCE = tf.resource.as_datatype_enum
-_Held = resource_handle_pb2.ResourceHandleProto.DtypeAndShape
+_DtypeAndShape = resource_handle_pb2.ResourceHandleProto.DtypeAndShape
 
 
 def _resources(function: Any) -> Iterator[Any]:
@@ -139,10 +139,10 @@ class _HandleTypes:
             if node is None:
                 return ()
             if node.op == "VarHandleOp":
-                return [_Held(dtype=node.attr["dtype"].type, shape=node.attr["shape"].shape)]
-            if node.op in _PASSING:
+                return [_DtypeAndShape(dtype=node.attr["dtype"].type, shape=node.attr["shape"].shape)]
+            if node.op in _IDENTITY_TYPES:
                 text = node.input[0]
-            elif node.op in _ALL_PASSING:
+            elif node.op in _POSITIONAL_TYPES:
                 text = node.input[int(rest.rpartition(":")[2])]
         return ()
 
@@ -228,7 +228,7 @@ def library(copies: Iterable[CopyResult], graph: TFGraph) -> Library:
 
 
 def import_functions(
-    out: Library, order: Iterable[str], definitions: Mapping[str, Any], functions: Mapping[str, Any]
+    library: Library, order: Iterable[str], definitions: Mapping[str, Any], functions: Mapping[str, Any]
 ) -> dict[str, str]:
     """Makes ConcreteFunctions of functions, callees first, for a library; returns old name -> new name.
 
@@ -241,8 +241,8 @@ def import_functions(
         new_functions = load_functions([definitions[name] for name in order])
     for name, concrete in new_functions.items():
         prepare_gradients(concrete.graph.get_operations(), name)
-    out.loaded.update({function_name(new): new for new in new_functions.values()})
-    out.slopes.update(
+    library.loaded.update({function_name(new): new for new in new_functions.values()})
+    library.slopes.update(
         {function_name(new): _custom_gradient(functions[old], new_functions) for old, new in new_functions.items()}
     )
     return {old: function_name(new) for old, new in new_functions.items()}
@@ -255,10 +255,10 @@ def _custom_gradient(function: Any, functions: Mapping[str, Any]) -> Any:
 
 
 def _name_clashes(
-    called: Iterable[str], functions: Mapping[str, Any], destination_functions: Mapping[str, Any]
+    callees: Iterable[str], functions: Mapping[str, Any], destination_functions: Mapping[str, Any]
 ) -> list[str]:
     """Returns the functions whose names are taken in the destination, and their callers; callees first."""
-    order = reached_functions(called, functions)
+    order = reached_functions(callees, functions)
     clash: list[str] = []
     for name in order if any(name in destination_functions for name in order) else ():
         own = definition(functions[name])
@@ -269,13 +269,13 @@ def _name_clashes(
     return clash
 
 
-def describe_functions(copied: CopyResult) -> list[str]:
+def describe_functions(copy_result: CopyResult) -> list[str]:
     """Returns lines of text about the functions that a copy contains."""
-    functions = functions_of(copied.source.live)
+    functions = functions_of(copy_result.source.live)
     called: set[str] = set()
     branches: set[str] = set()
     absent: set[str] = set()
-    source, ops = copied.source, copied.ops
+    source, ops = copy_result.source, copy_result.ops
     for i in (ops if functions else ops[source.typed(BRANCHING | CALLS)[ops]]).tolist():
         kind, node = source.types[i], source.nodes[i]
         (branches if kind in BRANCHING else called).update(functions_in_node(node, functions))
@@ -431,7 +431,7 @@ def _gradient(name: str, gradient: str, names: Mapping[str, str]) -> Any:
 
 #: Names that were used in this process. The gradient of a branch is registered under its name for the whole process.
 #: So two graphs with branches of the same name could not both be differentiated.
-_given: set[str] = set()
+_used_names: set[str] = set()
 
 
 def new_name(scope: str, name: str, used_names: Container[str]) -> str:
@@ -443,8 +443,8 @@ def new_name(scope: str, name: str, used_names: Container[str]) -> str:
         used_names: function names of the destination.
     """
     preferred = (re.sub(r"[^A-Za-z0-9_]", "_", scope) + "_" if scope else "copy_") + name
-    result = free_name(preferred, lambda name: name in used_names or name in _given, as_tensorflow=True)
-    _given.add(result)
+    result = free_name(preferred, lambda name: name in used_names or name in _used_names, as_tensorflow=True)
+    _used_names.add(result)
     return result
 
 
@@ -457,12 +457,12 @@ class Definitions(Mapping[str, Any]):
 
     def __init__(self, functions: Mapping[str, Any]) -> None:
         self._functions = functions
-        self._read: dict[str, Any] = {}
+        self._cache: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._read:
-            self._read[name] = definition(self._functions[name])
-        return self._read[name]
+        if name not in self._cache:
+            self._cache[name] = definition(self._functions[name])
+        return self._cache[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self._functions

@@ -51,7 +51,7 @@ class LiftedGraph:
 
 
 def lift(
-    concrete: Any, request: str, variable_names: Iterable[tuple[Any, str]] = (), frozen: Container[int] = ()
+    concrete: Any, request: str, variable_names: Iterable[tuple[Any, str]] = (), untrainable: Container[int] = ()
 ) -> LiftedGraph:
     """Returns the body of a ConcreteFunction as a new `tf.Graph`; the function is not changed.
 
@@ -60,7 +60,7 @@ def lift(
             captured tables become tables, and other captured tensors become constants.
         request: the request, for messages.
         variable_names: (variable, name) pairs, for better names than those of the variables.
-        frozen: ids of the handles of variables that are not trained, whatever the variables state.
+        untrainable: ids of the handles of variables that are not trained, whatever the variables state.
 
     Raises:
         OpenError: the function captures something that is not possible in a plain graph, or TensorFlow refuses the
@@ -74,7 +74,7 @@ def lift(
         ({'x': 'x:0'}, {'output': 'Identity:0'}, ['w:0'])
     """
     body, graph = concrete.graph, empty_graph(concrete.graph)
-    captures = capture(concrete, graph, variable_names, request, frozen)
+    captures = capture(concrete, graph, variable_names, request, untrainable)
     source = snapshot(body, title="function")
     mask = np.ones(source.size, np.bool_)
     for name in (*captures.tensors, *captures.constants):
@@ -170,7 +170,8 @@ tf1 = tf.compat.v1
 #: Up to this total size in bytes, initial values become constants. Constants need memory in each graph and session.
 CONSTANT_BYTES = 1 << 28
 
-_PARTS = ("", "/Assign", "/Read", "/Read/ReadVariableOp", "/IsInitialized", "/IsInitialized/VarIsInitializedOp",
+_VARIABLE_SUFFIXES = ("", "/Assign", "/Read", "/Read/ReadVariableOp", "/IsInitialized",
+                      "/IsInitialized/VarIsInitializedOp",
           "/Initializer", "/Initializer/Const", "/Initializer/value")  # fmt: skip
 _WRITES = frozenset({"LookupTableInsertV2", "LookupTableRemoveV2", "LookupTableImportV2"})
 
@@ -202,7 +203,7 @@ class OpenedValues:
     """
 
     def __init__(self, graph: TFGraph, values: dict[str, Any], handles: dict[str, Any]) -> None:
-        self._held = values
+        self._values = values
         # Weak references, so that the graph does not keep the opened object alive.
         self._handles = {name: weakref.ref(handle) for name, handle in handles.items()}
         self._names = frozenset(variable_infos(graph))
@@ -211,8 +212,8 @@ class OpenedValues:
     def fill(self, session: TFSession) -> None:
         """Sets the variables of `session`, then fills its tables."""
         infos = variable_infos(session.graph)
-        run_initializers(session, [infos[name] for name in sorted(self._names) if name not in self._held])
-        assign(session, self._held, infos)
+        run_initializers(session, [infos[name] for name in sorted(self._names) if name not in self._values])
+        assign(session, self._values, infos)
         self.start(session)
 
     def start(self, session: TFSession) -> None:
@@ -242,7 +243,7 @@ def capture(
     graph: TFGraph,
     variable_names: Iterable[tuple[Any, str]],
     request: str,
-    frozen: Container[int] = (),
+    untrainable: Container[int] = (),
 ) -> Captures:
     """Makes the replacement of each capture of a function in `graph`: a variable, a table or a constant.
 
@@ -251,7 +252,7 @@ def capture(
         graph: an empty `tf.Graph`.
         variable_names: (variable, name) pairs in addition to the variables that the function itself refers to.
         request: the request, for messages.
-        frozen: as in `lift`.
+        untrainable: as in `lift`.
 
     Raises:
         OpenError: the function captures something else, such as an iterator, or a variable without a value.
@@ -276,7 +277,7 @@ def capture(
                 handles[id(tensor)] = _table(tensor, stand_in, body, graph, names, request)
             else:
                 variable, name = variables.get(id(tensor), (None, "variable"))
-                trainable = id(tensor) not in frozen and bool(getattr(variable, "trainable", data[0].is_floating))
+                trainable = id(tensor) not in untrainable and bool(getattr(variable, "trainable", data[0].is_floating))
                 name, handles[id(tensor)], value = _variable(
                     tensor, trainable, name, data, graph, names, budget, request
                 )
@@ -293,7 +294,7 @@ class _UniqueNames:
 
     def __init__(self, body: Iterable[str]) -> None:
         self._body = {name.lower() for name in body}
-        self._given: set[str] = set()
+        self._used_names: set[str] = set()
 
     def __call__(self, preferred: str) -> str:
         parts: list[str] = []
@@ -301,14 +302,14 @@ class _UniqueNames:
             last = i == preferred.strip("/").count("/")
             is_used = partial(self._clash, parts, last)
             parts.append(free_name(part, is_used, as_tensorflow=True))
-            self._given.add("/".join(parts).lower())
+            self._used_names.add("/".join(parts).lower())
         return "/".join(parts)
 
-    def _clash(self, above: list[str], last: bool, leaf: str) -> bool:
-        name = "/".join([*above, leaf]).lower()
-        if not last:
+    def _clash(self, scopes: list[str], is_op: bool, leaf: str) -> bool:
+        name = "/".join([*scopes, leaf]).lower()
+        if not is_op:
             return name in self._body
-        return name in self._given or any(name + part.lower() in self._body for part in _PARTS)
+        return name in self._used_names or any(name + part.lower() in self._body for part in _VARIABLE_SUFFIXES)
 
 
 def _variable(
@@ -351,14 +352,14 @@ def _variable(
 # -- tables ---------------------------------------------------------------------------------------
 
 
-def _table(handle: Any, stand_in: Any, body: Any, graph: TFGraph, names: _UniqueNames, request: str) -> Any:
-    users = _users(body, stand_in)
+def _table(handle: Any, placeholder: Any, body: Any, graph: TFGraph, names: _UniqueNames, request: str) -> Any:
+    users = _users(body, placeholder)
     kinds = {(n.attr["Tin"].type, n.attr["Tout"].type) for n in users if "Tin" in n.attr and "Tout" in n.attr}
     if handle.dtype != tf.resource or len(kinds) != 1 or not all(n.op.startswith("LookupTable") for n in users):
         op_types = ", ".join(sorted({n.op for n in users})) or "nothing"
         raise OpenError(
             request,
-            f"it captures {stand_in.name!r}, which is not a variable, constant or table (it is used by {op_types})",
+            f"it captures {placeholder.name!r}, which is not a variable, constant or table (it is used by {op_types})",
             "Make it an argument of the function",
         )
     keys_type, values_type = (tf.as_dtype(t) for t in kinds.pop())

@@ -63,16 +63,16 @@ class TracedFunction:
         return frozenset(id(handle) for v in variables if (handle := handle_of(v)) is not None)
 
 
-def is_traceable(thing: Any) -> bool:
+def is_traceable(obj: Any) -> bool:
     """Returns whether a value is a TF2 object that can be opened as a graph."""
-    return isinstance(thing, (_Concrete, _Function)) or is_keras(thing) or is_trackable(thing)
+    return isinstance(obj, (_Concrete, _Function)) or is_keras(obj) or is_trackable(obj)
 
 
-def trace(thing: Any, signature: Any = None, function: str | None = None, training: bool = False) -> TracedFunction:
+def trace(obj: Any, signature: Any = None, function: str | None = None, training: bool = False) -> TracedFunction:
     """Returns the traced function of a TF2 object; traces it if needed.
 
     Args:
-        thing: a ConcreteFunction, `tf.function`, Keras model or layer, `tf.Module`, or a result of
+        obj: a ConcreteFunction, `tf.function`, Keras model or layer, `tf.Module`, or a result of
             `tf.saved_model.load`.
         signature: the `tf.TensorSpec` of the arguments: one spec, a sequence of specs, or a dict for keywords.
         function: the name of a function of a `tf.Module`.
@@ -86,16 +86,16 @@ def trace(thing: Any, signature: Any = None, function: str | None = None, traini
         >>> found.title, [t.name for t in found.concrete.inputs]
         ('function', ['x:0'])
     """
-    if isinstance(thing, _Concrete):
-        return TracedFunction(thing, _name(thing), "gs.open(function)")
+    if isinstance(obj, _Concrete):
+        return TracedFunction(obj, _name(obj), "gs.open(function)")
     with eager():
-        if isinstance(thing, _Function):
-            result = _trace_function(thing, signature, "open(function)", [*_closure_objects(thing)])
+        if isinstance(obj, _Function):
+            result = _trace_function(obj, signature, "open(function)", [*_closure_objects(obj)])
             result.code = f"gs.open(function{_signature_code(signature)})"
             return result
-        if is_keras(thing):
-            return _trace_keras(thing, signature, training)
-        return _trace_module(thing, signature, function)
+        if is_keras(obj):
+            return _trace_keras(obj, signature, training)
+        return _trace_module(obj, signature, function)
 
 
 def _signature_code(signature: Any) -> str:
@@ -155,21 +155,21 @@ def _closure_objects(function: Any) -> Iterator[TracedObject]:
             yield from _walk_objects(thing, getattr(thing, "name", type(thing).__name__), visited)
 
 
-def _holds_variables(thing: Any) -> bool:
-    return is_keras(thing) or isinstance(thing, tf.Module)
+def _holds_variables(obj: Any) -> bool:
+    return is_keras(obj) or isinstance(obj, tf.Module)
 
 
-def _walk_objects(thing: Any, path: str, visited: dict[int, Any]) -> Iterator[TracedObject]:
+def _walk_objects(obj: Any, path: str, visited: dict[int, Any]) -> Iterator[TracedObject]:
     """Yields a layer or module and all layers and modules inside it, in order; paths consist of attribute names."""
-    if id(thing) in visited:
+    if id(obj) in visited:
         return
-    visited[id(thing)] = thing
-    yield TracedObject(path, thing.name if is_keras(thing) else module_scope(thing), thing)
-    if is_keras(thing):
-        for layer in getattr(thing, "layers", ()):
+    visited[id(obj)] = obj
+    yield TracedObject(path, obj.name if is_keras(obj) else module_scope(obj), obj)
+    if is_keras(obj):
+        for layer in getattr(obj, "layers", ()):
             yield from _walk_objects(layer, join_scope(path, layer.name), visited)
         return
-    todo = module_attributes(thing)[::-1]
+    todo = module_attributes(obj)[::-1]
     while todo:
         name, value = todo.pop()
         if _holds_variables(value):
@@ -252,14 +252,14 @@ def _functions(module: Any) -> dict[str, Any]:
 # -- Keras ----------------------------------------------------------------------------------------
 
 
-def is_keras(thing: Any) -> bool:
+def is_keras(obj: Any) -> bool:
     """Returns whether a value is a model or layer of Keras or of `tf_keras`, without importing these."""
-    return keras_of(thing) is not None
+    return keras_of(obj) is not None
 
 
-def keras_of(thing: Any) -> Any:
+def keras_of(obj: Any) -> Any:
     """Returns the package of a layer, `keras` or `tf_keras` (Keras 2); None if the value is not a layer."""
-    return next((package for layer, package in _layer_classes().items() if isinstance(thing, layer)), None)
+    return next((package for layer, package in _layer_classes().items() if isinstance(obj, layer)), None)
 
 
 def _layer_classes() -> dict[type, Any]:

@@ -133,14 +133,14 @@ class _Call:
         node.attr["shape"].shape.CopyFrom(shapes[0] if len(shapes) == 1 else unknown)
         return f"{node.name}:0"
 
-    def _captures(self, bound: list[int], count: int, inputs: dict[str, str]) -> Iterator[str]:
+    def _captures(self, captures: list[int], count: int, inputs: dict[str, str]) -> Iterator[str]:
         """Yields the captured tensors of a function, which follow its arguments.
 
         A gradient captures tensors that exist only inside its function; these become inputs.
         """
         numbers, _ = capture_tensors(self.made_of)
         tensors = {number: text for text, number in numbers.items()}
-        for i, number in enumerate(bound, count):
+        for i, number in enumerate(captures, count):
             text = tensors.get(number) or self._object(number)
             if not text and self._kind(number) == "captured_tensor":
                 text = self._argument(i, inputs)
@@ -173,8 +173,8 @@ class _Call:
             return text if op_name(text) in self.names else ""
         return ""
 
-    def _add(self, op_type: str, texts: Sequence[str], wish: str = "") -> Any:
-        name = free_name(wish or f"called_{op_type}", self.names.__contains__, as_tensorflow=True)
+    def _add(self, op_type: str, texts: Sequence[str], preferred: str = "") -> Any:
+        name = free_name(preferred or f"called_{op_type}", self.names.__contains__, as_tensorflow=True)
         self.names.add(name)
         return self.graph.node.add(name=name, op=op_type, input=texts)
 

@@ -26,7 +26,7 @@ from ...graph.types import TFGraphDef, TFNodeDef
 from ..registry import op_definition
 from .outputs import array_in
 
-_WHOLE = frozenset({3, 4, 5, 6, 9, 17, 22, 23})  # the integer dtypes, as values of DataType
+_INTEGER_DTYPES = frozenset({3, 4, 5, 6, 9, 17, 22, 23})  # the integer dtypes, as values of DataType
 _RECURSIVE = frozenset({"Cast", "StridedSlice", "Concat", "ConcatV2"})
 _BLOCKING = frozenset({"Merge", "RefMerge", "Enter", "RefEnter", "Exit", "RefExit", "PlaceholderWithDefault"})
 _STATIC = frozenset({"Shape", "ShapeN", "Rank", "Size"})  # a walk stops at these ops if the static shape is known
@@ -34,13 +34,13 @@ _SIZED = {"Fill": 0, "BroadcastTo": 1, "Tile": 1, "LinSpace": 2, "Range": 0}  # 
 _SHAPE_IN_NODE = frozenset({"Const", "Placeholder"})
 
 #: The maximum depth of the recursion. 12,000 crashes the process with a stack of 8 MB; some systems have only 1 MB.
-_MOST_DEEP = 1_000
+_MAX_DEPTH = 1_000
 #: The maximum number of steps of one walk, which grows if concatenated sizes are concatenated again: 0.1 s.
-_MOST_STEPS = 1 << 18
+_MAX_STEPS = 1 << 18
 #: The maximum number of visited ops in total, at 0.5 µs each: 20 s.
-_MOST_LOOKS = 40_000_000
+_MAX_VISITS = 40_000_000
 #: The maximum number of elements of a tensor that the import computes: 1 GB of float32.
-_MOST_ELEMENTS = 1 << 28
+_MAX_ELEMENTS = 1 << 28
 _SAMPLE, _PATIENCE = 200, 300_000
 
 
@@ -77,7 +77,7 @@ def slow_sizes(walks: SizeWalks) -> SlowSize | None:
     problem = walks.giant()
     if not problem and sum(counts[op_type] for op_type in _RECURSIVE) >= 16:
         problem = walks.maze()
-    if not problem and queries * len(walks.kinds) > _MOST_LOOKS // 2:
+    if not problem and queries * len(walks.kinds) > _MAX_VISITS // 2:
         problem = walks.toil()
     return problem
 
@@ -163,7 +163,7 @@ class SizeWalks:
     def giant(self) -> SlowSize | None:
         """Finds a huge tensor that the import would compute, because a size depends on it."""
         sized = [i for i, op_type in enumerate(self.kinds) if op_type in _SIZED or op_type in _SHAPE_IN_NODE]
-        giants = {i: size for i in sized if (size := self._elements(i)) > _MOST_ELEMENTS}
+        giants = {i: size for i in sized if (size := self._elements(i)) > _MAX_ELEMENTS}
         for start in dict.fromkeys(self.starts) if giants else ():
             reached = self.looked_at(start, _PATIENCE, static=True)[1] or {start}
             for number in reached & giants.keys():
@@ -180,8 +180,8 @@ class SizeWalks:
         """Finds sizes with so many Cast, StridedSlice and Concat ops that a walk would crash or take too long."""
         for start in dict.fromkeys(self.starts):
             steps, _, depth = self._walk(start)
-            if depth > _MOST_DEEP or steps > _MOST_STEPS:
-                extent = f"{depth:,} deep" if depth > _MOST_DEEP else f"in {counted(min(steps, 10**18), 'steps')}"
+            if depth > _MAX_DEPTH or steps > _MAX_STEPS:
+                extent = f"{depth:,} deep" if depth > _MAX_DEPTH else f"in {counted(min(steps, 10**18), 'steps')}"
                 return SlowSize(
                     f"the size {self.names[start]!r}",
                     f"is computed by Cast, StridedSlice and Concat ops, which TensorFlow would follow {extent}",
@@ -200,7 +200,7 @@ class SizeWalks:
             if spent > _PATIENCE:
                 break
         looks = sum(cost for cost, _ in costs) / max(len(costs), 1) * len(self.starts)
-        if looks <= _MOST_LOOKS:
+        if looks <= _MAX_VISITS:
             return None
         op = self.names[max(costs)[1]]
         return SlowSize(
@@ -283,7 +283,7 @@ def _value_inputs(op_type: str) -> tuple[int, ...]:
     positions = []
     for i, arg in enumerate(args):
         kinds = allowed.get(arg.type_attr, frozenset()) if arg.type_attr else frozenset({arg.type})
-        if i in lists or not ((kinds and kinds <= _WHOLE) or op_type == "Range"):
+        if i in lists or not ((kinds and kinds <= _INTEGER_DTYPES) or op_type == "Range"):
             continue
         if not lists or i < lists[0]:
             positions.append(i)
@@ -302,13 +302,13 @@ def _blocks(op_type: str) -> bool:
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 _FIRST = frozenset(ascii_letters + digits + ".")
 _LETTERS = "".join([*_FIRST, "_\\/>-"]).encode()
-_DAMAGED = "The file is damaged: write it again"
+_DAMAGE_HINT = "The file is damaged: write it again"
 #: The maximum output number: TensorFlow reads it modulo 2 ** 32, so 'x:4294967296' would be 'x:0'.
-_MOST_OUTPUT = 2**31 - 1
+_MAX_OUTPUT = 2**31 - 1
 #: The maximum number of inputs or outputs in a list attribute; more would need gigabytes of memory.
-_MOST_LISTED = 1_000_000
+_MAX_LISTED = 1_000_000
 #: The maximum number of inputs of an op. The time of the import grows quadratically: 1.5 s; 20 s for two million.
-_MOST_INPUTS = 500_000
+_MAX_INPUTS = 500_000
 #: The limits of op names. TensorFlow stores each prefix of a name separately, so long names would need gigabytes.
 _MOST_LETTERS, _MOST_LEVELS = 2_000, 100
 #: The limits of calls. Shape inference enters called functions, and needs 3 µs per op. The C++ stack is full at a depth
@@ -387,7 +387,7 @@ def _of_nodes(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_ImportProblem
         for text in inputs:
             if ":" in text and len(text.rpartition(":")[2]) > 9:
                 yield from _of_inputs(f"op {name!r}", [text], place, name)
-        if len(inputs) > _MOST_INPUTS:
+        if len(inputs) > _MAX_INPUTS:
             yield from _of_many(node, place)
         op_lists = lists.get(op_type)
         if op_lists is None:
@@ -399,14 +399,16 @@ def _of_nodes(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_ImportProblem
             if value != dtype and value:
                 dtypes = [DTYPES.get(number, f"number {number}") for number in (dtype, value)]
                 problem = f"constant {name!r}{place} has dtype {dtypes[0]}, but its value has dtype {dtypes[1]}"
-                yield _ImportProblem(problem, _DAMAGED, name)
+                yield _ImportProblem(problem, _DAMAGE_HINT, name)
     if not set(TURNING).isdisjoint(walks.kinds):
         yield from _of_loops(walks, place)
     for number in [i for i, op_type in enumerate(walks.kinds) if fragile(op_type)]:
         problem = fault(walks.nodes[number], walks.giver(number))
         if problem:
             name, op_type = walks.names[number], walks.kinds[number]
-            yield _ImportProblem(f"op {name!r}{place} ({op_type}) would crash TensorFlow: {problem}", _DAMAGED, name)
+            yield _ImportProblem(
+                f"op {name!r}{place} ({op_type}) would crash TensorFlow: {problem}", _DAMAGE_HINT, name
+            )
     why = slow_sizes(walks)
     if why:
         problem = f"{why.subject}{place} {why.reason}"
@@ -421,7 +423,7 @@ def _of_loops(walks: SizeWalks, place: str) -> Iterator[_ImportProblem]:
         outside = sum(i not in turns for i in inputs)
         if outside > 1 and outside < len(inputs):
             name = walks.names[number]
-            yield _ImportProblem(f"the loop at {name!r}{place} is entered {outside} times", _DAMAGED, name)
+            yield _ImportProblem(f"the loop at {name!r}{place} is entered {outside} times", _DAMAGE_HINT, name)
 
 
 def _of_name(name: str, place: str) -> Iterator[_ImportProblem]:
@@ -437,17 +439,17 @@ def _of_name(name: str, place: str) -> Iterator[_ImportProblem]:
 def _of_inputs(reader: str, texts: Iterable[str], place: str, op: str = "") -> Iterator[_ImportProblem]:
     for text in texts:
         port = text.rpartition(":")[2]
-        if ":" in text and port.isdigit() and int(port) > _MOST_OUTPUT:
-            yield _ImportProblem(f"{reader}{place} reads {text!r}: no op has that many outputs", _DAMAGED, op)
+        if ":" in text and port.isdigit() and int(port) > _MAX_OUTPUT:
+            yield _ImportProblem(f"{reader}{place} reads {text!r}: no op has that many outputs", _DAMAGE_HINT, op)
 
 
 def _of_many(node: TFNodeDef, place: str) -> Iterator[_ImportProblem]:
     count = sum(not text.startswith("^") for text in node.input)
-    if count > _MOST_INPUTS:
+    if count > _MAX_INPUTS:
         yield _ImportProblem(
             f"op {node.name!r}{place} ({node.op}) has {counted(count, 'inputs')}: "
             "TensorFlow would take minutes to import it",
-            f"Up to {_MOST_INPUTS:,} are possible: combine them in steps in the code that made the graph",
+            f"Up to {_MAX_INPUTS:,} are possible: combine them in steps in the code that made the graph",
             node.name,
         )
 
@@ -464,10 +466,10 @@ def _list_attributes(op_type: str) -> tuple[tuple[str, str], ...]:
 def _of_lists(node: TFNodeDef, op_lists: Iterable[tuple[str, str]], place: str) -> Iterator[_ImportProblem]:
     for attribute, items in op_lists:
         count = node.attr[attribute].i if attribute in node.attr else 0
-        if count > _MOST_LISTED or (items == "inputs" and count > max(len(node.input), 1_000)):
+        if count > _MAX_LISTED or (items == "inputs" and count > max(len(node.input), 1_000)):
             excess = f" but has {len(node.input):,}" if items == "inputs" else ""
             problem = f"op {node.name!r}{place} ({node.op}) claims {count:,} {items}{excess}"
-            yield _ImportProblem(problem, _DAMAGED, node.name)
+            yield _ImportProblem(problem, _DAMAGE_HINT, node.name)
 
 
 # -- functions ------------------------------------------------------------------------------------
@@ -477,7 +479,7 @@ def _of_duplicates(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_ImportPr
     names: set[str] = set()
     for node in nodes:
         if node.name in names:
-            yield _ImportProblem(f"two ops{place} are called {node.name!r}", _DAMAGED, node.name)
+            yield _ImportProblem(f"two ops{place} are called {node.name!r}", _DAMAGE_HINT, node.name)
         names.add(node.name)
 
 
@@ -521,7 +523,7 @@ def _of_calls(functions: Any) -> Iterator[_ImportProblem]:
 
 
 #: A function: position of a data input -> the NodeDef of its producer; None if it is not known.
-Giver = Callable[[int], Any]
+ProducerOf = Callable[[int], Any]
 
 _SCALAR = {
     "BoostedTreesAggregateStats": (0,),
@@ -535,8 +537,8 @@ _SCALAR = {
         for kind in ("Adagrad", "AdagradMomentum", "Adam", "Ftrl", "Sgd")
     },
 }
-_MOST_RANK = 8  # the assumed maximum rank of a tensor of unknown rank
-_MOST_DIGITS = 10_000  # the maximum number of digits of a number as text
+_MAX_RANK = 8  # the assumed maximum rank of a tensor of unknown rank
+_MAX_DIGITS = 10_000  # the maximum number of digits of a number as text
 
 
 def fragile(op_type: str) -> bool:
@@ -544,43 +546,43 @@ def fragile(op_type: str) -> bool:
     return op_type in _SCALAR or op_type in _RULES
 
 
-def fault(node: TFNodeDef, giver: Giver) -> str:
+def fault(node: TFNodeDef, producer_of: ProducerOf) -> str:
     """Returns why an op of a fragile type would end the process; empty if it would not.
 
     Args:
         node: the NodeDef of the op.
-        giver: a function: position of a data input -> the NodeDef of its producer, or None.
+        producer_of: a function: position of a data input -> the NodeDef of its producer, or None.
     """
     for position in _SCALAR.get(node.op, ()):
-        if shape(giver(position)) == []:
+        if shape(producer_of(position)) == []:
             return f"its input {position} is a scalar, but must have a dimension"
-    return _RULES[node.op](node, giver) if node.op in _RULES else ""
+    return _RULES[node.op](node, producer_of) if node.op in _RULES else ""
 
 
 def _rank(node: TFNodeDef) -> int:
     dims = shape(node)
-    return _MOST_RANK if dims is None else len(dims)
+    return _MAX_RANK if dims is None else len(dims)
 
 
-def _gather(node: TFNodeDef, giver: Giver) -> str:
+def _gather(node: TFNodeDef, producer_of: ProducerOf) -> str:
     batch = node.attr["batch_dims"].i if "batch_dims" in node.attr else 0
-    limit = _rank(giver(0)) + _rank(giver(1)) - 1
-    return "" if -_MOST_RANK <= batch <= limit else f"its batch_dims is {batch}, more than its inputs have dimensions"
+    limit = _rank(producer_of(0)) + _rank(producer_of(1)) - 1
+    return "" if -_MAX_RANK <= batch <= limit else f"its batch_dims is {batch}, more than its inputs have dimensions"
 
 
-def _split(node: TFNodeDef, giver: Giver) -> str:
-    sizes = shape(giver(1))
+def _split(node: TFNodeDef, producer_of: ProducerOf) -> str:
+    sizes = shape(producer_of(1))
     if node.attr["Tlen"].type == 6:
         return "its sizes are int8, which its shape inference takes for int64"
     return "its sizes are not a vector" if sizes is not None and len(sizes) != 1 else ""
 
 
-def _dequeue(node: TFNodeDef, giver: Giver) -> str:
-    count = shape(giver(1))
+def _dequeue(node: TFNodeDef, producer_of: ProducerOf) -> str:
+    count = shape(producer_of(1))
     return "its number of elements is not a scalar" if count and count != [1] * len(count) else ""
 
 
-def _ragged(node: TFNodeDef, giver: Giver) -> str:
+def _ragged(node: TFNodeDef, producer_of: ProducerOf) -> str:
     params_rank, output_rank = node.attr["PARAMS_RAGGED_RANK"].i, node.attr["OUTPUT_RAGGED_RANK"].i
     return (
         ""
@@ -589,30 +591,30 @@ def _ragged(node: TFNodeDef, giver: Giver) -> str:
     )
 
 
-def _collective(node: TFNodeDef, giver: Giver) -> str:
+def _collective(node: TFNodeDef, producer_of: ProducerOf) -> str:
     size = node.attr["group_size"].i
     return "" if -(2**31) <= size < 2**31 else f"its group_size is {size}"
 
 
-def _infeed(node: TFNodeDef, giver: Giver) -> str:
+def _infeed(node: TFNodeDef, producer_of: ProducerOf) -> str:
     shapes, dtypes = len(node.attr["shapes"].list.shape), len(node.attr["dtypes"].list.type)
     return "" if shapes <= dtypes else f"it has {shapes} shapes for {dtypes} dtypes"
 
 
-def _partitioned(node: TFNodeDef, giver: Giver) -> str:
+def _partitioned(node: TFNodeDef, producer_of: ProducerOf) -> str:
     at = node.attr["partition_dim"].i if "partition_dim" in node.attr else 0
-    return "" if -1 <= at < _rank(giver(0)) else f"its partition_dim is {at}"
+    return "" if -1 <= at < _rank(producer_of(0)) else f"its partition_dim is {at}"
 
 
-def _text(node: TFNodeDef, giver: Giver) -> str:
+def _text(node: TFNodeDef, producer_of: ProducerOf) -> str:
     """Checks the length of texts: without memory for a text, TensorFlow ends the process."""
     for key in ("width", "precision"):
-        if key in node.attr and node.attr[key].i > _MOST_DIGITS:
+        if key in node.attr and node.attr[key].i > _MAX_DIGITS:
             return f"its {key} is {node.attr[key].i}: each text would have that length"
     return ""
 
 
-_RULES: dict[str, Callable[[Any, Giver], str]] = {
+_RULES: dict[str, Callable[[Any, ProducerOf], str]] = {
     "GatherV2": _gather,
     "SplitV": _split,
     "QueueDequeueManyV2": _dequeue,

@@ -39,7 +39,7 @@ _GRAPH_LAYER = "graphsurgeon>GraphLayer"
 _DESCRIPTION = ("config.json", "metadata.json")
 #: The maximum size of each of these files, in bytes.
 _LARGEST = 256 << 20
-_OURS = ("builtins", "keras", "keras_hub", "keras_cv", "keras_nlp", "tf_keras")
+_TRUSTED_MODULES = ("builtins", "keras", "keras_hub", "keras_cv", "keras_nlp", "tf_keras")
 
 
 def is_keras_file(path: Path) -> bool:
@@ -82,8 +82,8 @@ def keras_model(path: Path, request: str) -> Any:
         raise OpenError(request, problem, _hint(about, keras, str(path))) from error
 
 
-def _hint(about: dict[str, Any], keras: Any, path: str) -> str:
-    wrote = str(about.get("keras_version", ""))
+def _hint(config: dict[str, Any], keras: Any, path: str) -> str:
+    wrote = str(config.get("keras_version", ""))
     if wrote and wrote != keras.__version__:
         return f"Keras {wrote} wrote the file: install that version, pip install keras=={wrote}"
     return _model_in_python(path)
@@ -196,7 +196,7 @@ def _refuse_unknown(config: dict[str, Any], path: str, keras: Any, request: str)
         plain = object_kind == "function" and module == "builtins"  # Keras writes this module for every function
         if plain and any(hasattr(getattr(keras, part), name) for part in _FUNCTIONS):
             continue
-        if not plain and isinstance(module, str) and module.partition(".")[0] in _OURS:
+        if not plain and isinstance(module, str) and module.partition(".")[0] in _TRUSTED_MODULES:
             continue
         if all(keras.saving.get_registered_object(str(object_name)) is None for object_name in (registered, name)):
             unknown.setdefault(
@@ -278,7 +278,7 @@ def _read(node: Any) -> Iterator[tuple[str, int, int]]:
 
 
 FILE = "keras_metadata.pb"
-_UNKNOWN = "this SavedModel does not state which ops belong to which layer"
+_NO_LAYERS = "this SavedModel does not state which ops belong to which layer"
 
 
 def saved_layers(folder: Path | None, graph: Graph, objects: Any, handle_objects: Mapping[str, int]) -> Layers:
@@ -313,16 +313,16 @@ def saved_layers(folder: Path | None, graph: Graph, objects: Any, handle_objects
         if len(scopes) > 1 and all(scopes):
             names["/".join(scopes[1:])] = class_name
     layers = layers_in_scopes(graph, classes.get("root", ("", ""))[0], names)
-    return Layers(layers, why=f"{_UNKNOWN}: none of the {len(names):,} that Keras lists is a scope of its graph")
+    return Layers(layers, why=f"{_NO_LAYERS}: none of the {len(names):,} that Keras lists is a scope of its graph")
 
 
 def _why(objects: Any, handle_objects: Mapping[str, int]) -> str:
     """Returns why no layers were found by their variables, with a list of the modules in the object graph."""
     modules = _Modules(objects, {number: op for op, number in handle_objects.items()}).owners()
     if not modules:
-        return f"{_UNKNOWN}, and no name scope that reads variables has the name of a layer; a .keras file lists them"
+        return f"{_NO_LAYERS}, and no name scope that reads variables has the name of a layer; a .keras file lists them"
     names = f"{counted(len(modules), 'modules')} with variables, {few(repr(owner.path) for owner in modules)}"
-    return f"{_UNKNOWN}. It has {names}, but no name scope that reads these variables has the name of its module"
+    return f"{_NO_LAYERS}. It has {names}, but no name scope that reads these variables has the name of its module"
 
 
 def _keras_metadata(data: bytes) -> list[tuple[str, str, str]] | None:

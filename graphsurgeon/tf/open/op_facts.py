@@ -97,21 +97,21 @@ _KINDS = frozenset(("bool", "float", "int", "list(float)", "list(int)", "shape",
 """Kinds of attributes whose values can be typed."""
 
 
-def op_types(query: str = "", like: str = "", inputs: int | None = None, most: int = 40) -> list[tuple[str, str]]:
+def op_types(query: str = "", template: str = "", inputs: int | None = None, limit: int = 40) -> list[tuple[str, str]]:
     """Returns op types that match a text, with their documentation; best matches in the name first.
 
     Args:
-        query: the text to find; if it is empty, names similar to `like`, or all names, match.
-        like: an op type; only types with the same number of inputs and outputs, which can replace it, are returned.
+        query: the text to find; if it is empty, names similar to `template`, or all names, match.
+        template: an op type; only types with the same number of inputs and outputs, which can replace it, are returned.
         inputs: only types with this number of inputs are returned.
-        most: the maximum number of results.
+        limit: the maximum number of results.
     """
-    old = op_definition(like)
+    old = op_definition(template)
     ends = None if old is None else (len(old.input_arg), len(old.output_arg))
-    text, near = query.lower(), SequenceMatcher(b=like.lower())
+    text, near = query.lower(), SequenceMatcher(b=template.lower())
     matches: list[tuple[tuple[Any, ...], str]] = []
     for op_type in dir(tf.raw_ops):
-        definition = op_definition(op_type) if op_type[0].isupper() and op_type != like else None
+        definition = op_definition(op_type) if op_type[0].isupper() and op_type != template else None
         if definition is None or (inputs is not None and len(definition.input_arg) != inputs):
             continue
         if ends not in (None, (len(definition.input_arg), len(definition.output_arg))):
@@ -121,9 +121,9 @@ def op_types(query: str = "", like: str = "", inputs: int | None = None, most: i
             continue
         near.set_seq1(op_type.lower())
         matches.append(
-            ((at < 0, at, len(op_type), op_type) if text else (-near.ratio() if like else 0, op_type), op_type)
+            ((at < 0, at, len(op_type), op_type) if text else (-near.ratio() if template else 0, op_type), op_type)
         )
-    return [(op_type, documentation(op_type)) for _, op_type in sorted(matches)[:most]]
+    return [(op_type, documentation(op_type)) for _, op_type in sorted(matches)[:limit]]
 
 
 def attributes(node: TFNodeDef) -> Iterator[tuple[str, str, list[str]]]:

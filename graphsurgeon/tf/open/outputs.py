@@ -21,11 +21,11 @@ from ..registry import op_definition
 from .file_reader import DENSEST, TRUSTED
 
 #: Op types whose nodes contain the shape of output 0; a handle is a scalar.
-_SURE = VARIABLE_TYPES | {"Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "ImmutableConst", "Const"}
+_STATED_TYPES = VARIABLE_TYPES | {"Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "ImmutableConst", "Const"}
 #: Before this graph version, placeholders stored an unknown shape as the shape of a scalar.
 _SCALARS = 24
 #: The maximum number of outputs that are listed.
-_MOST = 1_000_000
+_MAX_SIZE = 1_000_000
 
 #: The number of a reference dtype is the number of the dtype plus this value.
 _REFERENCE = 100
@@ -82,10 +82,12 @@ class FileOutputs:
     def __call__(self, number: int) -> _Infos | None:
         """Returns dtypes and shapes; makes the live graph to infer shapes that the file does not contain."""
         infos = self.stated(number)
-        unsure = self._inferred is None and self._inferred_shapes is None and self._nodes[number].op not in _SURE
+        unsure = (
+            self._inferred is None and self._inferred_shapes is None and self._nodes[number].op not in _STATED_TYPES
+        )
         if unsure and infos and self._live is not None:
             with suppress(OpenError):
-                materialize(self._live, whole=False)
+                materialize(self._live, complete=False)
                 return self.stated(number)
         return infos
 
@@ -130,7 +132,7 @@ class FileOutputs:
         signature = self._signature(node)
         if signature is None:
             return self._required_dtypes(number)
-        if any(_count(arg, node, signature) > _MOST for arg in signature.output_arg):
+        if any(_count(arg, node, signature) > _MAX_SIZE for arg in signature.output_arg):
             return None  # too many outputs: the file is damaged
         output_dtypes = dtypes(signature.output_arg, node, signature)
         return [TensorInfo(*info) for info in zip(output_dtypes, self._shapes(node, output_dtypes), strict=True)]
@@ -143,7 +145,7 @@ class FileOutputs:
         if len(file_shapes) == len(dtypes):
             return file_shapes
         shapes: list[Shape] = [None] * len(dtypes)
-        if len(dtypes) == 1 and node.op in _SURE:
+        if len(dtypes) == 1 and node.op in _STATED_TYPES:
             shapes[0] = self._shape(node)
         return shapes
 
@@ -197,7 +199,7 @@ def dtypes(arguments: Iterable[Any], node: TFNodeDef, signature: Any) -> list[st
 
 def _count(arg: Any, node: TFNodeDef, signature: Any) -> int:
     """Returns the number of tensors in an input or output argument of an op; a damaged file may claim any number."""
-    return min(int(_attribute(node, signature, arg.number_attr).i), _MOST + 1) if arg.number_attr else 1
+    return min(int(_attribute(node, signature, arg.number_attr).i), _MAX_SIZE + 1) if arg.number_attr else 1
 
 
 def _attribute(node: TFNodeDef, signature: Any, name: str) -> Any:

@@ -25,7 +25,7 @@ from ...graph.security import PYTHON, READS, Risk, Risks, risks
 from ...graph.types import TFGraphDef, TFNodeDef
 from ...graph.variables import (
     ASSIGN_TYPES,
-    HOLDERS,
+    RESOURCE_TYPES,
     VARIABLE_TYPES,
     CollectionEntry,
     GraphState,
@@ -198,9 +198,9 @@ def _normalize(nodes: Iterable[TFNodeDef], functions: Container[str]) -> dict[st
     return file_shapes
 
 
-def _read_graph(nodes: list[TFNodeDef], request: str, about: Mapping[str, Any]) -> Graph:
+def _read_graph(nodes: list[TFNodeDef], request: str, fields: Mapping[str, Any]) -> Graph:
     try:
-        graph = Graph.read(nodes, **about)
+        graph = Graph.read(nodes, **fields)
     except SelectionError as error:
         (op,) = error.names
         raise OpenError(request, f"op {op!r}: {error.problem}", error.suggestion) from error
@@ -217,7 +217,7 @@ class _ProtoState:
     def __init__(
         self, graph: Graph, nodes: Sequence[TFNodeDef], functions: Mapping[str, Any], meta: Any, request: str
     ) -> None:
-        self._graph, self._nodes, self._functions, self._asked = graph, nodes, functions, request
+        self._graph, self._nodes, self._functions, self._request = graph, nodes, functions, request
         self._collections = meta.collection_def if meta is not None else {}
         self._types: dict[str, frozenset[str]] = {}
 
@@ -235,7 +235,7 @@ class _ProtoState:
         if field == "node_list":
             for text in values:
                 try:
-                    (self._graph.tensor if ":" in text else self._graph.find)(text, self._asked)
+                    (self._graph.tensor if ":" in text else self._graph.find)(text, self._request)
                 except SelectionError as error:
                     raise self._damage_error(name, error.problem) from error
                 yield CollectionEntry("tensor" if ":" in text else "op", text)
@@ -251,9 +251,9 @@ class _ProtoState:
                 raise self._damage_error(name, error) from error
             yield item
 
-    def _damage_error(self, name: str, why: object) -> OpenError:
+    def _damage_error(self, name: str, reason: object) -> OpenError:
         suggestion = "Give the GraphDef alone, gs.open(meta.graph_def), to open it without its collections"
-        return OpenError(self._asked, f"collection {name!r} is damaged: {why}", suggestion)
+        return OpenError(self._request, f"collection {name!r} is damaged: {reason}", suggestion)
 
     def _entry(self, item: Any) -> CollectionEntry:
         if isinstance(item, CollectionEntry):
@@ -308,10 +308,10 @@ class _ProtoState:
             resource=node.op == "VarHandleOp",
         )
 
-    def _variable_from_def(self, info: VariableInfo, proto: Any, inside: list[str]) -> VariableInfo:
+    def _variable_from_def(self, info: VariableInfo, proto: Any, scopes: list[str]) -> VariableInfo:
         """Returns the description of a variable from its VariableDef in a collection."""
         assign = self._graph.index.get(op_name(proto.initializer_name))
-        return variable_from_def(info, proto, self._assigned_value(assign) if assign is not None else "", inside)
+        return variable_from_def(info, proto, self._assigned_value(assign) if assign is not None else "", scopes)
 
     def _assigned_value(self, assign: int) -> str:
         inputs = self._graph.input_names(assign)
@@ -330,7 +330,7 @@ class _ProtoState:
 
     def _init_ops(self, protos: Iterable[Any]) -> dict[str, tuple[str, ...]]:
         graph, init_ops = self._graph, {}
-        for number in np.flatnonzero(graph.typed({*HOLDERS, *CALLS})).tolist():
+        for number in np.flatnonzero(graph.typed({*RESOURCE_TYPES, *CALLS})).tolist():
             if not self._holds(number):
                 continue
             readers = [consumer for port in self._handles(number) for consumer, _ in graph.readers((number, port))]
@@ -345,7 +345,7 @@ class _ProtoState:
 
     def _handles(self, number: int) -> Sequence[int]:
         """Returns the outputs of an op that may be handles of tables; for a call, its resource outputs."""
-        if self._graph.types[number] in HOLDERS:
+        if self._graph.types[number] in RESOURCE_TYPES:
             return (0,)
         dtypes = self._nodes[number].attr["Tout"].list.type
         return [port for port, dtype in enumerate(dtypes) if dtype == types_pb2.DT_RESOURCE]
@@ -422,5 +422,5 @@ def _graph_risks(graph_def: TFGraphDef, meta: Any, folder: Path | None, title: s
     if meta is not None:
         saver = meta.saver_def if meta.saver_def.restore_op_name else None
         load = CheckpointValues(graph, saver, "", init_ops_of(meta, graph) if folder is not None else None).load
-    result = risks(graph, load, frozenset(inside.values()), whole=True)
+    result = risks(graph, load, frozenset(inside.values()), all_functions=True)
     return Risks(result.title, (*outside, *result.items), result.harmless, result.unknown)

@@ -53,28 +53,28 @@ class FlattenedFunction:
         self.names: dict[str, str] = {}
         self.stays: dict[str, str] = {}
         self._calls = FunctionCalls(Graph.read([], functions_of=lambda: functions))
-        self._places = Replacements()
-        self._around: dict[str, tuple[str, ...]] = {}  # op -> the functions around it, innermost last
-        self._read: dict[str, list[str]] = {}  # op -> the ops of its inputs; cleared when a call is replaced
+        self._replacements = Replacements()
+        self._outer_functions: dict[str, tuple[str, ...]] = {}  # op -> the functions around it, innermost last
+        self._producers: dict[str, list[str]] = {}  # op -> the ops of its inputs; cleared when a call is replaced
 
-    def outer(self, ends: Iterable[str]) -> list[str]:
-        """Repeatedly replaces the call that computes all of `ends`; returns the tensors that replace `ends`."""
-        tensors = [self.end(tensor) for tensor in ends]
+    def outer(self, targets: Iterable[str]) -> list[str]:
+        """Repeatedly replaces the call that computes all of `targets`; returns the tensors that replace `targets`."""
+        tensors = [self.end(tensor) for tensor in targets]
         while True:
             sources = [self._through(tensor) for tensor in tensors]
             doers = {op_name(tensor) for tensor in sources}
             callers = [name for name in doers if self._calls.called(self.nodes[name])]
-            waiting = any(self._around.get(name) for name in doers.difference(callers))
+            waiting = any(self._outer_functions.get(name) for name in doers.difference(callers))
             if len(callers) != 1 or waiting or not self._gives_way(callers[0]):
                 return tensors
             other_ops = self.needed(sources).keys() - {callers[0]}
             self._open(callers[0], {self.names.get(name, name).lower() for name in other_ops})
             tensors = [self.end(tensor) for tensor in sources]
 
-    def inner(self, ends: Iterable[str], exclude: Container[str]) -> None:
-        """Replaces all calls that `ends` need, except calls in `exclude`; each call gets its own name scope."""
+    def inner(self, targets: Iterable[str], exclude: Container[str]) -> None:
+        """Replaces all calls that `targets` need, except calls in `exclude`; each call gets its own name scope."""
         while True:
-            names = self.needed(ends)
+            names = self.needed(targets)
             todo = [n for n in names if n not in exclude and self._calls.called(self.nodes[n]) and self._gives_way(n)]
             if not todo:
                 return
@@ -84,20 +84,20 @@ class FlattenedFunction:
                 scopes = {self.names.get(name, name).lower().partition("/")[0] for name in self.nodes}
                 self._open(call, (), free_name(wish, lambda s: s.lower() in scopes, as_tensorflow=True) + "/")  # noqa: B023
 
-    def needed(self, ends: Iterable[str]) -> dict[str, None]:
+    def needed(self, targets: Iterable[str]) -> dict[str, None]:
         """Returns the names of all ops that tensors and ops need, including these ops."""
-        return reachable_from((op_name(source) for end in ends for source in self._resolve(end)), self._before)
+        return reachable_from((op_name(source) for end in targets for source in self._resolve(end)), self._before)
 
     def _before(self, name: str) -> list[str]:
         """Returns the ops of the data and control inputs of an op."""
-        inputs = self._read.get(name)
+        inputs = self._producers.get(name)
         if inputs is None:
-            inputs = self._read[name] = list(map(op_name, self._join(self.nodes[name])))
+            inputs = self._producers[name] = list(map(op_name, self._join(self.nodes[name])))
         return inputs
 
     def end(self, tensor: str) -> str:
         """Returns the replacement of a tensor, or the tensor itself."""
-        return self._places.end(tensor)
+        return self._replacements.end(tensor)
 
     def effects(self, op: str) -> list[str]:
         """Returns the ops with the effects of an op: itself, or for a replaced call, the ops of its function."""
@@ -110,7 +110,7 @@ class FlattenedFunction:
         name = self._calls.called(node)
         if call in self.stays or node.op in BRANCHING:
             return False
-        if name in self._around.get(call, ()):
+        if name in self._outer_functions.get(call, ()):
             self.stays[call] = f"its function {name!r} calls itself"
         elif name not in self._calls.definitions:
             self.stays[call] = f"its function {name!r} is not in the file"
@@ -135,22 +135,22 @@ class FlattenedFunction:
         for new in expansion.nodes:
             self.nodes[new.name] = new
         for name in names.values():
-            self._around[name] = (*self._around.get(call, ()), function)
-        self._places.put(node, expansion, expansion.effects or expansion.ends)
-        self._read.clear()
+            self._outer_functions[name] = (*self._outer_functions.get(call, ()), function)
+        self._replacements.put(node, expansion, expansion.effects or expansion.ends)
+        self._producers.clear()
 
-    def _free(self, wish: str) -> str:
-        return free_name(wish, self.nodes.__contains__, as_tensorflow=True)
+    def _free(self, preferred: str) -> str:
+        return free_name(preferred, self.nodes.__contains__, as_tensorflow=True)
 
     # -- edges ----------------------------------------------------------------------------------
 
     def _join(self, node: TFNodeDef) -> list[str]:
         """Replaces results of calls and control inputs from calls in a node; returns the new inputs."""
         texts = list(node.input)
-        replaced = self._places.waits
+        replaced = self._replacements.waits
         if not any(text[0] == "^" or text.partition(":")[0] in replaced for text in texts):
             return texts
-        new_inputs = self._places.inputs(texts, self._resolve)
+        new_inputs = self._replacements.inputs(texts, self._resolve)
         if new_inputs != texts:
             node.input[:] = new_inputs
         return new_inputs
@@ -163,8 +163,8 @@ class FlattenedFunction:
         todo = [end]
         while todo:
             text = todo.pop()
-            if text.removeprefix("^") in self._places.waits:
-                todo += self._places.waits[text.removeprefix("^")]
+            if text.removeprefix("^") in self._replacements.waits:
+                todo += self._replacements.waits[text.removeprefix("^")]
             else:
                 yield text
 
@@ -195,8 +195,10 @@ class FlattenedFunction:
 
 
 #: Most ops have these types, and they call no functions.
-_OWN = frozenset({"AssignVariableOp", "Const", "ReadVariableOp", "RestoreV2", "VarHandleOp", "VarIsInitializedOp"})
-_PARTS = ("/Assign", "/Initializer/key", "/Initializer/value", "/IsInitialized", "/Read/ReadVariableOp")
+_VARIABLE_TYPES = frozenset(
+    {"AssignVariableOp", "Const", "ReadVariableOp", "RestoreV2", "VarHandleOp", "VarIsInitializedOp"}
+)
+_VARIABLE_SUFFIXES = ("/Assign", "/Initializer/key", "/Initializer/value", "/IsInitialized", "/Read/ReadVariableOp")
 
 
 @dataclass
@@ -234,9 +236,9 @@ def signatures(meta: Any) -> tuple[Signature, ...]:
     )
 
 
-def _defaults(about: Any) -> dict[str, Any]:
+def _defaults(signature: Any) -> dict[str, Any]:
     """Returns argument -> array for the defaults of a signature; those that NumPy cannot hold are left out."""
-    arrays = {key: array_in(about.defaults[key]) for key in sorted(about.defaults)}
+    arrays = {key: array_in(signature.defaults[key]) for key in sorted(signature.defaults)}
     return {key: array for key, array in arrays.items() if array is not None}
 
 
@@ -429,7 +431,7 @@ class _SignatureExtractor:
     # -- names ----------------------------------------------------------------------------------
 
     def _names(
-        self, flat: FlattenedFunction, own_ops: Sequence[str], origin: Mapping[str, str], arguments: Mapping[str, str],
+        self, flat: FlattenedFunction, ops: Sequence[str], origin: Mapping[str, str], arguments: Mapping[str, str],
         variables: Mapping[str, str],
     ) -> dict[str, str]:  # fmt: skip
         """Returns new names for the ops of the graph: public names for arguments and variables, old ones for others."""
@@ -438,22 +440,22 @@ class _SignatureExtractor:
         often = Counter(wishes.values())
         names = {}
 
-        def free(wish: str, parts: Sequence[str] = ()) -> str:
+        def free(preferred: str, parts: Sequence[str] = ()) -> str:
             def is_used(name: str) -> bool:
                 return any(name.lower() + part.lower() in used_names for part in ("", *parts))
 
-            name = free_name(wish, is_used, as_tensorflow=True)
+            name = free_name(preferred, is_used, as_tensorflow=True)
             used_names.update(name.lower() + part.lower() for part in ("", *parts))
             return name
 
-        for name in sorted(own_ops, key=lambda n: (f"{n}:0" not in arguments, n not in variables, int(n[1:]))):
+        for name in sorted(ops, key=lambda n: (f"{n}:0" not in arguments, n not in variables, int(n[1:]))):
             if f"{name}:0" in arguments:
                 names[name] = free(plain_name(arguments[f"{name}:0"], "arg"))
             elif name in variables:
                 wish = wishes[name]
                 if often[wish] > 1:
                     wish = self._paths.get(self._objects.get(origin[name], -1)) or wish
-                names[name] = free(plain_name(wish, "arg"), _PARTS)
+                names[name] = free(plain_name(wish, "arg"), _VARIABLE_SUFFIXES)
             else:
                 names[name] = free(origin[name])
         return names
@@ -637,7 +639,9 @@ class _SignatureExtractor:
                 *gradients.get(name, ()),
             ]
 
-        reached = reachable_from([name for node in nodes if node.op not in _OWN for name in called(node)], leads_to)
+        reached = reachable_from(
+            [name for node in nodes if node.op not in _VARIABLE_TYPES for name in called(node)], leads_to
+        )
         mine = meta.graph_def.library
         mine.function.extend(f for f in library.function if f.signature.name in reached)
         mine.gradient.extend(g for g in library.gradient if g.function_name in reached)
@@ -668,10 +672,10 @@ def _variable_ops(dtype: Any, shape: Any) -> dict[str, Any]:
     return nodes
 
 
-def _add(graph: TFGraphDef, like: TFNodeDef, name: str, reads: Sequence[str] = ()) -> Any:
+def _add(graph: TFGraphDef, template: TFNodeDef, name: str, reads: Sequence[str] = ()) -> Any:
     """Adds a copy of a node to a GraphDef, with a new name and new inputs; returns it."""
     node = graph.node.add()
-    node.CopyFrom(like)
+    node.CopyFrom(template)
     node.name = name
     node.input.extend(reads)
     return node

@@ -31,13 +31,13 @@ from .outputs import FileOutputs
 
 #: The number of ops that are read at once: large enough to be fast, and small enough that few bytes are in memory
 #: twice.
-_RUN = 8192
+_BLOCK = 8192
 #: Above this size in bytes, the stamp of a node is a digest, so that large constants are not in memory twice.
 _LARGE = 4096
 #: The length of a digest, in bytes.
 DIGEST = 32
 #: A GraphDef above 2 GB cannot be parsed.
-_MOST = 1 << 30
+_MAX_SIZE = 1 << 30
 
 
 def read_nodes(ops: Sequence[TFOp]) -> tuple[list[TFNodeDef], list[bytes]]:
@@ -74,7 +74,7 @@ def stamps_of(raws: list[bytes]) -> list[bytes]:
 def append(graph_def: TFGraphDef, raws: Sequence[bytes]) -> None:
     """Adds encoded nodes to a GraphDef; TensorFlow has encoded them, so this can only fail without memory."""
     try:
-        if sum(map(len, raws)) < _MOST:
+        if sum(map(len, raws)) < _MAX_SIZE:
             graph_def.MergeFromString(_wire(raws))
         else:
             for raw in raws:
@@ -85,19 +85,19 @@ def append(graph_def: TFGraphDef, raws: Sequence[bytes]) -> None:
 
 def runs(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
     """Yields a few thousand items at a time."""
-    for start in range(0, len(items), _RUN):
-        yield items[start : start + _RUN]
+    for start in range(0, len(items), _BLOCK):
+        yield items[start : start + _BLOCK]
 
 
-def add_current(copied: CopyResult, graph_def: TFGraphDef) -> None:
+def add_current(copy_result: CopyResult, graph_def: TFGraphDef) -> None:
     """Adds the current source ops of a copy to a GraphDef.
 
     Raises:
         StalePlanError: an op has changed since the plan was made.
     """
-    source, live = copied.source, copied.source.live.get_operations()
+    source, live = copy_result.source, copy_result.source.live.get_operations()
     stale: list[str] = []
-    for batch in runs(copied.ops.tolist()):
+    for batch in runs(copy_result.ops.tolist()):
         raws = node_bytes(live[i] for i in batch)
         append(graph_def, raws)
         stamps = stamps_of(raws)
@@ -107,7 +107,7 @@ def add_current(copied: CopyResult, graph_def: TFGraphDef) -> None:
             stale += [source.names[i] for i, node, a, b in rows if a != b and _differs(node, source.nodes[i])]
     if stale:
         raise StalePlanError(
-            f"apply: {step_text(copied.step)}",
+            f"apply: {step_text(copy_result.step)}",
             f"{counted(len(stale), 'ops')} changed since the plan was made, {stale[0]!r} first",
             "Open the graph again, and make the plan again",
         )
@@ -186,7 +186,7 @@ def materialize_graph(graph: Graph) -> Graph:
         return graph
     if outputs.settled is None:
         try:
-            live = materialize(graph.owner, whole=False)
+            live = materialize(graph.owner, complete=False)
         except OpenError:
             return graph
         live_snapshot = _read_graph(live, live.get_operations()[: graph.size], graph.title)
@@ -226,7 +226,7 @@ def _is_rewritten(ops: Sequence[TFOp], previous: Graph) -> bool:
 
 
 def confirm_snapshot(
-    graph: TFGraph, previous: Graph, predicted: Graph, sent: Sequence[TFNodeDef], names: list[str]
+    graph: TFGraph, previous: Graph, predicted: Graph, imported_nodes: Sequence[TFNodeDef], names: list[str]
 ) -> Graph | None:
     """Reads the ops that were added to a graph; returns the new snapshot if it equals the prediction, otherwise None.
 
@@ -234,14 +234,14 @@ def confirm_snapshot(
         graph: the live graph, after nodes were added.
         previous: its snapshot before the nodes were added.
         predicted: the predicted snapshot.
-        sent: the NodeDefs that were added, in order; they are compared with the NodeDefs in the graph.
+        imported_nodes: the NodeDefs that were added, in order; they are compared with the NodeDefs in the graph.
         names: the names of the added ops in the graph.
     """
     ops = graph.get_operations()
-    if len(ops) != predicted.size or previous.size + len(sent) != predicted.size:
+    if len(ops) != predicted.size or previous.size + len(imported_nodes) != predicted.size:
         return None
     with gc_paused():
-        new_nodes, stamps = list(sent), []
+        new_nodes, stamps = list(imported_nodes), []
         for start, nodes, marks in pieces(ops[previous.size :]):
             if nodes != new_nodes[start : start + len(nodes)]:
                 return None
@@ -265,19 +265,19 @@ class _StateReader:
 
     def __init__(self, graph: TFGraph) -> None:
         self._graph = graph
-        self._seen: list[Any] | None = None
-        self._kept: tuple[int, GraphState] | None = None  # number of the newest op, and the state
+        self._variables: list[Any] | None = None
+        self._cache: tuple[int, GraphState] | None = None  # number of the newest op, and the state
 
     def __call__(self) -> GraphState:
         version = self._graph.version
-        if self._kept is None or self._kept[0] != version:
-            self._seen = self._look()
-            self._kept = version, state(self._graph)
-        return self._kept[1]
+        if self._cache is None or self._cache[0] != version:
+            self._variables = self._look()
+            self._cache = version, state(self._graph)
+        return self._cache[1]
 
     def is_outdated(self) -> bool:
         """Returns whether items of collections were added or removed since they were read."""
-        return self._seen is not None and self._seen != self._look()
+        return self._variables is not None and self._variables != self._look()
 
     def _look(self) -> list[Any]:
         return [

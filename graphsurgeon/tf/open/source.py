@@ -18,7 +18,7 @@ from ...graph.concurrency import gc_paused
 from ...graph.graph import Graph, TensorInfo, output_at
 from ...graph.lazy_graph import DeferredGraph, LazyGraph, materialize
 from ...graph.names import op_name
-from ...graph.op_packages import WITHOUT, packages_of, unknown_counts
+from ...graph.op_packages import EXCLUSIONS, packages_of, unknown_counts
 from ...graph.open_graph import DEFAULT, Ends, OpenedFile, OpenedGraph, ServingInfo, Signature
 from ...graph.provenance import COLLECTION
 from ...graph.security import GraphOrigin, add_origins, clear_origins, inherit_origins, may_reach_out, origins
@@ -91,14 +91,14 @@ def _number(info: TensorInfo | None) -> int:
         return int(tf.float32.as_datatype_enum)
 
 
-_ACCEPTED = (
+_ACCEPTED_KINDS = (
     "Give a tf.Graph, a session, a GraphDef or MetaGraphDef, the path of a .pb, .pbtxt, .meta or .keras file "
     "or of a SavedModel folder, or a tf.function, Keras model or tf.Module"
 )
 
 
 def open_source(
-    thing: Any,
+    obj: Any,
     tags: Any = None,
     signature: Any = None,
     function: str | None = None,
@@ -110,7 +110,7 @@ def open_source(
     """Opens a graph from an object or a file.
 
     Args:
-        thing: a `tf.Graph`, a `tf.compat.v1.Session`, a GraphDef, MetaGraphDef or SavedModel proto, a path (including
+        obj: a `tf.Graph`, a `tf.compat.v1.Session`, a GraphDef, MetaGraphDef or SavedModel proto, a path (including
             ``.keras`` files), or a TF2 object: ConcreteFunction, `tf.function`, Keras model, `tf.Module`.
         tags: the tags of a graph of a SavedModel; not needed if it has only one graph.
         signature: for a SavedModel, the name of a signature; for a TF2 object, the `tf.TensorSpec` of its arguments.
@@ -125,57 +125,57 @@ def open_source(
         OpenError: the file cannot be read, has another format, or contains ops that this TensorFlow does not know; or a
             TF2 object has several functions.
     """
-    if isinstance(thing, DeferredGraph):  # the owner of a snapshot
-        thing = materialize(thing)
-    is_path = isinstance(thing, (str, os.PathLike))
+    if isinstance(obj, DeferredGraph):  # the owner of a snapshot
+        obj = materialize(obj)
+    is_path = isinstance(obj, (str, os.PathLike))
     if is_path:
-        file_reader.refuse_unreachable(Path(thing), f"open({os.fspath(thing)!r})")
-    keras_file, traceable = is_path and is_keras_file(Path(thing)), not is_path and _is_traceable(thing)
+        file_reader.refuse_unreachable(Path(obj), f"open({os.fspath(obj)!r})")
+    keras_file, traceable = is_path and is_keras_file(Path(obj)), not is_path and _is_traceable(obj)
     if raw and (keras_file or traceable):
-        description = "a .keras file, which holds no graph" if keras_file else f"of type {type(thing).__name__}"
+        description = "a .keras file, which holds no graph" if keras_file else f"of type {type(obj).__name__}"
         problem = f"raw=True opens the stored graph of a SavedModel, but this is {description}"
-        name = repr(os.fspath(thing)) if keras_file else _short(thing)
+        name = repr(os.fspath(obj)) if keras_file else _short(obj)
         raise OpenError(f"open({name}, raw=True)", problem, "Leave out raw=True")
     if keras_file:
         return _record_origins(
-            _from_keras(Path(thing), tags, signature, function, bool(training)), trust, Path(thing).read_bytes
+            _from_keras(Path(obj), tags, signature, function, bool(training)), trust, Path(obj).read_bytes
         )
     if traceable:
         from ..functions.traces import trace
 
-        traced = trace(thing, signature, function, bool(training))
+        traced = trace(obj, signature, function, bool(training))
         return _from_trace(traced, f"open({traced.title})")
     wish = _OpenOptions(tags, signature, raw, function, trust, timeout)
     if is_path:
-        _refuse_options(thing, training=training)
-        return _from_path(Path(thing), wish)
-    _refuse_options(thing, training=training, signature=None if hasattr(thing, "meta_graphs") else signature)
-    if isinstance(thing, tf.Graph):
+        _refuse_options(obj, training=training)
+        return _from_path(Path(obj), wish)
+    _refuse_options(obj, training=training, signature=None if hasattr(obj, "meta_graphs") else signature)
+    if isinstance(obj, tf.Graph):
         if function is None:
-            return OpenedGraph(materialize(thing), "graph", "gs.open(graph)")
-        opened_graph = _from_proto(thing.as_graph_def(), None, wish.request("graph"), wish)
+            return OpenedGraph(materialize(obj), "graph", "gs.open(graph)")
+        opened_graph = _from_proto(obj.as_graph_def(), None, wish.request("graph"), wish)
         clear_origins(opened_graph.graph)  # this package has made the graph; the origins of its parts come from `thing`
-        inherit_origins(opened_graph.graph, thing)
+        inherit_origins(opened_graph.graph, obj)
         return replace(opened_graph, code=wish.code("graph"))
-    if isinstance(thing, (tf.compat.v1.Session, tf.compat.v1.InteractiveSession)) and function is None:
+    if isinstance(obj, (tf.compat.v1.Session, tf.compat.v1.InteractiveSession)) and function is None:
         from ..private.sessions import is_closed
 
-        if is_closed(thing):
+        if is_closed(obj):
             raise OpenError(
                 "open(session)",
                 "the session is closed, and its values are lost",
                 "Open its graph: gs.open(session.graph)",
             )
-        return OpenedGraph(thing.graph, "graph", "gs.open(session)", session=thing)
-    if isinstance(thing, Message):
-        message = type(thing)()
-        message.CopyFrom(thing)  # a copy: the caller may change the proto, and reading it adds attributes
-        opened_graph = _from_proto(message, None, wish.request(type(thing).__name__), wish)
-        return _record_origins(opened_graph, trust, lambda: encode(thing, deterministic=True))
+        return OpenedGraph(obj.graph, "graph", "gs.open(session)", session=obj)
+    if isinstance(obj, Message):
+        message = type(obj)()
+        message.CopyFrom(obj)  # a copy: the caller may change the proto, and reading it adds attributes
+        opened_graph = _from_proto(message, None, wish.request(type(obj).__name__), wish)
+        return _record_origins(opened_graph, trust, lambda: encode(obj, deterministic=True))
     raise OpenError(
-        f"open({_short(thing)})",
-        f"an object of type {type(thing).__name__} cannot be opened as a graph",
-        _ACCEPTED,
+        f"open({_short(obj)})",
+        f"an object of type {type(obj).__name__} cannot be opened as a graph",
+        _ACCEPTED_KINDS,
     )
 
 
@@ -223,20 +223,20 @@ def _from_keras(path: Path, tags: Any, signature: Any, function: str | None, tra
     return out
 
 
-def _from_trace(traced: Any, request: str) -> OpenedGraph:
+def _from_trace(function: Any, request: str) -> OpenedGraph:
     from ..functions.layer_calls import layers_of, origin_of
     from ..functions.lift import lift
 
-    lifted = lift(traced.concrete, request, traced.named, traced.frozen)
+    lifted = lift(function.concrete, request, function.named, function.frozen)
     return OpenedGraph(
-        lifted.graph, traced.title, traced.code, None, lifted.values, lifted.inputs, lifted.outputs,
-        packed=lifted.packed, layers=layers_of(traced, lifted),
-        origin=None if traced.model is None else origin_of(traced, lifted),
+        lifted.graph, function.title, function.code, None, lifted.values, lifted.inputs, lifted.outputs,
+        packed=lifted.packed, layers=layers_of(function, lifted),
+        origin=None if function.model is None else origin_of(function, lifted),
     )  # fmt: skip
 
 
 #: Names in attribute paths of internal or duplicate objects of a SavedModel.
-_INNER = ("keras_api", "signatures")
+_INTERNAL_NAMES = ("keras_api", "signatures")
 
 
 def _short(value: Any) -> str:
@@ -283,26 +283,27 @@ class _OpenOptions:
 
 
 @gc_paused()
-def _from_path(path: Path, wish: _OpenOptions) -> OpenedGraph:
+def _from_path(path: Path, options: _OpenOptions) -> OpenedGraph:
     original = path
-    request = wish.request(repr(str(path)))
+    request = options.request(repr(str(path)))
     if path.suffix in (".h5", ".hdf5") and path.is_file():
         how = f"Load it with Keras, and open the model: gs.open(keras.models.load_model({str(path)!r}))"
         raise OpenError(request, "this is a Keras model in HDF5 format, which only Keras can read", how)
     recover_files(path.absolute().parent)
     if path.is_dir():
         path = file_reader.saved_model_file(path, request)
-    file = OpenedFile.of(original, path, wish.options)
+    file = OpenedFile.of(original, path, options.options)
     with naming_memory(request):
         data = file_reader.read_bytes(path, request)
         proto = file_reader.parse(data, path, request)
-        out = _from_proto(proto, path, request, wish)
+        out = _from_proto(proto, path, request, options)
     if out.serving.signatures and path.parent == original:
         out = replace(
-            out, serving=_add_signatures(out.serving, _choose_meta_graph(proto, wish.tags, request), original, wish)
+            out,
+            serving=_add_signatures(out.serving, _choose_meta_graph(proto, options.tags, request), original, options),
         )
-    out = replace(out, title=original.name.removesuffix(".gz"), code=wish.code(repr(str(original))), file=file)
-    return _record_origins(out, wish.trust, lambda: data)
+    out = replace(out, title=original.name.removesuffix(".gz"), code=options.code(repr(str(original))), file=file)
+    return _record_origins(out, options.trust, lambda: data)
 
 
 def _record_origins(result: OpenedGraph, trust: bool | None, data: Callable[[], bytes]) -> OpenedGraph:
@@ -315,58 +316,58 @@ def _record_origins(result: OpenedGraph, trust: bool | None, data: Callable[[], 
     return result
 
 
-def _add_signatures(serving: ServingInfo, meta: Any, folder: Path, wish: _OpenOptions) -> ServingInfo:
+def _add_signatures(serving: ServingInfo, meta: Any, folder: Path, options: _OpenOptions) -> ServingInfo:
     """Adds the signatures and functions of a SavedModel, and a function that opens another one of them."""
     names = {candidate.name for candidate in serving.signatures}
     ways = [way for way, traces in functions(meta).items() if len(traces) == 1 and way not in names]
-    ways = [way for way in ways if not any(part[:1] == "_" or part in _INNER for part in way.split("."))]
+    ways = [way for way in ways if not any(part[:1] == "_" or part in _INTERNAL_NAMES for part in way.split("."))]
 
     def open_other(name: str) -> OpenedGraph:
         signature, function = (name, None) if name in names else (None, name)
-        return _from_path(folder, replace(wish, raw=False, signature=signature, function=function))
+        return _from_path(folder, replace(options, raw=False, signature=signature, function=function))
 
     return replace(serving, functions=tuple(ways), other=open_other)
 
 
 @gc_paused()
-def _from_proto(proto: Any, path: Path | None, request: str, wish: _OpenOptions) -> OpenedGraph:
+def _from_proto(proto: Any, path: Path | None, request: str, options: _OpenOptions) -> OpenedGraph:
     if hasattr(proto, "meta_graphs"):
-        proto = _choose_meta_graph(proto, wish.tags, request)
+        proto = _choose_meta_graph(proto, options.tags, request)
         folder = path.parent if path is not None else None
         root, stored = (str(folder.resolve()), asset_files(proto)) if folder is not None else ("", [])
         feeds = {asset.tensor_info.name: asset_path(root, asset.filename, request) for asset in stored}
         point_at(proto, {op_name(tensor): path for tensor, path in feeds.items()})
         assets, signature_list = frozenset(feeds.values()), signatures(proto)
-        name = _signature_of(signature_list, wish.signature, request) if wish.function is None else ""
-        if wish.function is not None or (not wish.raw and name and proto.object_graph_def.nodes):
-            result = _from_served(proto, signature_list, name, folder, request, wish)
+        name = _signature_of(signature_list, options.signature, request) if options.function is None else ""
+        if options.function is not None or (not options.raw and name and proto.object_graph_def.nodes):
+            result = _from_served(proto, signature_list, name, folder, request, options)
             return replace(result, assets=assets | result.assets)
-        file_graph = _read_meta(proto, request, wish)
+        file_graph = _read_meta(proto, request, options)
         init_ops = init_ops_of(proto, file_graph) if folder is not None else []
         values = _saved_values(proto, folder, file_graph, init_ops, feeds)
-        clear = not wish.raw and (name == DEFAULT or len(signature_list) == 1)
-        inputs, outputs = signature_tensors(proto, name) if wish.signature is not None or clear else ({}, {})
+        clear = not options.raw and (name == DEFAULT or len(signature_list) == 1)
+        inputs, outputs = signature_tensors(proto, name) if options.signature is not None or clear else ({}, {})
         in_graph = all(op_name(tensor) in file_graph.index for tensor in (*inputs.values(), *outputs.values()))
-        if wish.signature is None and not in_graph:
+        if options.signature is None and not in_graph:
             inputs, outputs = {}, {}  # a damaged signature: the graph can still be viewed
         return OpenedGraph(
-            file_graph.owner, "saved model", wish.code("saved_model"), values=values, inputs=inputs, outputs=outputs,
+            file_graph.owner, "saved model", options.code("saved_model"), values=values, inputs=inputs, outputs=outputs,
             serving=ServingInfo(signature_list), init_ops=init_ops, asset_feeds=feeds,
             signature=name * bool(outputs), defaults=_defaults_of(signature_list, name) if outputs else {},
             other_signatures=_others(proto, signature_list, name * bool(outputs), file_graph),
             lack=linked_away(str(folder / "variables" / "variables"), str(folder)) if folder is not None else "",
             assets=assets,
         )  # fmt: skip
-    if wish.signature is not None:
+    if options.signature is not None:
         problem = "signature= chooses a signature of a SavedModel, and this is not a SavedModel"
         raise OpenError(request, problem, "Leave out signature=")
-    if wish.function is not None and (hasattr(proto, "graph_def") or hasattr(proto, "node")):
+    if options.function is not None and (hasattr(proto, "graph_def") or hasattr(proto, "node")):
         meta = proto if hasattr(proto, "graph_def") else meta_graph_pb2.MetaGraphDef(graph_def=proto)
         title = "meta_graph" if hasattr(proto, "graph_def") else "graph_def"
-        return replace(_from_served(meta, (), "", None, request, wish), code=wish.code(title))
+        return replace(_from_served(meta, (), "", None, request, options), code=options.code(title))
     if hasattr(proto, "graph_def"):
         notes = bind_inputs(proto.graph_def, proto)
-        file_graph, signature_list = _read_meta(proto, request, wish), signatures(proto)
+        file_graph, signature_list = _read_meta(proto, request, options), signatures(proto)
         values = _checkpoint_values(proto, path, file_graph)
         lack = ""
         if path is not None and values is None:
@@ -378,9 +379,9 @@ def _from_proto(proto: Any, path: Path | None, request: str, wish: _OpenOptions)
         )  # fmt: skip
     if hasattr(proto, "node"):
         notes = bind_inputs(proto)
-        file_graph = _read_graph(proto, request, wish)
+        file_graph = _read_graph(proto, request, options)
         return OpenedGraph(file_graph.owner, "graph def", "gs.open(graph_def)", serving=ServingInfo(notes=notes))
-    raise OpenError(request, f"a message of type {type(proto).__name__} holds no graph", _ACCEPTED)
+    raise OpenError(request, f"a message of type {type(proto).__name__} holds no graph", _ACCEPTED_KINDS)
 
 
 def _defaults_of(signature_list: Sequence[Signature], name: str) -> Mapping[str, Any]:
@@ -411,7 +412,12 @@ def _signature_of(signature_list: Sequence[Signature], wish: Any, request: str) 
 
 
 def _from_served(
-    meta: Any, signature_list: tuple[Signature, ...], name: str, folder: Path | None, request: str, wish: _OpenOptions
+    meta: Any,
+    signature_list: tuple[Signature, ...],
+    name: str,
+    folder: Path | None,
+    request: str,
+    options: _OpenOptions,
 ) -> OpenedGraph:
     """Opens one signature of a SavedModel of TF2, or the chosen function."""
     prefix = str(folder / "variables" / "variables") if folder is not None else ""
@@ -425,37 +431,37 @@ def _from_served(
     if name:
         inputs, outputs = signature_tensors(meta, name)
     else:
-        meta, inputs, outputs = meta_with_call(meta, wish.function, request)
-    title = f"signature {name!r}" if name else f"function {wish.function!r}"
+        meta, inputs, outputs = meta_with_call(meta, options.function, request)
+    title = f"signature {name!r}" if name else f"function {options.function!r}"
     place = str(folder.resolve()) if folder is not None else ""
     served_part = extract_signature(meta, inputs, outputs, title, place, checkpoint, request)
     file_graph = _read_graph(
-        served_part.meta.graph_def, request, wish, served_part.meta
+        served_part.meta.graph_def, request, options, served_part.meta
     )  # this package has made the collections, so they are not damaged
     notes, ways = tuple(served_part.notes), object_paths(meta.object_graph_def)
     paths = {op: ways[number] for op, number in served_part.objects.items() if number in ways}
     if served_part.bare:
         notes = (*notes, f"no value for {counted(served_part.bare, 'variables')}: {lack or 'not in the checkpoint'}")
-    if name and wish.signature is None and name != DEFAULT and len(signature_list) > 1:
+    if name and options.signature is None and name != DEFAULT and len(signature_list) > 1:
         others = few([repr(candidate.name) for candidate in signature_list if candidate.name != name])
         notes = (f"this is signature {name!r}, the first by name; signature= opens another: {others}", *notes)
     return OpenedGraph(
-        file_graph.owner, "saved model" if signature_list else str(wish.function), wish.code("saved_model"),
+        file_graph.owner, "saved model" if signature_list else str(options.function), options.code("saved_model"),
         inputs=served_part.inputs, outputs=served_part.outputs, values=KeyedValues(served_part.keys, prefix),
         signature=name, defaults=_defaults_of(signature_list, name),
         variable_paths=paths, lack=lack,
-        serving=ServingInfo(signature_list, name or f"function {wish.function}", served_part.left, notes),
+        serving=ServingInfo(signature_list, name or f"function {options.function}", served_part.left, notes),
         layers=saved_layers(folder, file_graph, meta.object_graph_def, served_part.objects),
         assets=frozenset({checkpoint.prefix} if checkpoint is not None else ()),
     )  # fmt: skip
 
 
-def _read_graph(graph_def: TFGraphDef, request: str, wish: _OpenOptions, meta: Any = None) -> Graph:
+def _read_graph(graph_def: TFGraphDef, request: str, options: _OpenOptions, meta: Any = None) -> Graph:
     """Reads the graph of a file; its owner is a deferred graph, which is made and filled on first use."""
     graph = DeferredGraph(empty_graph)
 
     def judge() -> OpenError | None:
-        danger = None if wish.trust else fatal_error(graph_def, request)
+        danger = None if options.trust else fatal_error(graph_def, request)
         return danger and OpenError(request, danger.problem, f"{danger.suggestion}; {TRUST}")
 
     try:
@@ -470,7 +476,7 @@ def _read_graph(graph_def: TFGraphDef, request: str, wish: _OpenOptions, meta: A
 
         return with_stand_ins(with_shapes(graph_def, file_graph), file_graph)
 
-    trial = SandboxImport(full_graph_def, request, wish.timeout)
+    trial = SandboxImport(full_graph_def, request, options.timeout)
 
     def infer() -> tuple[Graph, OpenError | None] | None:
         verdict, outputs = trial.verdict(), file_graph.outputs_of
@@ -481,14 +487,14 @@ def _read_graph(graph_def: TFGraphDef, request: str, wish: _OpenOptions, meta: A
         ) else file_graph, verdict
 
     def leave() -> None:
-        if wish.trust is not False:  # otherwise another thread may wait for the result
-            trial.stop(for_good=False)
+        if options.trust is not False:  # otherwise another thread may wait for the result
+            trial.stop(permanently=False)
 
     def fill(graph: TFGraph) -> None:
         from .fill_graph import fill_collections, import_graph
 
         try:
-            if wish.trust is not False:
+            if options.trust is not False:
                 trial.stop()  # not needed any more: this process infers the shapes now
             elif (verdict := trial.verdict()) is not None:
                 raise verdict
@@ -504,20 +510,20 @@ def _read_graph(graph_def: TFGraphDef, request: str, wish: _OpenOptions, meta: A
     has_records = meta is not None and COLLECTION in meta.collection_def
     records = tuple(meta.collection_def[COLLECTION].bytes_list.value) if has_records else ()
     refusal = _unknown_ops_error(file_graph, request)
-    waiting = LazyGraph(file_graph, fill, records, refusal, None if wish.trust else infer, leave, judge)
+    waiting = LazyGraph(file_graph, fill, records, refusal, None if options.trust else infer, leave, judge)
     waiting.wait_in(graph)
     return file_graph
 
 
-def _read_meta(meta: Any, request: str, wish: _OpenOptions) -> Graph:
+def _read_meta(meta: Any, request: str, options: _OpenOptions) -> Graph:
     """Reads the graph of a MetaGraphDef of a file."""
-    file_graph = _read_graph(meta.graph_def, request, wish, meta)
+    file_graph = _read_graph(meta.graph_def, request, options, meta)
     file_graph.state  # noqa: B018  raises an error if a collection is damaged
     return file_graph
 
 
-def _choose_meta_graph(saved: Any, tags: Any, request: str) -> Any:
-    stored_tags = [sorted(m.meta_info_def.tags) for m in saved.meta_graphs]
+def _choose_meta_graph(saved_model: Any, tags: Any, request: str) -> Any:
+    stored_tags = [sorted(m.meta_info_def.tags) for m in saved_model.meta_graphs]
     if tags is None:
         chosen_tags = ["serve"] if ["serve"] in stored_tags else stored_tags[0]
         if len(stored_tags) > 1 and ["serve"] not in stored_tags:
@@ -534,7 +540,7 @@ def _choose_meta_graph(saved: Any, tags: Any, request: str) -> Any:
             f"it has no graph with tags {chosen_tags}",
             f"It has tags={' and tags='.join(map(str, stored_tags))}",
         )
-    return saved.meta_graphs[stored_tags.index(chosen_tags)]
+    return saved_model.meta_graphs[stored_tags.index(chosen_tags)]
 
 
 def _unknown_ops_error(file_graph: Graph, request: str) -> OpenError | None:
@@ -549,7 +555,7 @@ def _unknown_ops_error(file_graph: Graph, request: str) -> OpenError | None:
     way = "If it is a custom op, load it first with tf.load_op_library(...)"
     if packages:
         way = f"The op types are probably from {few(packages)}: import it before you open the graph"
-    return OpenError(request, f"this TensorFlow ({tf.__version__}) does not know {types}", f"{hint}{way}; {WITHOUT}")
+    return OpenError(request, f"this TensorFlow ({tf.__version__}) does not know {types}", f"{hint}{way}; {EXCLUSIONS}")
 
 
 def _describe_ops(file_graph: Graph, op_type: str, count: int) -> str:

@@ -26,15 +26,15 @@ from ..messages import graph_pb2
 from ..protos import encode
 
 #: The number of pieces of a graph. If a piece ends the process, it is divided into as many pieces, and tried again.
-_PIECES = 64
+_MAX_CHUNKS = 64
 #: The time limits in seconds for the import of TensorFlow, and for each op.
 _START, _EACH = 120.0, 0.001
 #: The suffix of the file with the inferred shapes of a graph.
 _SHAPES = ".shapes"
 #: The maximum size of a message that protobuf can read.
-_MOST = 2**31 - 1
+_MAX_SIZE = 2**31 - 1
 #: The number of nodes that are written at once, so that other threads can run in between.
-_AT_ONCE = 500
+_CHUNK = 500
 #: The program of the separate process.
 _BEGIN = f"""
 import sys
@@ -60,9 +60,9 @@ class SandboxImport:
 
     def __init__(self, graph_def: Callable[[], Any], request: str, timeout: float) -> None:
         self.shapes: Mapping[str, Sequence[Sequence[int | None] | None]] = {}
-        self._graph_def, self._asked, self._timeout = graph_def, request, timeout
+        self._graph_def, self._request, self._timeout = graph_def, request, timeout
         self._verdict: OpenError | None = None
-        self._running, self.over, self._left = threading.Lock(), False, False
+        self._lock, self.over, self._is_abandoned = threading.Lock(), False, False
         self._guard = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -71,19 +71,19 @@ class SandboxImport:
 
         A call during an import waits for the end of the import.
         """
-        with self._running:
+        with self._lock:
             with self._guard:
-                self._left = self.over
+                self._is_abandoned = self.over
             if not self.over:
                 verdict = self._try_import(self._graph_def())
-                if not self._left:
+                if not self._is_abandoned:
                     self._verdict, self.over = verdict, True
             return self._verdict
 
-    def stop(self, for_good: bool = True) -> None:
-        """Ends the process if its result is not needed now, or `for_good`; can be called from any thread."""
+    def stop(self, permanently: bool = True) -> None:
+        """Ends the process if its result is not needed now, or `permanently`; can be called from any thread."""
         with self._guard:
-            self.over, self._left = self.over or for_good, True
+            self.over, self._is_abandoned = self.over or permanently, True
             if self._process is not None:
                 self._process.kill()
 
@@ -93,7 +93,7 @@ class SandboxImport:
             path = os.path.join(folder, "graph")
             if not _write_graph(graph_def, path):
                 problem = "it has more than 2 GB, too much to send to a separate process"
-                return OpenError(self._asked, problem, "If you trust the file, leave out trust=False")
+                return OpenError(self._request, problem, "If you trust the file, leave out trust=False")
             first, last, how = 0, len(graph_def.node), ""
             while True:
                 code, marks = self._run(path, first, last, timeout)
@@ -109,7 +109,7 @@ class SandboxImport:
             if not how and os.path.exists(path + _SHAPES):
                 with open(path + _SHAPES, encoding="utf-8") as file:
                     self.shapes = json.load(file)
-        return _refusal(graph_def, self._asked, how, first, last) if how else None
+        return _refusal(graph_def, self._request, how, first, last) if how else None
 
     def _run(self, path: str, first: int, last: int, timeout: float) -> tuple[int, list[tuple[int, int]]]:
         """Runs one process; returns its exit code, and the pieces that it started."""
@@ -120,7 +120,7 @@ class SandboxImport:
         command = [sys.executable, "-c", _BEGIN, path, str(first), str(last), str(timeout)]
         with _lifetime_pipe() as stdin:
             with self._guard:
-                if self._left:
+                if self._is_abandoned:
                     return 0, []
                 self._process = subprocess.Popen(
                     command, env=environment, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -135,7 +135,7 @@ class SandboxImport:
                 except BaseException:  # an interrupt, for example by Ctrl+C
                     process.kill()
                     raise
-        return (0 if self._left else process.returncode), _marks(output)
+        return (0 if self._is_abandoned else process.returncode), _marks(output)
 
 
 @contextmanager
@@ -154,21 +154,21 @@ def _write_graph(graph_def: TFGraphDef, path: str) -> bool:
     remainder = graph_pb2.GraphDef(versions=graph_def.versions, library=graph_def.library)
     with open(path, "wb") as out:
         size = out.write(encode(remainder))
-        for start in range(0, len(graph_def.node), _AT_ONCE):
-            if size > _MOST:
+        for start in range(0, len(graph_def.node), _CHUNK):
+            if size > _MAX_SIZE:
                 break
-            part = graph_pb2.GraphDef(node=graph_def.node[start : start + _AT_ONCE])
+            part = graph_pb2.GraphDef(node=graph_def.node[start : start + _CHUNK])
             size += out.write(encode(part))  # several encoded GraphDefs in a row are one GraphDef
-    return size <= _MOST
+    return size <= _MAX_SIZE
 
 
-def _refusal(graph_def: TFGraphDef, request: str, how: str, first: int, last: int) -> OpenError:
+def _refusal(graph_def: TFGraphDef, request: str, outcome: str, first: int, last: int) -> OpenError:
     node, count = graph_def.node[first] if graph_def.node else None, last - first
     where = f" on op {node.name!r} ({node.op})" if node is not None and count == 1 else ""
     if node is not None and 1 < count < len(graph_def.node):
         where = f" on one of {counted(count, 'ops')}, from {node.name!r} ({node.op}) on"
     return OpenError(
-        request, f"in a separate process, TensorFlow {how}{where}", f"You can still view the graph; {TRUST}"
+        request, f"in a separate process, TensorFlow {outcome}{where}", f"You can still view the graph; {TRUST}"
     )
 
 
@@ -203,7 +203,7 @@ def pieces(nodes: Sequence[TFNodeDef], first: int, last: int) -> Iterator[tuple[
     furthest = accumulate((max([i, *(number.get(op_name(text), -1) for text in node.input)]) for i, node in
                            enumerate(nodes)), max)  # fmt: skip
     ends = [i + 1 for i, far in enumerate(furthest) if far <= i and first <= i + 1 <= last]
-    starts = range(first, last, max(1, -(-(last - first) // _PIECES)))
+    starts = range(first, last, max(1, -(-(last - first) // _MAX_CHUNKS)))
     cuts = sorted({next((end for end in ends if end >= at), last) for at in starts if at} | {last})
     yield from ((a, b) for a, b in pairwise([0, *cuts]) if a < b)
 

@@ -105,18 +105,18 @@ class _UnknownLoop(control_flow_ops.ControlFlowContext):
         """Writes nothing."""
 
 
-def refuse_loop_gradients(exits: Iterable[Any], error: Exception) -> None:
+def refuse_loop_gradients(exit_ops: Iterable[Any], error: Exception) -> None:
     """Makes TensorFlow raise an error when it differentiates loops of TF1, before it changes anything.
 
     Args:
-        exits: the Exit ops of the loops.
+        exit_ops: the Exit ops of the loops.
         error: the error to raise.
     """
 
     def fail() -> None:
         raise error
 
-    for op in exits:
+    for op in exit_ops:
         if op._get_control_flow_context() is None:
             op._set_control_flow_context(_UnknownLoop())
         op._get_control_flow_context().GetWhileContext = fail
@@ -241,12 +241,12 @@ def copy_context(old: Any, source: Any, graph: Any, rename: Callable[[str], str 
 # -- loops and conds that are built ---------------------------------------------------------------
 
 
-def conditional(pred: Any, then: Callable[[], list[Any]], otherwise: Callable[[], list[Any]]) -> list[Any]:
+def conditional(pred: Any, true_branch: Callable[[], list[Any]], false_branch: Callable[[], list[Any]]) -> list[Any]:
     """Builds a cond of TF1 in the default graph, inside the current context; returns its results.
 
     Args:
         pred: a scalar bool.
-        then, otherwise: functions that build the branches; they return lists of tensors with the same dtypes.
+        true_branch, false_branch: functions that build the branches; they return lists of tensors with the same dtypes.
     """
     graph = ops.get_default_graph()
     off, on = tf.raw_ops.Switch(data=pred, pred=pred, name="Switch")
@@ -255,7 +255,7 @@ def conditional(pred: Any, then: Callable[[], list[Any]], otherwise: Callable[[]
     for tensor in (off, on, *pivots_of, pred):
         graph.prevent_fetching(tensor.op)
     results = []
-    for branch, build in enumerate((otherwise, then)):
+    for branch, build in enumerate((false_branch, true_branch)):
         context = control_flow_ops.CondContext(pred, pivots_of[branch], branch=branch)
         try:
             context.Enter()

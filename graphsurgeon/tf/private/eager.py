@@ -104,14 +104,14 @@ def keras_built_shapes(model: Any) -> dict[str, Any]:
     return getattr(model, "_build_shapes_dict", None) or {}
 
 
-def keras_layers(model: Any, deep: bool = True) -> list[Any]:
+def keras_layers(model: Any, recursive: bool = True) -> list[Any]:
     """Returns the layers in a Keras model or layer, in order; empty if it lists none.
 
     Args:
         model: the model or layer.
-        deep: include the layers inside its layers.
+        recursive: include the layers inside its layers.
     """
-    return list(getattr(model, "_flatten_layers", lambda **_: [])(include_self=False, recursive=deep))
+    return list(getattr(model, "_flatten_layers", lambda **_: [])(include_self=False, recursive=recursive))
 
 
 def keras_losses(layer: Any) -> list[Any]:

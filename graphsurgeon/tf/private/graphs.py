@@ -23,7 +23,7 @@ from ..protos import empty_graph, encode
 _RAW_SHAPES = isinstance(getattr(ops.SymbolicTensor, "_shape", None), property)
 #: The types of tensors and ops in graphs; most items of collections are tensors or ops.
 TENSOR = ops.SymbolicTensor
-PLAIN = frozenset({TENSOR, tf.Operation})
+ELEMENT_TYPES = frozenset({TENSOR, tf.Operation})
 #: `Operation._node_def` is the NodeDef as bytes from C++: twice as fast as `Graph.as_graph_def`, and always the same.
 _RAW_NODES = isinstance(getattr(ops.Operation, "_node_def", None), property)
 

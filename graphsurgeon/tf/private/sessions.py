@@ -10,7 +10,7 @@ from tensorflow.python.ops import ref_variable, resource_variable_ops, variable_
 from tensorflow.python.ops import variables as variables_module
 
 from ...graph.names import partitioned_name
-from .graphs import PLAIN
+from .graphs import ELEMENT_TYPES
 
 #: The methods that every run of a session calls with its ops; for callables, the method that makes them.
 RUN, EXTEND_AND_RUN, MAKE_CALLABLE = "_do_run", "_call_tf_sessionrun", "_make_callable_from_options"
@@ -80,14 +80,14 @@ def is_variable(item: Any) -> bool:
 
     The result of an update such as `assign_add` is of the same class, but has no initializer and does not count.
     """
-    if type(item) in PLAIN:  # true for most items; `isinstance` is slow for variables
+    if type(item) in ELEMENT_TYPES:  # true for most items; `isinstance` is slow for variables
         return False
     return isinstance(item, _VARIABLES) and getattr(item, "initializer", None) is not None
 
 
 def unwrap_update(item: Any) -> Any:
     """Returns the op of an update of a resource variable, which TensorFlow wraps in a variable; else the item."""
-    if type(item) in PLAIN or not isinstance(item, _VARIABLES) or is_variable(item):
+    if type(item) in ELEMENT_TYPES or not isinstance(item, _VARIABLES) or is_variable(item):
         return item
     return getattr(item, "_parent_op", item)
 

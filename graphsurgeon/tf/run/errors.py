@@ -65,14 +65,14 @@ def out_of_memory(error: BaseException) -> str:
 
 @contextmanager
 def errors_as(
-    kind: type[SurgeryError], request: str, problem: str, suggestion: str, *caught: type[BaseException]
+    kind: type[SurgeryError], request: str, problem: str, suggestion: str, *error_types: type[BaseException]
 ) -> Iterator[None]:
     """Raises errors of TensorFlow as errors of a request, with TensorFlow's text at the end of the problem.
 
     Args:
         kind: the error that is raised.
         request, problem, suggestion: the three parts of the error; TensorFlow's text is added to the problem.
-        caught: the errors that TensorFlow may raise; any `Exception` by default.
+        error_types: the errors that TensorFlow may raise; any `Exception` by default.
 
     Raises:
         MemoryError: memory has run out.
@@ -85,7 +85,7 @@ def errors_as(
         ...     error.problem
         'it was not written: the disk is full'
     """
-    kinds = caught or (Exception,)
+    kinds = error_types or (Exception,)
     try:
         with naming_memory(request):
             yield

@@ -31,14 +31,14 @@ from ..private.graphs import set_attribute, token_of
 tf1 = tf.compat.v1
 
 
-def set_seeds(graph: TFGraph, base: Graph, seed: int, called: Mapping[str, str] | None = None) -> bool:
+def set_seeds(graph: TFGraph, base: Graph, seed: int, new_names: Mapping[str, str] | None = None) -> bool:
     """Sets seeds in random ops without seeds, in place; loops around random ops then run one round at a time.
 
     Args:
         graph: a graph that is not used elsewhere, and that no session has run.
         base: its snapshot.
         seed: the common seed; the seed of an op is derived from it and from the name of the op.
-        called: op -> the name to use instead, for example the name of its original.
+        new_names: op -> the name to use instead, for example the name of its original.
 
     Returns:
         whether the graph has changed.
@@ -56,7 +56,7 @@ def set_seeds(graph: TFGraph, base: Graph, seed: int, called: Mapping[str, str] 
     bare, drawn = unseeded_ops(base), random_ops(base)
     for op in bare:
         name = base.names[op]
-        number = zlib.crc32((called or {}).get(name, name).encode()) | 1
+        number = zlib.crc32((new_names or {}).get(name, name).encode()) | 1
         for attribute, value in (("seed", seed), ("seed2", number)):
             set_attribute(graph.get_operation_by_name(name), attribute, tf1.AttrValue(i=value))
     frames = Frames(base)
@@ -77,8 +77,8 @@ _NUMBERS = frozenset({
     "bfloat16", "float16", "float32", "float64", "complex64", "complex128", "bool",
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
 })  # fmt: skip
-_HELD = ("resource", "variant")
-_WHOLE = "/device:CPU:0"
+_HANDLE_DTYPES = ("resource", "variant")
+_CPU = "/device:CPU:0"
 
 
 @dataclass
@@ -196,7 +196,7 @@ class _ProbeWriter:
     def node(self, leaf: str, op: str, inputs: Sequence[str] = (), **attrs: Any) -> str:
         """Adds a node; returns its name."""
         name = f"{self.scope}/{leaf}"
-        new = self.probed.nodes.node.add(name=name, op=op, input=inputs, device=_WHOLE)
+        new = self.probed.nodes.node.add(name=name, op=op, input=inputs, device=_CPU)
         for key, value in attrs.items():
             attr = new.attr[key]
             if isinstance(value, tf.DType):
@@ -218,7 +218,7 @@ class _ProbeWriter:
         new = self.probed.nodes.node.add()
         new.CopyFrom(constant(name, tf.make_tensor_proto(value)))
         new.input.append(f"^{after}")
-        new.device = _WHOLE
+        new.device = _CPU
         self.probed.ops.add(name)
         return name
 
@@ -252,7 +252,7 @@ class _ProbeWriter:
     def add(self, op: int, port: int) -> None:
         """Adds a probe of a tensor, unless its dtype is unknown or it is a handle."""
         info, frame = self.base.info(op, port), self.frames.of(op)
-        if info is None or info.dtype in _HELD or info.dtype == "unknown" or frame < -1:
+        if info is None or info.dtype in _HANDLE_DTYPES or info.dtype == "unknown" or frame < -1:
             return
         probed, number, name = self.probed, len(self.probed.tensors), self.base.names[op]
         value, dtype, numeric = f"{name}:{port}" if port else name, tf.as_dtype(info.dtype), info.dtype in _NUMBERS

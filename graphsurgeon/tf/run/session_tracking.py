@@ -25,7 +25,7 @@ from ...graph.names import tensor_name
 from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFSession, TFTensor
 from ...graph.variables import VARIABLE_TYPES
-from ...plan.dependencies import READERS, REF_WRITERS
+from ...plan.dependencies import READ_REPLACEMENTS, REF_WRITERS
 from ..import_tensorflow import tf
 from ..open.snapshot import snapshot
 from ..private.sessions import EXTEND_AND_RUN, MAKE_CALLABLE, RUN, innermost
@@ -35,11 +35,11 @@ from ..values.variables import Place, place_of
 Translate = Callable[[Any], Any]
 
 
-def resolve_fetches(thing: Any, request: str, graph: TFGraph, title: str, translate: Translate | None = None) -> Any:
+def resolve_fetches(obj: Any, request: str, graph: TFGraph, title: str, translate: Translate | None = None) -> Any:
     """Returns the ops and tensors to run, in the given structure; names are replaced by ops and tensors.
 
     Args:
-        thing: a name, an op, tensor or variable, or a structure of these, as for `Session.run`.
+        obj: a name, an op, tensor or variable, or a structure of these, as for `Session.run`.
         request: the request, for messages; the name replaces ``{}``.
         graph: the graph of the run.
         title: the name of the graph in messages.
@@ -48,23 +48,23 @@ def resolve_fetches(thing: Any, request: str, graph: TFGraph, title: str, transl
     Raises:
         SelectionError: a name does not exist (the message proposes similar names), or an object is of another graph.
     """
-    if isinstance(thing, Mapping):
-        return {key: resolve_fetches(value, request, graph, title, translate) for key, value in thing.items()}
-    if isinstance(thing, (list, tuple)):
-        items = [resolve_fetches(item, request, graph, title, translate) for item in thing]
-        return type(thing)(*items) if hasattr(thing, "_fields") else type(thing)(items)
-    if isinstance(thing, str):
+    if isinstance(obj, Mapping):
+        return {key: resolve_fetches(value, request, graph, title, translate) for key, value in obj.items()}
+    if isinstance(obj, (list, tuple)):
+        items = [resolve_fetches(item, request, graph, title, translate) for item in obj]
+        return type(obj)(*items) if hasattr(obj, "_fields") else type(obj)(items)
+    if isinstance(obj, str):
         with suppress(KeyError, ValueError):
-            return graph.as_graph_element(thing)
+            return graph.as_graph_element(obj)
         base = snapshot(graph, title=title)
-        (base.tensor if ":" in thing else base.find)(thing, request.format(repr(thing)))
-        return graph.as_graph_element(thing)
-    other = getattr(thing, "graph", graph)
+        (base.tensor if ":" in obj else base.find)(obj, request.format(repr(obj)))
+        return graph.as_graph_element(obj)
+    other = getattr(obj, "graph", graph)
     if other is None or other is graph:
-        return thing
+        return obj
     if translate is not None:
-        return translate(thing)
-    name = getattr(thing, "name", type(thing).__name__)
+        return translate(obj)
+    name = getattr(obj, "name", type(obj).__name__)
     problem = f"{name!r} is an object of another graph, not of {title}"
     raise SelectionError(request.format(repr(name)), problem, "Give the object of this graph, or its name as text")
 
@@ -110,16 +110,17 @@ class UpdateHook(SessionRunHook):
 
 
 #: Ops that only read a resource variable. Reference variables are read by all ops that do not write to them.
-LOOKS = frozenset({*READERS, "VarIsInitializedOp"})
+READ_ONLY_TYPES = frozenset({*READ_REPLACEMENTS, "VarIsInitializedOp"})
 #: Ops that pass on their input, which may be the handle of a variable.
 _PASSES = frozenset(prefix + kind for prefix in ("", "Ref") for kind in
                     ("Identity", "Enter", "Exit", "Switch", "Merge", "NextIteration"))  # fmt: skip
 #: Ops that return handles of unknown variables, such as function calls.
-_GIVES = frozenset({"While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase", "PartitionedCall",
+_HANDLE_SOURCES = frozenset({"While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase", "PartitionedCall",
                     "StatefulPartitionedCall", "RemoteCall", "SymbolicGradient", "IdentityN", "Select", "SelectV2",
                     "Placeholder", "PlaceholderV2"})  # fmt: skip
 #: Ops that may wait for another run.
-_WAITS = ("QueueDequeue", "QueueEnqueue", "ReaderRead", "Barrier", "Stage", "Unstage", "MapStage", "MapUnstage",
+_BLOCKING_TYPES = ("QueueDequeue", "QueueEnqueue", "ReaderRead", "Barrier", "Stage", "Unstage", "MapStage",
+                   "MapUnstage",
           "OrderedMap", "AccumulatorTake", "SparseAccumulatorTake", "ResourceAccumulatorTake", "PyFunc", "EagerPyFunc",
           "Recv", "Collective")  # fmt: skip
 
@@ -189,8 +190,8 @@ def variable_access(elements: Iterable[Any]) -> VariableAccess:
         kind = op.type
         if kind in VARIABLE_TYPES:
             places.add(place_of(op))
-        waits = waits or kind.startswith(_WAITS)
-        if kind not in _PASSES and kind not in LOOKS:
+        waits = waits or kind.startswith(_BLOCKING_TYPES)
+        if kind not in _PASSES and kind not in READ_ONLY_TYPES:
             for tensor in op.inputs:
                 dtype = tensor.dtype
                 if dtype == tf.resource or (dtype != dtype.base_dtype and kind.startswith(REF_WRITERS)):
@@ -202,7 +203,7 @@ def variable_access(elements: Iterable[Any]) -> VariableAccess:
 def _variables(tensor: TFTensor) -> set[Place] | None:
     """Returns the variables that a handle may refer to; empty if there are none, None if they are not known."""
     makers = reachable_from([tensor.op], lambda op: (t.op for t in op.inputs) if op.type in _PASSES else ())
-    if any(op.type in _GIVES or not is_registered_op(op.type) for op in makers):
+    if any(op.type in _HANDLE_SOURCES or not is_registered_op(op.type) for op in makers):
         return None
     return {place_of(op) for op in makers if op.type in VARIABLE_TYPES}
 
@@ -210,13 +211,13 @@ def _variables(tensor: TFTensor) -> set[Place] | None:
 class Observation:
     """The observation of a session for one `Interest`. Made by `observe`."""
 
-    def __init__(self, watch: _SessionWatch, interest: Interest, under_way: list[Any]) -> None:
-        self._watch, self._interest, self._under_way = watch, interest, under_way
+    def __init__(self, watch: _SessionWatch, interest: Interest, active_runs: list[Any]) -> None:
+        self._watch, self._interest, self._active_runs = watch, interest, active_runs
 
     def release(self) -> None:
         """Ends the observation; the last observation of a session restores its methods."""
         self._watch.remove(self._interest)
-        self._under_way = []
+        self._active_runs = []
 
     def settle(self, timeout: float | None) -> None:
         """Waits for the runs that were active when the observation began.
@@ -225,39 +226,43 @@ class Observation:
             BusyError: a run did not finish in time.
         """
         end = None if timeout is None else time.monotonic() + timeout
-        while self._under_way:
+        while self._active_runs:
             stacks = {id(frame) for stack in _stacks() for frame in stack}
-            self._under_way = [frame for frame in self._under_way if id(frame) in stacks]
-            if self._under_way:
+            self._active_runs = [frame for frame in self._active_runs if id(frame) in stacks]
+            if self._active_runs:
                 if end is not None and time.monotonic() > end:
                     raise BusyError
                 _pause()
 
     def entering(
-        self, elements: Sequence[Any], doors: Sequence[RWLock], timeout: float | None
+        self, elements: Sequence[Any], locks: Sequence[RWLock], timeout: float | None
     ) -> AbstractContextManager[None]:
-        """Goes through all doors of a run of these ops and tensors, alone through `doors`; see `exclusive`."""
-        return self._watch.entering(elements, doors, timeout)
+        """Goes through all doors of a run of these ops and tensors, alone through `locks`; see `exclusive`."""
+        return self._watch.entering(elements, locks, timeout)
 
 
 @contextmanager
 def exclusive(
-    observed: Sequence[Observation], elements: Sequence[Any], doors: Sequence[RWLock], timeout: float | None
+    observations: Sequence[Observation], elements: Sequence[Any], locks: Sequence[RWLock], timeout: float | None
 ) -> Iterator[None]:
     """Runs the block while no other run is inside some doors.
 
     Args:
-        observed: the observations for these doors in the session of the run; empty if the block runs no session.
+        observations: the observations for these doors in the session of the run; empty if the block runs no session.
         elements: the ops and tensors that the block runs.
-        doors: the doors.
+        locks: the doors.
         timeout: how long to wait for other runs, in seconds.
 
     Raises:
         BusyError: the other runs did not finish in time.
     """
-    for one in observed:
+    for one in observations:
         one.settle(timeout)
-    with observed[0].entering(elements, doors, timeout) if observed else acquire_all(alone=doors, timeout=timeout):
+    with (
+        observations[0].entering(elements, locks, timeout)
+        if observations
+        else acquire_all(exclusive=locks, timeout=timeout)
+    ):
         yield
 
 
@@ -275,7 +280,7 @@ def observe(session: TFSession, interest: Interest) -> Observation:
     Runs that are already active do not go through the door; `exclusive` waits for them.
     """
     session = innermost(session)
-    with _making:
+    with _watch_lock:
         watch = _watches.get(session)
         if watch is None:
             watch = _watches[session] = _SessionWatch()
@@ -283,7 +288,7 @@ def observe(session: TFSession, interest: Interest) -> Observation:
     return Observation(watch, interest, [f for f, e in _active_runs(session) if interest in watch.concerned(e)[0]])
 
 
-_making = threading.RLock()
+_watch_lock = threading.RLock()
 _watches: weakref.WeakKeyDictionary[Any, _SessionWatch] = weakref.WeakKeyDictionary()
 
 
@@ -292,58 +297,58 @@ class _SessionWatch:
 
     def __init__(self) -> None:
         # Both are read and replaced as a pair, so no result for a run is cached for interests that were added later.
-        self._now: tuple[tuple[Interest, ...], dict[Any, tuple[tuple[Interest, ...], bool]]] = ((), {})
-        self._known: dict[Any, VariableAccess] = {}
-        self._inside = threading.local()
+        self._current: tuple[tuple[Interest, ...], dict[Any, tuple[tuple[Interest, ...], bool]]] = ((), {})
+        self._accesses: dict[Any, VariableAccess] = {}
+        self._thread_state = threading.local()
         self._restore: Callable[[], None] | None = None
 
     def add(self, session: TFSession, interest: Interest) -> None:
-        self._now = ((*self._now[0], interest), {})
+        self._current = ((*self._current[0], interest), {})
         if self._restore is None:
             self._restore = _replace(session, self)
 
     def remove(self, interest: Interest) -> None:
-        with _making:
-            self._now = (tuple(other for other in self._now[0] if other is not interest), {})
-            if not self._now[0] and self._restore is not None:
+        with _watch_lock:
+            self._current = (tuple(other for other in self._current[0] if other is not interest), {})
+            if not self._current[0] and self._restore is not None:
                 self._restore()
                 self._restore = None
 
     def concerned(self, elements: Sequence[Any] | None) -> tuple[tuple[Interest, ...], bool]:
         """Returns the interests of a run, all if it is not known, and whether it may wait for another run."""
-        interests, cache = self._now
+        interests, cache = self._current
         if elements is None:
             return interests, True
         key = tuple([element.name for element in elements])
         result = cache.get(key)
         if result is None:
-            if key not in self._known:
-                self._known[key] = variable_access(elements)
-            run = self._known[key]
+            if key not in self._accesses:
+                self._accesses[key] = variable_access(elements)
+            run = self._accesses[key]
             result = cache[key] = tuple(one for one in interests if one.concerned(run)), run.waits
         return result
 
     @contextmanager
     def entering(
-        self, elements: Sequence[Any] | None, alone: Sequence[RWLock] = (), timeout: float | None = None
+        self, elements: Sequence[Any] | None, exclusive: Sequence[RWLock] = (), timeout: float | None = None
     ) -> Iterator[None]:
         """Goes through the doors of a run; runs of the same thread inside the block are part of this run."""
         interests, waits = self.concerned(elements)
-        beside = [one.door for one in interests if one.door not in alone]
-        with acquire_all(beside, alone, open_ended=waits, timeout=timeout):
+        beside = [one.door for one in interests if one.door not in exclusive]
+        with acquire_all(beside, exclusive, open_ended=waits, timeout=timeout):
             for one in interests:
                 if one.refuse is not None and not one.door.is_alone():
                     one.refuse()
-            before, self._inside.now = getattr(self._inside, "now", False), True
+            before, self._thread_state.now = getattr(self._thread_state, "now", False), True
             try:
                 yield
             finally:
-                self._inside.now = before
+                self._thread_state.now = before
 
     @property
     def inside(self) -> bool:
         """Whether this thread is inside an observed run."""
-        return getattr(self._inside, "now", False)
+        return getattr(self._thread_state, "now", False)
 
 
 def _replace(session: TFSession, watch: _SessionWatch) -> Callable[[], None]:
@@ -372,21 +377,21 @@ def _replace(session: TFSession, watch: _SessionWatch) -> Callable[[], None]:
 
 
 def _observe_run(session: TFSession, watch: _SessionWatch, method: Any) -> Any:
-    def observed_run(handle: Any, target_list: Any, fetch_list: Any, *args: Any, **more: Any) -> Any:
+    def observed_run(handle: Any, target_list: Any, fetch_list: Any, *args: Any, **options: Any) -> Any:
         elements = _graph_elements(session, [*target_list, *fetch_list])
         with watch.entering(elements):
-            return method(handle, target_list, fetch_list, *args, **more)
+            return method(handle, target_list, fetch_list, *args, **options)
 
     return observed_run
 
 
 def _observe_call(session: TFSession, watch: _SessionWatch, method: Any) -> Any:
-    def observed_call(*args: Any, **more: Any) -> Any:
+    def observed_call(*args: Any, **options: Any) -> Any:
         elements = _graph_elements(session, None)
         if watch.inside:
-            return method(*args, **more)
+            return method(*args, **options)
         with watch.entering(elements):
-            return method(*args, **more)
+            return method(*args, **options)
 
     return observed_call
 
@@ -400,10 +405,10 @@ def _observe_callables(session: TFSession, watch: _SessionWatch, method: Any) ->
         function = method(options)
         fetched = [session.graph.as_graph_element(name) for name in (*options.fetch, *options.target)]
 
-        def observed_callable(*args: Any, **more: Any) -> Any:
+        def observed_callable(*args: Any, **options: Any) -> Any:
             elements = _graph_elements(session, fetched)
             with watch.entering(elements):
-                return function(*args, **more)
+                return function(*args, **options)
 
         return observed_callable
 

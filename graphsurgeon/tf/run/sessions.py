@@ -20,7 +20,12 @@ from .errors import error_text
 tf1 = tf.compat.v1
 
 #: The errors of a session if a task of its cluster has ended, or has restarted without its state.
-LOST = (tf.errors.AbortedError, tf.errors.UnavailableError, tf.errors.DeadlineExceededError, tf.errors.CancelledError)
+LOST_SERVER_ERRORS = (
+    tf.errors.AbortedError,
+    tf.errors.UnavailableError,
+    tf.errors.DeadlineExceededError,
+    tf.errors.CancelledError,
+)
 
 
 def devices_of(target: str, config: Any = None, seconds: float = 10.0) -> list[str]:
@@ -42,7 +47,7 @@ def devices_of(target: str, config: Any = None, seconds: float = 10.0) -> list[s
     try:
         with session_of(empty_graph(), target, limited) as session:
             return [device.name for device in session.list_devices()]
-    except LOST as error:
+    except LOST_SERVER_ERRORS as error:
         raise PlanError(
             request,
             f"the cluster does not answer within {seconds:g} s",
@@ -197,5 +202,5 @@ def _remaining_risks(graph: TFGraph) -> Iterator[tuple[GraphOrigin, Risks]]:
             yield origin, risks
 
 
-def _sentence(origin: GraphOrigin, words: str) -> str:
-    return f"{origin.title} came from a file that you have not trusted yet: it holds {words}"
+def _sentence(origin: GraphOrigin, text: str) -> str:
+    return f"{origin.title} came from a file that you have not trusted yet: it holds {text}"

@@ -30,12 +30,12 @@ from .errors import error_text, out_of_memory
 from .probes import Probes
 
 
-def costs_of(metadata: Any, without: Container[str] = frozenset()) -> dict[str, OpCost]:
+def costs_of(metadata: Any, excluded: Container[str] = frozenset()) -> dict[str, OpCost]:
     """Returns the cost of each op that ran.
 
     Args:
         metadata: a `RunMetadata` with `step_stats`.
-        without: names of ops to leave out.
+        excluded: names of ops to leave out.
 
     Example:
         >>> import tensorflow as tf
@@ -54,7 +54,7 @@ def costs_of(metadata: Any, without: Container[str] = frozenset()) -> dict[str, 
         where = device.device.rpartition("/device:")[2]
         for node in device.node_stats:
             name = node.node_name
-            if name in without or name.startswith("_"):
+            if name in excluded or name.startswith("_"):
                 continue
             row = rows.setdefault(name, [0, 0, 0, where])
             row[0] += node.op_end_rel_nanos - node.op_start_rel_nanos or 1000 * node.op_end_rel_micros
@@ -91,7 +91,7 @@ def sizes_of(metadata: Any) -> dict[str, tuple[int, int]]:
 tf1 = tf.compat.v1
 
 #: The interval between two calls of `watch`, in seconds.
-_EVERY = 0.25
+_INTERVAL = 0.25
 #: The maximum number of attempts of a run; after each failure, the op that caused it is left out.
 _TRIES = 8
 _NODE = re.compile(r"\{\{node ([^}\s]+)\}\}|Node: '([^']+)'|for operation '?([^\s':]+)")
@@ -150,15 +150,15 @@ def run_with_probes(
     session: TFSession,
     base: Graph,
     outputs: Sequence[str],
-    fed: Mapping[str, Any],
-    probed: Probes,
+    feeds: Mapping[str, Any],
+    probe_set: Probes,
     timeout: float | None = None,
     watch: Watch | None = None,
     *,
-    again: Callable[[], TFSession] | None = None,
+    repeat: Callable[[], TFSession] | None = None,
     probes: Sequence[int] | None = None,
     fetch: bool = True,
-    dead: Mask | None = None,
+    failing_ops: Mask | None = None,
     measure: bool = False,
 ) -> RunOutcome:
     """Runs a graph with probes.
@@ -169,97 +169,103 @@ def run_with_probes(
         session: a session of the graph.
         base: the snapshot of the graph without the probes.
         outputs: the tensors and ops to run.
-        fed: tensor -> array.
-        probed: the probes.
+        feeds: tensor -> array.
+        probe_set: the probes.
         timeout: the time limit, in seconds.
         watch: a function that is called regularly, and returns whether the run continues.
-        again: a function that returns a session in the initial state; needed if a run changes the state.
+        repeat: a function that returns a session in the initial state; needed if a run changes the state.
         probes: the numbers of the probes to run; None for all.
         fetch: whether results are returned; the fetched tensors are run in any case.
-        dead: ops that are left out from the start.
+        failing_ops: ops that are left out from the start.
         measure: whether the sizes of tensors are returned.
     """
-    ran, lost = RunOutcome(), set[int]()
-    ran.dead = dead = np.zeros(base.size, np.bool_) if dead is None else dead.copy()
+    outcome, lost = RunOutcome(), set[int]()
+    outcome.dead = failing_ops = np.zeros(base.size, np.bool_) if failing_ops is None else failing_ops.copy()
     options = tf1.RunOptions(trace_level=tf1.RunOptions.FULL_TRACE)
     if timeout is not None:
         options.timeout_in_ms = max(int(1000 * timeout), 1)
 
     def lives(name: str) -> bool:
-        return not dead[base.index[op_name(name)]]
+        return not failing_ops[base.index[op_name(name)]]
 
     for turn in range(_TRIES):
-        if turn and again is not None:
-            session = again()
+        if turn and repeat is not None:
+            session = repeat()
         alive = list(filter(lives, outputs))
         elements = [session.graph.as_graph_element(name) for name in alive]
-        numbers = range(len(probed.targets)) if probes is None else probes
-        recorded = [number for number in numbers if number not in lost and lives(probed.tensors[number][0])]
-        targets = [session.graph.get_operation_by_name(probed.targets[number]) for number in recorded]
+        numbers = range(len(probe_set.targets)) if probes is None else probes
+        recorded = [number for number in numbers if number not in lost and lives(probe_set.tensors[number][0])]
+        targets = [session.graph.get_operation_by_name(probe_set.targets[number]) for number in recorded]
         if not targets and not (elements and fetch):
             break
         about = tf1.RunMetadata()
         fetches = [elements, targets] if fetch else [[], [*targets, *(getattr(one, "op", one) for one in elements)]]
-        run = partial(session.run, fetches, dict(fed), options=options, run_metadata=about)
+        run = partial(session.run, fetches, dict(feeds), options=options, run_metadata=about)
         try:
-            values, _ = run() if watch is None else _run_watched(run, session, probed, ran, watch)
+            values, _ = run() if watch is None else _run_watched(run, session, probe_set, outcome, watch)
         except tf.errors.DeadlineExceededError:
-            ran.notes += probed.read()
-            if not ran.stopped:
-                ran.stopped, ran.timed_out = f"it took longer than {timeout:g} s", True
-            ran.ended = True
+            outcome.notes += probe_set.read()
+            if not outcome.stopped:
+                outcome.stopped, outcome.timed_out = f"it took longer than {timeout:g} s", True
+            outcome.ended = True
         except tf.errors.CancelledError:
-            if not ran.stopped:
+            if not outcome.stopped:
                 raise
-            ran.ended = True
+            outcome.ended = True
         except tf.errors.OpError as error:
-            _exclude_failure(error, base, probed, ran, lost, dead)
-            if not ran.ended:
+            _exclude_failure(error, base, probe_set, outcome, lost, failing_ops)
+            if not outcome.ended:
                 continue
         else:
-            ran.notes += probed.read()
-            ran.costs = costs_of(about, probed.ops)
-            ran.sizes = sizes_of(about) if measure else {}
+            outcome.notes += probe_set.read()
+            outcome.costs = costs_of(about, probe_set.ops)
+            outcome.sizes = sizes_of(about) if measure else {}
             if fetch:
-                ran.results = {name: value for name, value in zip(alive, values, strict=True) if value is not None}
+                outcome.results = {name: value for name, value in zip(alive, values, strict=True) if value is not None}
         break
-    return ran
+    return outcome
 
 
-def _exclude_failure(error: Any, base: Graph, probed: Probes, ran: RunOutcome, lost: set[int], dead: Mask) -> None:
-    """Finds the cause of a failed run: a probe, which is added to `lost`, or an op, which is added to `dead`.
+def _exclude_failure(
+    error: Any, base: Graph, probe_set: Probes, outcome: RunOutcome, failed_probes: set[int], failing_ops: Mask
+) -> None:
+    """Finds the cause of a failed run: a probe, added to `failed_probes`, or an op, added to `failing_ops`.
 
-    All ops that depend on the op are added to `dead` too. If the cause is not known, the run is marked as ended.
+    All ops that depend on the op are added to `failing_ops` too. If the cause is not known, the run is marked as ended.
     """
-    notes = probed.read()
+    notes = probe_set.read()
     message = out_of_memory(error) if isinstance(error, tf.errors.ResourceExhaustedError) else error_text(error)
-    probe = next(filter(lambda one: one is not None, map(probed.watched, _failed_ops(error))), None)
-    if probe is not None and probe not in lost:
-        lost.add(probe)
-        ran.unrecorded[probed.tensors[probe][0]] = f"its numbers could not be recorded: {message}"
+    probe = next(filter(lambda one: one is not None, map(probe_set.watched, _failed_ops(error))), None)
+    if probe is not None and probe not in failed_probes:
+        failed_probes.add(probe)
+        outcome.unrecorded[probe_set.tensors[probe][0]] = f"its numbers could not be recorded: {message}"
         return
     op = next((base.index[name] for name in _failed_ops(error) if name in base.index), None)
-    ran.stopped = ran.stopped or (f"{base.names[op]!r} ({base.types[op]}): {message}" if op is not None else message)
-    if op is None or dead[op]:
-        ran.notes += notes
-        ran.ended = True
+    outcome.stopped = outcome.stopped or (
+        f"{base.names[op]!r} ({base.types[op]}): {message}" if op is not None else message
+    )
+    if op is None or failing_ops[op]:
+        outcome.notes += notes
+        outcome.ended = True
     else:
-        dead |= forward(base, base.mask([op]))
+        failing_ops |= forward(base, base.mask([op]))
 
 
-def _run_watched(go: Callable[[], Any], session: TFSession, probed: Probes, ran: RunOutcome, watch: Watch) -> Any:
+def _run_watched(
+    start_run: Callable[[], Any], session: TFSession, probe_set: Probes, outcome: RunOutcome, watch: Watch
+) -> Any:
     """Runs a function in a separate thread. If `watch` returns False, keeps the notes and closes the session."""
 
     def end() -> None:
-        ran.notes += probed.read()
-        ran.stopped = "it was stopped by hand"
+        outcome.notes += probe_set.read()
+        outcome.stopped = "it was stopped by hand"
         session.close()
 
     with ThreadPoolExecutor(1) as pool:
-        run = pool.submit(go)
+        run = pool.submit(start_run)
         try:
-            while not wait([run], _EVERY).done:
-                if not watch(len(probed.notes), len(probed.targets)):
+            while not wait([run], _INTERVAL).done:
+                if not watch(len(probe_set.notes), len(probe_set.targets)):
                     end()
                     break
         except BaseException:  # for example after Ctrl+C: the run in the thread must end too
@@ -284,13 +290,13 @@ def run_in_passes(
     session: TFSession,
     base: Graph,
     outputs: Sequence[str],
-    fed: Mapping[str, Any],
-    probed: Probes,
+    feeds: Mapping[str, Any],
+    probe_set: Probes,
     timeout: float | None = None,
     watch: Watch | None = None,
     *,
     memory: int,
-    again: Callable[[], TFSession] | None = None,
+    repeat: Callable[[], TFSession] | None = None,
 ) -> RunOutcome:
     """Runs a graph with probes in several passes, so that the recorded tensors of a pass do not exceed a memory limit.
 
@@ -298,12 +304,13 @@ def run_in_passes(
     than the limit has a separate pass.
 
     Args:
-        session, base, outputs, fed, probed, timeout, watch: as for `run_with_probes`; the time limit is for all passes.
+        session, base, outputs, feeds, probe_set, timeout, watch: as for `run_with_probes`; the time limit is for all
+            passes.
         memory: the limit for the tensors of the probes of one pass and their notes, in bytes.
-        again: a function that returns a session in the initial state; needed if a run changes the state.
+        repeat: a function that returns a session in the initial state; needed if a run changes the state.
     """
     frames, place = Frames(base), topological_places(base)
-    ends = [base.tensor(name) for name, _, _ in probed.tensors]
+    ends = [base.tensor(name) for name, _, _ in probe_set.tensors]
     static_sizes = [_static_size(base, frames, end) for end in ends]
     remaining = sorted(range(len(ends)), key=lambda number: (place[ends[number][0]], ends[number]))
     numbers_in_pass = _group_within_memory(
@@ -311,11 +318,11 @@ def run_in_passes(
     )
     start, recorded = time.monotonic(), 0
 
-    def run(numbers: Sequence[int], **about: Any) -> RunOutcome:
+    def run(numbers: Sequence[int], **options: Any) -> RunOutcome:
         time_left = None if timeout is None else max(timeout - (time.monotonic() - start), 0.001)
-        report = None if watch is None else lambda some, of: watch(recorded + some, len(probed.targets))
+        report = None if watch is None else lambda some, of: watch(recorded + some, len(probe_set.targets))
         return run_with_probes(
-            session, base, outputs, fed, probed, time_left, report, again=again, probes=numbers, **about
+            session, base, outputs, feeds, probe_set, time_left, report, repeat=repeat, probes=numbers, **options
         )
 
     whole = run(numbers_in_pass, measure=True)
@@ -323,17 +330,17 @@ def run_in_passes(
     first_pass = set(numbers_in_pass)
     remaining = [number for number in remaining if number not in first_pass]
     sizes = [
-        _note_size(*whole.sizes.get(probed.tensors[number][0], (0, 1)), frames, ends[number])
-        if probed.tensors[number][0] in whole.sizes
+        _note_size(*whole.sizes.get(probe_set.tensors[number][0], (0, 1)), frames, ends[number])
+        if probe_set.tensors[number][0] in whole.sizes
         else static_sizes[number] or _NOTE
         for number in range(len(ends))
     ]
     for numbers_in_pass in groups_within({number: sizes[number] for number in remaining}, memory):
         if whole.ended:
             break
-        if again is not None:
-            session = again()
-        ran = run(numbers_in_pass, fetch=False, dead=whole.dead)
+        if repeat is not None:
+            session = repeat()
+        ran = run(numbers_in_pass, fetch=False, failing_ops=whole.dead)
         recorded += len(numbers_in_pass)
         whole.notes += ran.notes
         whole.unrecorded |= ran.unrecorded
@@ -342,22 +349,22 @@ def run_in_passes(
             whole.stopped, whole.timed_out = ran.stopped, ran.timed_out
     if timeout is not None and whole.ended and whole.timed_out:
         whole.stopped = f"it took longer than {timeout:g} s"
-    at = {name: (place[end[0]], end) for (name, _, _), end in zip(probed.tensors, ends, strict=True)}
+    at = {name: (place[end[0]], end) for (name, _, _), end in zip(probe_set.tensors, ends, strict=True)}
     whole.notes.sort(key=lambda note: (at[note.tensor], note.rounds))
     return whole
 
 
-def changes_state(base: Graph, runs: Mask) -> bool:
+def changes_state(base: Graph, ops_run: Mask) -> bool:
     """Returns whether a run changes the state for the next run, such as variables, queues or random generators.
 
     Args:
         base: the graph.
-        runs: the ops that run.
+        ops_run: the ops that run.
     """
-    if any(runs[op] for op in random_ops(base)):
+    if any(ops_run[op] for op in random_ops(base)):
         return True
     calls, cache = FunctionCalls(base), dict[str, bool]()
-    for op in np.flatnonzero(runs).tolist():
+    for op in np.flatnonzero(ops_run).tolist():
         kind = base.types[op]
         if kind not in cache:
             definition = op_definition(kind)

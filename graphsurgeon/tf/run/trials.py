@@ -21,7 +21,7 @@ from ..values.assign_values import fill_tables
 from ..values.initialization import run_initializers
 from ..values.variables import variable_infos
 from .errors import errors_as
-from .sessions import LOST, devices_of, session_of
+from .sessions import LOST_SERVER_ERRORS, devices_of, session_of
 
 tf1 = tf.compat.v1
 
@@ -95,12 +95,12 @@ def _constant_number(value: float, dtype: Any) -> Any:
     return np.round(value) if dtype.is_integer else np.round(value, 3)
 
 
-def _call(function: Callable[..., Any], args: list[TFTensor], like: TFTensor) -> TFTensor:
+def _call(function: Callable[..., Any], args: list[TFTensor], template: TFTensor) -> TFTensor:
     name = getattr(function, "__name__", repr(function))
     request, kinds = f"functions=[{name}]", (TypeError, ValueError, tf.errors.OpError)
     with errors_as(PlanError, request, "it does not accept tensors like the inputs", "Leave it out", *kinds):
         out = function(*args)
-    same = getattr(out, "dtype", None) == like.dtype and out.shape.is_compatible_with(like.shape)
+    same = getattr(out, "dtype", None) == template.dtype and out.shape.is_compatible_with(template.shape)
     if not same:
         got = f"{getattr(out, 'dtype', type(out))!r} {getattr(out, 'shape', '')}"
         raise PlanError(
@@ -230,7 +230,7 @@ def scores(candidates: Sequence[Any], score: Callable[[Any], float], workers: Se
                 return
             try:
                 results[number] = _score(candidates[number], score, target, config)
-            except LOST as error:
+            except LOST_SERVER_ERRORS as error:
                 todo.put(number)
                 lost[target] = type(error).__name__
                 return
@@ -275,7 +275,7 @@ def _score(candidate: Any, score: Callable[[Any], float], target: str, config: A
                 run_initializers(session, infos.values())
             fill_tables(session)
             value = _score_number(score(run))
-        except LOST:
+        except LOST_SERVER_ERRORS:
             raise
         except tf.errors.OpError:
             return float("inf")

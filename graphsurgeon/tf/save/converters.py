@@ -56,7 +56,7 @@ def convert(target: str, part: FrozenPart, timeout: float, prove: bool, request:
 
 _PACKAGE = "tensorflowjs"
 #: Ops that the converter removes first, so they are not in its lists.
-_TAKEN_OUT = frozenset({"Assert", "CheckNumerics", "Print"})
+_REMOVED_TYPES = frozenset({"Assert", "CheckNumerics", "Print"})
 _TFJS_PROGRAM = (
     f"import runpy; runpy.run_module('{_PACKAGE}.converters.converter', run_name='__main__', alter_sys=True)"
 )
@@ -120,7 +120,7 @@ def _supported_types(request: str) -> frozenset[str]:
     if not names:
         problem = "is not installed" if spec is None else "has no list of ops in its folder op_list"
         raise PlanError(request, f"the converter of TF.js, {_PACKAGE}, {problem}", f"Type pip install {_PACKAGE}")
-    return names | _TAKEN_OUT
+    return names | _REMOVED_TYPES
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def export_graph(
     base: Graph,
     inputs: list[str],
     outputs: list[str],
-    frozen: Any,
+    frozen_values: Any,
     device: str | Mapping[str, str],
     request: str,
     extra_ops: Iterable[str] = (),
@@ -99,7 +99,7 @@ def export_graph(
     Args:
         base: the snapshot.
         inputs, outputs: the tensors at the boundary of the part; without outputs, the whole graph.
-        frozen: the source of values, if variables become constants; None if they stay variables.
+        frozen_values: the source of values, if variables become constants; None if they stay variables.
         device: as in `Plan.copy`.
         request: the request, for messages.
         extra_ops: ops to save in addition, with their ancestors, such as the init op of a SavedModel.
@@ -124,20 +124,20 @@ def export_graph(
         unmapped="placeholder" if inputs else "refuse",
         # Ops of a loop that the outputs do not need may wait for other ops, which are included too.
         control="drop" if inputs else "include" if outputs else "refuse",
-        variables="initial" if frozen is None else "freeze",
-        values=frozen,
+        variables="initial" if frozen_values is None else "freeze",
+        values=frozen_values,
         collections="keep",
         device=device,
     )
     faults = plan.effect.faults
-    if faults and frozen is not None and all(fault.kind is Kind.NEEDS_VARIABLE for fault in faults):
+    if faults and frozen_values is not None and all(fault.kind is Kind.NEEDS_VARIABLE for fault in faults):
         unfrozen = export_graph(base, inputs, outputs, None, device, request, extra_ops)
         ends = [unfrozen.tensor(name).op.name for name in outputs]
         if not ends:  # for a whole graph, only the ops that make variables are removed
             _, removed = substitutes_of(base, block.mask, dict.fromkeys(base.state.variables, "freeze"))
             ends = [base.names[i] for i in np.flatnonzero(block.mask & ~removed).tolist()]
         infos = [base.state.variables[op] for op in variable_infos(unfrozen.graph)]
-        values = fetch(frozen, infos, base.live, request)
+        values = fetch(frozen_values, infos, base.live, request)
         try:
             return replace(unfrozen, graph=frozen_graph(unfrozen.graph, values, [*ends, *extra_ops]))
         except Unfreezable as error:

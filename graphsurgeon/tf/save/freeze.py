@@ -21,7 +21,7 @@ from ...graph.functions import reachable_functions
 from ...graph.names import op_name
 from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFGraphDef, TFNodeDef
-from ...graph.variables import ASKING_TYPES, VARIABLE_TYPES
+from ...graph.variables import QUERY_TYPES, VARIABLE_TYPES
 from ..copy.attachments import copy_shapes
 from ..copy.tables_and_queues import init_ops
 from ..functions.calls import constant
@@ -53,13 +53,13 @@ class Unfreezable(ValueError):
         super().__init__(f"{few([op.text for op in self.ops], 2)} {need}")
 
 
-def frozen_graph_def(graph_def: TFGraphDef, values: Mapping[str, Any], ends: Iterable[str]) -> TFGraphDef:
+def frozen_graph_def(graph_def: TFGraphDef, values: Mapping[str, Any], targets: Iterable[str]) -> TFGraphDef:
     """Returns the part of a GraphDef that some ops need, with its variables as constants.
 
     Args:
         graph_def: the GraphDef; it is not changed.
         values: variable op name -> array.
-        ends: names of ops.
+        targets: names of ops.
 
     Raises:
         Unfreezable: an op writes to a variable, or uses it in an unknown way.
@@ -73,7 +73,7 @@ def frozen_graph_def(graph_def: TFGraphDef, values: Mapping[str, Any], ends: Ite
         ['Const', 'Gather']
     """
     new = graph_pb2.GraphDef(versions=graph_def.versions)
-    new.node.extend(_needed_nodes(graph_def, ends))
+    new.node.extend(_needed_nodes(graph_def, targets))
     functions = _FunctionFreezer({f.signature.name: f for f in graph_def.library.function})
     variables: dict[str, int] = {}
     for node in new.node:
@@ -95,10 +95,12 @@ def frozen_graph_def(graph_def: TFGraphDef, values: Mapping[str, Any], ends: Ite
     return new
 
 
-def _needed_nodes(graph_def: TFGraphDef, ends: Iterable[str]) -> list[TFNodeDef]:
+def _needed_nodes(graph_def: TFGraphDef, targets: Iterable[str]) -> list[TFNodeDef]:
     """Returns the nodes that some ops need, in the original order."""
     by_name = {node.name: node for node in graph_def.node}
-    needed = reachable_from((name for name in ends if name in by_name), lambda name: map(op_name, by_name[name].input))
+    needed = reachable_from(
+        (name for name in targets if name in by_name), lambda name: map(op_name, by_name[name].input)
+    )
     return [node for node in graph_def.node if node.name in needed]
 
 
@@ -144,14 +146,14 @@ class _FunctionFreezer:
     """
 
     def __init__(self, definitions: Mapping[str, Any]) -> None:
-        self._known: dict[str, Any] = dict(definitions)
-        self._made: dict[tuple[str, tuple[tuple[int, int], ...]], _FunctionVariant] = {}
-        self._under_way: set[str] = set()
+        self._definitions: dict[str, Any] = dict(definitions)
+        self._variants: dict[tuple[str, tuple[tuple[int, int], ...]], _FunctionVariant] = {}
+        self._active: set[str] = set()
 
     def reached(self, nodes: Iterable[TFNodeDef]) -> dict[str, Any]:
         """Returns name -> FunctionDef of all functions that these nodes call, at any depth."""
-        called = {name for node in nodes for name in functions_in_node(node, self._known)}
-        return {name: self._known[name] for name in sorted(reachable_functions(called, self._known))}
+        called = {name for node in nodes for name in functions_in_node(node, self._definitions)}
+        return {name: self._definitions[name] for name in sorted(reachable_functions(called, self._definitions))}
 
     def freeze(self, body: _BodyState) -> None:
         """Follows the variables through a graph or function, and changes its nodes."""
@@ -194,7 +196,7 @@ class _FunctionFreezer:
         return {at: dtype for at, dtype in dtypes.items() if at >= len(places) or places[at]}
 
     def _signature(self, node: TFNodeDef) -> Any:
-        definition = self._known.get(node.op)
+        definition = self._definitions.get(node.op)
         return definition.signature if definition is not None else op_definition(node.op) or op_def_pb2.OpDef()
 
     def _output(self, node: TFNodeDef, number: int, body: _BodyState) -> str:
@@ -224,7 +226,7 @@ class _FunctionFreezer:
 
     def _calls(self, node: TFNodeDef, inputs: Mapping[int, int]) -> list[tuple[str, dict[int, int]]]:
         """Returns (function, its arguments that are no longer variables) for each function that a node calls."""
-        if node.op in self._known:
+        if node.op in self._definitions:
             return [(node.op, dict(inputs))]
         if node.op in CALLS:
             return [(node.attr["f"].func.name, dict(inputs))]
@@ -246,7 +248,7 @@ class _FunctionFreezer:
             _set_types(node, "T", inputs)
         elif op_type in _READS and list(inputs) == [0]:
             return _READS[op_type](node, dtype, bool(body.function))
-        elif node.op in ASKING_TYPES:
+        elif node.op in QUERY_TYPES:
             waits = [f"^{text.partition(':')[0]}" for text in texts] + [t for t in node.input if t.startswith("^")]
             _change_type(node, "Const", dtype=tf.bool.as_datatype_enum)
             node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(True))
@@ -264,7 +266,7 @@ class _FunctionFreezer:
         body.stuck += [replace(stuck_op, names=(node.name,), text=stuck_op.text + where) for stuck_op in inside]
         if not variants:
             return False
-        if node.op in self._known:
+        if node.op in self._definitions:
             node.op = variants[node.op].name
             return True
         # The condition of a loop is its last function, and its result is not a variable.
@@ -286,14 +288,14 @@ class _FunctionFreezer:
     def _frozen(self, name: str, arguments: Mapping[int, int]) -> _FunctionVariant:
         """Returns a copy of a function with plain tensors for some of its arguments."""
         key = (name, tuple(sorted(arguments.items())))
-        if key in self._made:
-            return self._made[key]
-        if name not in self._known or name in self._under_way:
+        if key in self._variants:
+            return self._variants[key]
+        if name not in self._definitions or name in self._active:
             return _FunctionVariant(name, {}, [_missing_function(name)])
-        self._under_way.add(name)
+        self._active.add(name)
         new = function_pb2.FunctionDef()
-        new.CopyFrom(self._known[name])
-        new.signature.name = new_name("frozen", name, self._known)
+        new.CopyFrom(self._definitions[name])
+        new.signature.name = new_name("frozen", name, self._definitions)
         # With these attributes, TensorFlow may use another implementation of the function, which needs the variables.
         for attribute in ("api_implements", "api_preferred_device"):
             new.attr.pop(attribute, None)
@@ -315,10 +317,10 @@ class _FunctionFreezer:
             if dtype:
                 out[at] = result.type = dtype
                 del result.handle_data[:]
-        self._under_way.discard(name)
-        self._known[new.signature.name] = new
-        self._made[key] = _FunctionVariant(new.signature.name, out, list(dict.fromkeys(body.stuck)))
-        return self._made[key]
+        self._active.discard(name)
+        self._definitions[new.signature.name] = new
+        self._variants[key] = _FunctionVariant(new.signature.name, out, list(dict.fromkeys(body.stuck)))
+        return self._variants[key]
 
 
 def _stuck(node: TFNodeDef) -> ConverterMessage:
@@ -349,12 +351,12 @@ def _plain(op_type: str) -> str:
 # -- ops that read a variable through its handle -----------------------------------------------------
 
 
-def _read_nodes(node: TFNodeDef, dtype: int, inside: bool) -> list[TFNodeDef]:
+def _read_nodes(node: TFNodeDef, dtype: int, in_function: bool) -> list[TFNodeDef]:
     _change_type(node, "Identity", T=dtype)
     return []
 
 
-def _gather(node: TFNodeDef, dtype: int, inside: bool) -> list[TFNodeDef]:
+def _gather(node: TFNodeDef, dtype: int, in_function: bool) -> list[TFNodeDef]:
     batch, indices = node.attr["batch_dims"].i, node.attr["Tindices"].type
     if not batch:
         _change_type(node, "Gather", Tparams=dtype, Tindices=indices)
@@ -365,16 +367,16 @@ def _gather(node: TFNodeDef, dtype: int, inside: bool) -> list[TFNodeDef]:
     axis.input.append(f"^{op_name(node.input[1])}")
     _change_type(node, "GatherV2", Tparams=dtype, Tindices=indices, Taxis=tf.int32.as_datatype_enum)
     node.attr["batch_dims"].i = batch
-    node.input.insert(2, f"{axis.name}:output:0" if inside else axis.name)
+    node.input.insert(2, f"{axis.name}:output:0" if in_function else axis.name)
     return [axis]
 
 
-def _gather_nd(node: TFNodeDef, dtype: int, inside: bool) -> list[TFNodeDef]:
+def _gather_nd(node: TFNodeDef, dtype: int, in_function: bool) -> list[TFNodeDef]:
     _change_type(node, "GatherNd", Tparams=dtype, Tindices=node.attr["Tindices"].type)
     return []
 
 
-def _shape(node: TFNodeDef, dtype: int, inside: bool) -> list[TFNodeDef]:
+def _shape(node: TFNodeDef, dtype: int, in_function: bool) -> list[TFNodeDef]:
     _change_type(node, "Shape", T=dtype, out_type=node.attr["out_type"].type or tf.int32.as_datatype_enum)
     return []
 
@@ -396,13 +398,13 @@ _READS = {
 }
 
 
-def frozen_graph(graph: TFGraph, values: Mapping[str, Any], ends: Iterable[str]) -> TFGraph:
+def frozen_graph(graph: TFGraph, values: Mapping[str, Any], targets: Iterable[str]) -> TFGraph:
     """Returns the part of a graph that some ops need, with its variables as constants; tables keep their init ops.
 
     Args:
         graph: the graph; it is not changed.
         values: variable op name -> array.
-        ends: names of ops.
+        targets: names of ops.
 
     Raises:
         Unfreezable: an op needs a variable, so it cannot become a constant.
@@ -414,7 +416,7 @@ def frozen_graph(graph: TFGraph, values: Mapping[str, Any], ends: Iterable[str])
     keys = (tf1.GraphKeys.TABLE_INITIALIZERS, tf1.GraphKeys.ASSET_FILEPATHS)
     stay = [item.name.partition(":")[0] for key in keys for item in old_collections.get(key, ())]
     fills = [name for names in init_ops(graph).values() for name in names]
-    graph_def = frozen_graph_def(graph.as_graph_def(), values, [*ends, *stay, *fills])
+    graph_def = frozen_graph_def(graph.as_graph_def(), values, [*targets, *stay, *fills])
     new = empty_graph(graph)
     with new.as_default():
         tf.import_graph_def(graph_def, name="")

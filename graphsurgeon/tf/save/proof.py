@@ -23,7 +23,7 @@ from ...graph.open_graph import placeholders_in
 from ...graph.provenance import orphan_mask
 from ...graph.traversal import backward, forward
 from ...graph.types import TFTensor
-from ...graph.variables import FEED_TYPES, PLACEHOLDER_TYPES, READING_TYPES, TABLE_TYPES, VARIABLE_TYPES
+from ...graph.variables import FEED_TYPES, PLACEHOLDER_TYPES, READ_TYPES, TABLE_TYPES, VARIABLE_TYPES
 from ...plan.dependencies import writes
 from ..functions.library import BRANCHING, CALLS, definition, functions_in_node, reached_functions
 from ..import_tensorflow import tf
@@ -43,19 +43,19 @@ tf1 = tf.compat.v1
 #: The calls of a file: name -> (inputs, outputs), each name -> tensor of the source.
 Calls = Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]
 
-_HARMLESS = VARIABLE_TYPES | READING_TYPES | BRANCHING | CALLS | {
+_HARMLESS = VARIABLE_TYPES | READ_TYPES | BRANCHING | CALLS | {
     "HashTable", "HashTableV2", "AnonymousHashTable", "LookupTableFind", "LookupTableSize", "LookupTableExport",
     "LookupTableExportV2", "Assert", "Print", "PrintV2",
 }  # fmt: skip
 #: Op types whose state does not outlive a run.
-_OF_A_RUN = ("TensorArray", "Stack")
+_RUN_ONLY_TYPES = ("TensorArray", "Stack")
 _RANDOM = ("Random", "Truncated", "ParameterizedTruncated", "Multinomial", "SampleDistortedBoundingBox")
 _OUTSIDE = ("Queue", "Reader", "Barrier", "Stage", "Unstage", "Write", "Save", "Restore", "MergeV2Checkpoints",
             "PyFunc", "EagerPyFunc")  # fmt: skip
 #: Sizes that are tried for unknown sizes, until the source accepts one; and whether random integers are zeros.
 _SIZES = ((2, False), (1, False), (1, True), (64, False))
-_MOST = 8
-_BY_CHANCE = "draws random numbers"
+_MAX_SHOWN = 8
+_RANDOM_REASON = "draws random numbers"
 _ERRORS = (tf.errors.OpError, ValueError, TypeError, KeyError, RuntimeError)
 
 
@@ -146,7 +146,7 @@ def prove(
     feeds: Mapping[str, Any],
     request: str,
     suggestion: str,
-    saved: frozenset[str] | None = None,
+    saved_variables: frozenset[str] | None = None,
     title: str = "opened again by TensorFlow",
     timeout: float | None = None,
 ) -> Proof:
@@ -161,7 +161,7 @@ def prove(
         feeds: tensor -> array; other tensors get random numbers if dtype and shape allow it.
         request: the request, for messages.
         suggestion: the suggestion if TensorFlow cannot run the file.
-        saved: the variables whose values are in the file; None for all variables.
+        saved_variables: the variables whose values are in the file; None for all variables.
         title: the first words of the report.
         timeout: the time limit for the other process in seconds; None for no limit.
 
@@ -176,7 +176,7 @@ def prove(
         for key, (ins, outs) in calls.items():
             part = inspect_part(base, [*ins.values(), *feeds], list(outs.values()))
             name = f"signature {key!r}" if key else few(part.outputs)
-            lost = [] if saved is None else [v for v in part.variables if v not in saved]
+            lost = [] if saved_variables is None else [v for v in part.variables if v not in saved_variables]
             if lost and not part.kept:
                 part.kept = f"needs the variable {lost[0]!r}, whose value is not in the file"
             try:
@@ -323,9 +323,9 @@ def inspect_part(base: Graph, inputs: list[str], outputs: list[str]) -> ProofPar
     tables = [name for i in inside for name in base.state.init_ops.get(base.names[i], ())]
     acts = _effect_finder(base)
     effects = [(acts(i), i) for i in inside]
-    random = any(effect == _BY_CHANCE for effect, _ in effects)
+    random = any(effect == _RANDOM_REASON for effect, _ in effects)
     obstacle = next((f"needs {base.names[i]!r} ({base.types[i]}), which {effect}"
-                 for effect, i in effects if effect not in ("", _BY_CHANCE)), "")  # fmt: skip
+                 for effect, i in effects if effect not in ("", _RANDOM_REASON)), "")  # fmt: skip
     dtypes = {name: base.live.as_graph_element(name).dtype for name in outputs}
     odd = [name for name, dtype in dtypes.items() if dtype.base_dtype in (tf.resource, tf.variant)]
     if odd and not obstacle:
@@ -346,7 +346,7 @@ def sinks(base: Graph) -> dict[str, str]:
     tensors: list[str] = []
     for i in np.flatnonzero(free).tolist()[::-1]:
         readers = base.consumers.row(i)
-        if len(tensors) < _MOST and base.types[i] not in PLACEHOLDER_TYPES and not free[readers].any():
+        if len(tensors) < _MAX_SHOWN and base.types[i] not in PLACEHOLDER_TYPES and not free[readers].any():
             outputs = base.live.get_operation_by_name(base.names[i]).outputs
             odd = any(t.dtype in (tf.resource, tf.variant) or not base.live.is_fetchable(t) for t in outputs)
             tensors += [outputs[0].name] if outputs and not odd else []
@@ -379,7 +379,7 @@ def _effect_finder(base: Graph) -> Callable[[int], str]:
 def _main_effect(kinds: Iterable[str]) -> str:
     """Returns one of some effects, random numbers only if there is no other effect; empty if there is none."""
     effects = set(kinds)
-    return next(iter(sorted(effects - {"", _BY_CHANCE})), _BY_CHANCE if _BY_CHANCE in effects else "")
+    return next(iter(sorted(effects - {"", _RANDOM_REASON})), _RANDOM_REASON if _RANDOM_REASON in effects else "")
 
 
 @cache
@@ -388,12 +388,17 @@ def _type_effect(op_type: str) -> str:
     definition = op_definition(op_type)
     if op_type in TABLE_TYPES:
         return "has content that no file contains"
-    if op_type in PLACEHOLDER_TYPES or op_type in _HARMLESS or definition is None or op_type.startswith(_OF_A_RUN):
+    if (
+        op_type in PLACEHOLDER_TYPES
+        or op_type in _HARMLESS
+        or definition is None
+        or op_type.startswith(_RUN_ONLY_TYPES)
+    ):
         return ""
     if op_type in FEED_TYPES:
         return "reads from outside the graph"
     if op_type.startswith(_RANDOM) or op_type.endswith("CandidateSampler"):
-        return _BY_CHANCE
+        return _RANDOM_REASON
     if definition.is_stateful or writes(op_type) or op_type.startswith(_OUTSIDE):
         return "has effects, or state"
     return ""
@@ -412,16 +417,16 @@ class ProofSource:
     """
 
     def __init__(self, base: Graph, values: Any, request: str) -> None:
-        self._base, self._asked = base, request
+        self._base, self._request = base, request
         self._session: Any = values if hasattr(values, "run") else None
-        self._given: Any = values if isinstance(values, Mapping) else None
-        self._own: Any = None
-        self._begun: set[str] = set()
+        self._mapping: Any = values if isinstance(values, Mapping) else None
+        self._open_session: Any = None
+        self._initialized: set[str] = set()
 
     def close(self) -> None:
         """Closes the session that this object has made, if any."""
-        if self._own is not None:
-            self._own.close()
+        if self._open_session is not None:
+            self._open_session.close()
 
     def answers(self, part: ProofPart, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], int]:
         """Returns the feeds, the results, and the size that was used for unknown sizes, or 0.
@@ -459,26 +464,26 @@ class ProofSource:
     def variables(self, names: Sequence[str]) -> dict[str, Any]:
         """Returns the values of variables in the session of this source, by op name."""
         infos = [self._base.state.variables[name] for name in names]
-        return fetch(self._session or self._own, infos, self._base.live, self._asked)
+        return fetch(self._session or self._open_session, infos, self._base.live, self._request)
 
     def _ready(self, part: ProofPart) -> Any:
         """Returns a session with values for all variables and tables that a part needs."""
         if self._session is not None:
             return self._session
         graph, variables = self._base.live, self._base.state.variables
-        if self._own is None:
-            self._own = session_of(graph, config=_config(self._base))
-        infos = [variables[name] for name in part.variables if name in variables and name not in self._begun]
-        if self._given is not None:
-            arrays = fetch(self._given, infos, graph, self._asked)
-            assign(self._own, arrays, variables, "opening it again")
+        if self._open_session is None:
+            self._open_session = session_of(graph, config=_config(self._base))
+        infos = [variables[name] for name in part.variables if name in variables and name not in self._initialized]
+        if self._mapping is not None:
+            arrays = fetch(self._mapping, infos, graph, self._request)
+            assign(self._open_session, arrays, variables, "opening it again")
         else:
-            run_initializers(self._own, infos, list(variables.values()), self._asked)
-        self._begun.update(info.op for info in infos)
+            run_initializers(self._open_session, infos, list(variables.values()), self._request)
+        self._initialized.update(info.op for info in infos)
         for name in part.tables:  # a table that is already filled, or whose file does not exist, is not changed
             with suppress(tf.errors.FailedPreconditionError, tf.errors.NotFoundError):
-                self._own.run(self._base.live.get_operation_by_name(name.partition(":")[0]))
-        return self._own
+                self._open_session.run(self._base.live.get_operation_by_name(name.partition(":")[0]))
+        return self._open_session
 
 
 def _config(base: Graph) -> Any:
@@ -492,7 +497,7 @@ def _why(error: BaseException | None) -> str:
     return error.problem if isinstance(error, PlanError) else error_text(error) if error is not None else "no size fits"
 
 
-def _random(tensor: TFTensor, size: int, plain: bool) -> Any:
+def _random(tensor: TFTensor, size: int, constant: bool) -> Any:
     """Returns a reproducible random array for a tensor; None if none can be generated."""
     dtype = tensor.dtype.base_dtype
     if tensor.shape.rank is None or dtype in (tf.resource, tf.variant) or dtype.is_quantized:
@@ -502,7 +507,7 @@ def _random(tensor: TFTensor, size: int, plain: bool) -> Any:
     if dtype == tf.string:
         return np.full(shape, b"0", dtype=object)
     if dtype.is_integer or dtype.is_bool:
-        numbers = np.zeros(shape) if plain else random.randint(0, 2, shape)
+        numbers = np.zeros(shape) if constant else random.randint(0, 2, shape)
         return np.asarray(numbers).astype(dtype.as_numpy_dtype)
     return np.asarray(random.random_sample(shape)).astype(dtype.as_numpy_dtype)
 
@@ -516,9 +521,9 @@ def _typed(value: Any, tensor: TFTensor) -> Any:
         return value
 
 
-def _difference(expected: Any, got: Any, random: bool) -> str:
+def _difference(expected: Any, actual: Any, random: bool) -> str:
     """Returns text about how two values differ; empty if they are equal up to rounding."""
-    a, b = (np.asarray(value, object if isinstance(value, bytes) else None) for value in (expected, got))
+    a, b = (np.asarray(value, object if isinstance(value, bytes) else None) for value in (expected, actual))
     if a.dtype != b.dtype:
         return f"is {b.dtype}, not {a.dtype}"
     if random:

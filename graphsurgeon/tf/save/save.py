@@ -25,7 +25,7 @@ from ...graph.graph import Graph
 from ...graph.names import tensors_by_key
 from ...graph.open_graph import Ends, OpenedGraph, placeholders_in
 from ...graph.provenance import orphans_of
-from ...graph.reports import Saved, untrained_text
+from ...graph.reports import Saved, only_initial_text
 from ...graph.selection import select, selection_from
 from ...graph.traversal import backward
 from ...graph.variables import FEED_TYPES, VariableInfo
@@ -308,13 +308,13 @@ class _Job:
         """Whether TensorFlow's optimizers could crash when they run this graph."""
         return bool(hazards(self.base))
 
-    def source(self, needed: bool) -> ProofSource:
+    def source(self, required: bool) -> ProofSource:
         """Returns the saved graph in a form that can be run; a session is opened only if needed."""
-        values = _live(self.values) if needed or not callable(self.values) else None
+        values = _live(self.values) if required or not callable(self.values) else None
         return ProofSource(self.base, values, self.request)
 
     def proof(
-        self, files: Sequence[WrittenFile], source: ProofSource, variables: Iterable[str] | None = None, **about: Any
+        self, files: Sequence[WrittenFile], source: ProofSource, variables: Iterable[str] | None = None, **title: Any
     ) -> Proof:
         """Reads the written file and compares it with the source, unless `verify` is off.
 
@@ -322,13 +322,13 @@ class _Job:
             files: as in `prove`.
             source: the source.
             variables: the variables whose values are in the file; None for all variables.
-            about: as in `prove`.
+            title: as in `prove`.
         """
         options, saved = self.options, None if variables is None else frozenset(variables)
         if not options.verify:
             return Proof("", ["not opened again: verify=False"])
         texts = self.request, _INSTEAD[options.kind]
-        return prove(self.base, self.calls, files, source, options.feeds, *texts, saved, **about)
+        return prove(self.base, self.calls, files, source, options.feeds, *texts, saved, **title)
 
     def saved(self, path: str, nodes: int, proof: Proof) -> Saved:
         """Returns the report on the file."""
@@ -401,16 +401,16 @@ def _reads_tables(base: Graph, ends: list[str]) -> bool:
     return any("Table" in node.op for node in (*nodes, *nodes_behind(nodes, base.functions)))
 
 
-def _frozen_untrained(base: Graph, starts: list[str], ends: list[str], options: SaveRequest) -> dict[str, str]:
+def _frozen_untrained(base: Graph, sources: list[str], ends: list[str], options: SaveRequest) -> dict[str, str]:
     """Returns variable that is frozen at its initial value -> the reason; refuses it if the user did not allow this."""
     if not options.untrained:
         return {}
-    inputs = list(dict.fromkeys(starts)) or None
+    inputs = list(dict.fromkeys(sources)) or None
     block = select(base, inputs=inputs, outputs=list(dict.fromkeys(ends))) if ends else select(base)
     bad = {name: why for name, why in options.untrained.items() if name in block and name not in orphans_of(base.owner)}
     if bad and not options.initial:
         how = "Train or restore them first, give values=session, or type values='initial' to freeze these as they are"
-        raise PlanError(options.request, "; ".join(untrained_text(bad)), how)
+        raise PlanError(options.request, "; ".join(only_initial_text(bad)), how)
     return bad
 
 
@@ -505,7 +505,7 @@ def _graph_def(job: _Job) -> Saved:
         # A GraphDef contains no values. If none are given, source and file are compared with initial values.
         about = {"path": new, "first": first, "paths": export.assets, "safe": job.safe}
         file = WrittenFile("tf.import_graph_def", "graph_def", about, by_tensor(export.name), bool(variables))
-        proof = job.proof([file], job.source(needed=False))
+        proof = job.proof([file], job.source(required=False))
         put_file(new, path)
     return replace(job.saved(path, len(graph_def.node), proof), variables=())
 
@@ -536,7 +536,7 @@ def _tflite(job: _Job) -> Saved:
 
         file = WrittenFile("tf.lite.Interpreter", "tflite", {"path": new}, arrange)
         title = "run by TFLite's interpreter"
-        proof = job.proof([file], job.source(needed=True), title=title, timeout=timeout)
+        proof = job.proof([file], job.source(required=True), title=title, timeout=timeout)
         put_file(new, path)
     return job.saved(path, len(part.graph_def.node), proof)
 
@@ -551,7 +551,7 @@ def _meta_graph(job: _Job) -> Saved:
         Path(new + ".meta").write_bytes(encode(meta))
         about = {"path": new + ".meta", "first": job.first(fillers), "paths": job.made.assets, "safe": job.safe}
         file = WrittenFile("tf.train.Saver", "meta_graph", about, by_tensor(job.made.name))
-        proof = job.proof([file], job.source(needed=bool(job.held)), job.held)
+        proof = job.proof([file], job.source(required=bool(job.held)), job.held)
         if job.held:
             put_checkpoint(new, path, (new + ".meta", path + ".meta"))
         else:
@@ -572,7 +572,7 @@ def _write_saved_model(job: _Job) -> Saved:
             WrittenFile("tf.compat.v1.saved_model.load", "saved_model", old, by_signature),
             WrittenFile("tf.saved_model.load", "served_model", {"path": new, "tags": tags}, by_signature),
         ]
-        proof = job.proof(files, job.source(needed=bool(job.held)), None if options.freeze else job.held)
+        proof = job.proof(files, job.source(required=bool(job.held)), None if options.freeze else job.held)
         put_folder(new, path, job.request)
     return job.saved(path, len(meta.graph_def.node), proof)
 
@@ -590,7 +590,7 @@ def _module(job: _Job) -> Saved:
         new = os.path.join(folder, "model")
         notes = write_module(module, new, served, job.base, request)
         file = WrittenFile("tf.saved_model.load", "served_model", {"path": new, "tags": None}, by_signature)
-        proof = job.proof([file], job.source(needed=bool(module.variables)))
+        proof = job.proof([file], job.source(required=bool(module.variables)))
         put_folder(new, path, request)
     names = tuple(v.name.removesuffix(":0") for v in module.variables)
     return Saved(path, "saved_model_tf2", 0, names, 0, [*job.made.notes, *notes, *proof.notes], proof.said)

@@ -23,7 +23,7 @@ from ...graph.arrays import size_text
 from ...graph.atomic_files import ensure_writable, flush, install_files, record_write, recover_files, write_failure
 from ...graph.functions import CALLS, functions_in_node, reachable_functions
 from ...graph.names import free_name, op_name
-from ...graph.security import SAVERS_OWN
+from ...graph.security import SAVER_TYPES
 from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFGraphDef
 from ..import_tensorflow import tf
@@ -35,7 +35,7 @@ from ..values.variables import variable_infos
 
 _FROM_FILE = {"InitializeTableFromTextFile": "InitializeTable", "InitializeTableFromTextFileV2": "InitializeTableV2"}
 #: TensorFlow uses the path of its vocabulary in the name of a table.
-_NAMED_AFTER = re.compile(rb"(hash_table_)(?:/|[A-Za-z]:|\\\\)[^\0]*[/\\]")
+_TABLE_NAME = re.compile(rb"(hash_table_)(?:/|[A-Za-z]:|\\\\)[^\0]*[/\\]")
 
 
 class Portable:
@@ -104,7 +104,7 @@ class Portable:
             return False
         path = self._nodes[_source(self._nodes, node.input[0])]
         return path.op == "Const" and [*path.attr["value"].tensor.string_val] != [
-            path_text.encode() for path_text in SAVERS_OWN
+            path_text.encode() for path_text in SAVER_TYPES
         ]
 
     def _prune(self, names: set[str]) -> None:
@@ -152,19 +152,19 @@ class _NodeTable:
     def __init__(self, nodes: Any, arguments: Sequence[str] = ()) -> None:
         self.nodes, self.arguments = nodes, list(arguments)
         self.by_name: dict[str, Any] = {node.name: node for node in nodes}
-        self._inside = bool(arguments)
+        self._in_function = bool(arguments)
 
     def source(self, text: str) -> str:
         """Returns the op or argument from which a tensor comes; skips Identity ops."""
         return _source(self.by_name, text)
 
-    def add_constant(self, wish: str, array: Any) -> str:
+    def add_constant(self, preferred: str, array: Any) -> str:
         """Adds a constant; returns its output in the notation of inputs."""
-        name = free_name(wish, self.by_name.__contains__, as_tensorflow=True)
+        name = free_name(preferred, self.by_name.__contains__, as_tensorflow=True)
         node = self.by_name[name] = self.nodes.add(name=name, op="Const")
         node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(array))
         node.attr["dtype"].type = node.attr["value"].tensor.dtype
-        return f"{name}:output:0" if self._inside else name
+        return f"{name}:output:0" if self._in_function else name
 
 
 class _FunctionBodies:
@@ -228,9 +228,9 @@ class _FunctionBodies:
             todo += [(caller, node.input[at]) for caller, node in self._calls.get(origin[0], ())]
         return makers
 
-    def _table(self, maker: tuple[str, str]) -> Any:
+    def _table(self, producer: tuple[str, str]) -> Any:
         """Returns the op that makes a table, also inside called functions; None if there is none."""
-        node = self._all[maker[0]].by_name[maker[1]]
+        node = self._all[producer[0]].by_name[producer[1]]
         inner = [
             candidate
             for name in reachable_functions(functions_in_node(node, self._functions), self._functions)
@@ -299,7 +299,7 @@ def _rename_tables(nodes: Iterator[Any]) -> None:
         if "Table" not in node.op or "shared_name" not in node.attr:
             continue
         old = node.attr["shared_name"].s
-        plain = _NAMED_AFTER.sub(rb"\1", old)
+        plain = _TABLE_NAME.sub(rb"\1", old)
         if plain == old:
             continue
         if old not in new:
@@ -308,13 +308,13 @@ def _rename_tables(nodes: Iterator[Any]) -> None:
 
 
 @contextmanager
-def staging_dir(path: str, request: str, needed: int = 0) -> Iterator[str]:
+def staging_dir(path: str, request: str, size: int = 0) -> Iterator[str]:
     """Yields a new folder next to a future file; the folder is always removed afterwards.
 
     Args:
         path: the path of the future file.
         request: the request, for messages.
-        needed: the minimum number of bytes that will be written.
+        size: the minimum number of bytes that will be written.
 
     Raises:
         PlanError: the folder or the file cannot be written.
@@ -334,7 +334,7 @@ def staging_dir(path: str, request: str, needed: int = 0) -> Iterator[str]:
             )
             raise PlanError(request, problem, how) from error
         problem, how = (
-            f"{path!r} cannot be written: {write_failure(error, parent, needed)}",
+            f"{path!r} cannot be written: {write_failure(error, parent, size)}",
             "The old file is unchanged",
         )
         raise PlanError(request, problem, f"{how}; make room, or choose another path") from error
@@ -455,26 +455,26 @@ def verify_checkpoint(prefix: str, keys: Iterable[str], request: str) -> None:
             reader.get_tensor(key)
 
 
-def _translate_errors(request: str, folder: str, needed: int) -> AbstractContextManager[None]:
+def _translate_errors(request: str, folder: str, size: int) -> AbstractContextManager[None]:
     kinds = (tf.errors.OpError, OSError, ValueError)
-    space = f"{size_text(needed)} needed, {size_text(shutil.disk_usage(folder).free)} free"
+    space = f"{size_text(size)} needed, {size_text(shutil.disk_usage(folder).free)} free"
     return errors_as(
         PlanError, request, f"TensorFlow cannot write it ({space})", "Make room, or choose another path", *kinds
     )
 
 
-def put_checkpoint(new: str, prefix: str, *more: tuple[str, str]) -> None:
+def put_checkpoint(new: str, prefix: str, *extra_files: tuple[str, str]) -> None:
     """Moves all files of a checkpoint to their final paths, the index last, or none of them; removes older shards.
 
     Args:
         new, prefix: the current and the final path, without suffix.
-        more: (current path, final path) of additional files, such as a MetaGraph.
+        extra_files: (current path, final path) of additional files, such as a MetaGraph.
 
     Raises:
         OSError: the files cannot be moved; nothing has changed.
     """
     shards = sorted(glob.glob(glob.escape(new) + ".data-*"))
-    moves = [*more, *((path, prefix + path.removeprefix(new)) for path in [*shards, new + ".index"])]
+    moves = [*extra_files, *((path, prefix + path.removeprefix(new)) for path in [*shards, new + ".index"])]
     for path, _ in moves:
         flush(path)
     targets = {to for _, to in moves}

@@ -96,33 +96,33 @@ class ValueAssignment:
         return frozenset(info.op for info in (*(new for _, new in self.pairs), *self.arrays, *self.initial))
 
 
-def apply_assignment(due: ValueAssignment, helpers: Sequence[VariableInfo]) -> None:
+def apply_assignment(assignment: ValueAssignment, helpers: Sequence[VariableInfo]) -> None:
     """Sets variables to their values.
 
     Args:
-        due: the values.
+        assignment: the values.
         helpers: further variables, which are initialized only if one of the others needs them.
 
     Raises:
         PlanError: a value cannot be read or set.
     """
-    if not due.names:
+    if not assignment.names:
         return
-    mute = [info.op for info in due.arrays if not info.initializer]
+    mute = [info.op for info in assignment.arrays if not info.initializer]
     if mute:
-        raise no_initializer_error(mute, due.request)
+        raise no_initializer_error(mute, assignment.request)
 
     def set_values(infos: list[VariableInfo]) -> None:
         names = {info.op for info in infos}
-        pairs = [pair for pair in due.pairs if pair[1].op in names]
-        arrays = {info.op: value for info, value in due.arrays.items() if info.op in names}
+        pairs = [pair for pair in assignment.pairs if pair[1].op in names]
+        arrays = {info.op: value for info, value in assignment.arrays.items() if info.op in names}
         if pairs:
-            transfer_values(due.old, due.session, pairs, due.request)
+            transfer_values(assignment.old, assignment.session, pairs, assignment.request)
         if arrays:
-            assign(due.session, arrays, {info.op: info for info in infos})
+            assign(assignment.session, arrays, {info.op: info for info in infos})
 
-    targets = [*(new for _, new in due.pairs), *due.arrays]
-    start(due.session, due.initial, targets, set_values, due.request, helpers)
+    targets = [*(new for _, new in assignment.pairs), *assignment.arrays]
+    start(assignment.session, assignment.initial, targets, set_values, assignment.request, helpers)
 
 
 class SessionValues:
@@ -131,11 +131,11 @@ class SessionValues:
     Args:
         session: a function that returns the other session.
         fill_tables: a function that fills the tables of a session.
-        untrained: a function that returns the variables with only initial values in the other session.
+        only_initial: a function that returns the variables with only initial values in the other session.
         identities: a function that returns variable -> its identity in the other session.
         graph: the graph whose variables are set.
         uninitialized: names of variables without a value in the other session.
-        same: graph -> variable -> number, for this graph and earlier ones. A variable has the same number in all
+        numbers: graph -> variable -> number, for this graph and earlier ones. A variable has the same number in all
             graphs.
         init_ops: the init ops of the files that the graph is from; and their feeds.
     """
@@ -144,14 +144,14 @@ class SessionValues:
         self,
         session: Callable[[], TFSession],
         fill_tables: Callable[[TFSession], None],
-        untrained: Callable[[], dict[str, str]],
+        only_initial: Callable[[], dict[str, str]],
         identities: Callable[[], dict[str, Any]],
         graph: TFGraph,
         uninitialized: frozenset[str],
-        same: MutableMapping[Any, dict[str, int]],
+        numbers: MutableMapping[Any, dict[str, int]],
         init_ops: tuple[list[str], dict[str, str]],
     ) -> None:
-        self._session, self.untrained, self._uninitialized, self.same = session, untrained, uninitialized, same
+        self._session, self.untrained, self._uninitialized, self.same = session, only_initial, uninitialized, numbers
         self._fill_tables, self._init_ops, self.identities = fill_tables, init_ops, identities
         self._names = frozenset(variable_infos(graph)) - uninitialized
 
@@ -184,13 +184,16 @@ class SessionValues:
 
 
 @translate_errors(lambda: new_session(None), "session()")
-def set_plan_values(session: TFSession, made: AppliedOps) -> None:
+def set_plan_values(session: TFSession, applied_ops: AppliedOps) -> None:
     """Sets the new variables of an applied plan in `session`, if the graph was not rebuilt."""
-    arrays = {made.infos[name]: value for name, value in made.values.items()}
+    arrays = {applied_ops.infos[name]: value for name, value in applied_ops.values.items()}
     apply_assignment(
-        ValueAssignment(session, "session()", arrays=arrays, initial=[made.infos[name] for name in made.initial]), []
+        ValueAssignment(
+            session, "session()", arrays=arrays, initial=[applied_ops.infos[name] for name in applied_ops.initial]
+        ),
+        [],
     )
-    fill_new_tables(session, made)
+    fill_new_tables(session, applied_ops)
 
 
 def fill_new_tables(session: TFSession, result: AppliedOps) -> None:
@@ -220,14 +223,14 @@ def run_once(session: TFSession, names: Iterable[str], feeds: Mapping[str, Any])
             )
 
 
-def fill_tables(session: TFSession, init_ops: Iterable[Any] | None = None, as_found: bool = False) -> None:
+def fill_tables(session: TFSession, init_ops: Iterable[Any] | None = None, unchanged: bool = False) -> None:
     """Runs the initializers of tables, one by one; a table that is already filled is not changed.
 
     Args:
         session: the session.
         init_ops: the initializers. Default: the initializers in the collection of the graph, and others that need no
             feed.
-        as_found: whether the graph is unchanged from its file. A table without its vocabulary file then causes only a
+        unchanged: whether the graph is unchanged from its file. A table without its vocabulary file then causes only a
             warning: much of the graph may not need it, and TensorFlow refuses to run the ops that do.
 
     Raises:
@@ -254,7 +257,7 @@ def fill_tables(session: TFSession, init_ops: Iterable[Any] | None = None, as_fo
                 f"{op.name!r} fills a table from a file that is not there: {line.partition(';')[0].strip()}",
                 f"Put the file there, or make it read another: ed.plan().connect(name, to={op.name!r}, input=1)",
             )
-            if not as_found:
+            if not unchanged:
                 raise refused from error
             warn(str(refused))
 
@@ -264,8 +267,8 @@ def set_without_initializers(
     new: TFSession,
     pairs: Sequence[tuple[VariableInfo, VariableInfo]],
     source: Any,
-    filed: frozenset[str],
-    called: Callable[[TFGraph], Mapping[str, str]],
+    restored: frozenset[str],
+    new_names_of: Callable[[TFGraph], Mapping[str, str]],
 ) -> frozenset[str]:
     """Sets variables that no op of the graph initializes, such as those of a SavedModel of TF2.
 
@@ -274,8 +277,8 @@ def set_without_initializers(
         new: the session to set.
         pairs: (variable of the old graph, variable of the new graph).
         source: a `ValueSource` that may be able to move the values that it has restored.
-        filed: names of the new variables that this source has restored.
-        called: graph -> {op in the file: its name in that graph, if it differs}.
+        restored: names of the new variables that this source has restored.
+        new_names_of: graph -> {op in the file: its name in that graph, if it differs}.
 
     Returns:
         the names of the variables that were set.
@@ -283,7 +286,9 @@ def set_without_initializers(
     Raises:
         PlanError: no op sets one of the variables.
     """
-    restored_ops = filed if pairs and hasattr(source, "move") and source.move(old, new, called) else frozenset()
+    restored_ops = (
+        restored if pairs and hasattr(source, "move") and source.move(old, new, new_names_of) else frozenset()
+    )
     lost = [info.op for _, info in pairs if info.op not in restored_ops]
     if lost:
         how = (

@@ -27,7 +27,7 @@ _MAGIC = bytes.fromhex("57fb808b247547db")
 #: The errors that versions of TensorFlow raise for damaged files.
 _UNREADABLE = (tf.errors.OpError, ValueError, RuntimeError, IndexError, DecodeError)
 #: The most times that a folder is listed again, if a checkpoint was deleted in the meantime.
-_LOOKS = 5
+_MAX_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class CheckpointFolder:
         self.taken: tuple[Any, ...] = ()  # the identity of the checkpoint that was read last
         self.skipped: dict[str, str] = {}  # checkpoint -> why it was not read
         self.unfinished: OpenError | None = None  # why no checkpoint was read, although there is a newer one
-        self._unread = ""
+        self._unread_reason = ""
 
     def refuse_missing(self) -> None:
         """Raises an OpenError if the folder does not exist."""
@@ -79,14 +79,14 @@ class CheckpointFolder:
         """
         self.refuse_missing()
         self.unfinished = None
-        for _ in range(_LOOKS):
+        for _ in range(_MAX_ATTEMPTS):
             prefixes = self.prefixes()
             result = self._newest_of(prefixes, variables)
             if result is not None or not self.skipped or self.prefixes() == prefixes:
                 break  # otherwise a newer checkpoint has replaced the one that was read
         if result is not None:
             return result
-        reason = self._unread
+        reason = self._unread_reason
         if self.skipped:
             name, why = next(iter(self.skipped.items()))
             reason = f"checkpoint {name!r} is not whole: {why}"
@@ -124,11 +124,11 @@ class CheckpointFolder:
 
     def prefixes(self) -> list[str]:
         """Returns the checkpoints of the folder, newest first, in the order of the state file or of file times."""
-        self._unread = ""
+        self._unread_reason = ""
         try:
             paths = state_checkpoints(self.folder)
         except (OSError, UnicodeDecodeError, text_format.ParseError) as error:
-            self._unread, paths = f"the file 'checkpoint' cannot be read: {str(error).splitlines()[0]}", []
+            self._unread_reason, paths = f"the file 'checkpoint' cannot be read: {str(error).splitlines()[0]}", []
         if paths is not None:
             return paths
         index = glob.glob(os.path.join(glob.escape(self.folder), "*.index"))

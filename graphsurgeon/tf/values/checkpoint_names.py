@@ -69,11 +69,11 @@ def saved_names(
     return explicit_names if only_named else out | explicit_names
 
 
-def _matching_variables(target: str, saved: str, names: Mapping[str, Any], request: str) -> dict[str, str]:
+def _matching_variables(target: str, name: str, names: Mapping[str, Any], request: str) -> dict[str, str]:
     """Returns variable -> its name in the checkpoint, for all variables that a name or a pattern matches."""
-    if "*" in target or "*" in saved:
-        return expand_wildcard(target, saved, names, request)
-    return {target: saved} if target in names else {}
+    if "*" in target or "*" in name:
+        return expand_wildcard(target, name, names, request)
+    return {target: name} if target in names else {}
 
 
 def match_variables(

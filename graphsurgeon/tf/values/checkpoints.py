@@ -127,24 +127,24 @@ def _rows(block: bytes) -> Iterator[tuple[bytes, bytes]]:
         at += size
 
 
-def _handle(data: bytes, at: int) -> tuple[tuple[int, int], int]:
+def _handle(data: bytes, offset: int) -> tuple[tuple[int, int], int]:
     """Returns the place of a block as (start, size), and the start of the next field."""
-    start, at = _varint(data, at)
-    size, at = _varint(data, at)
-    return (start, size), at
+    start, offset = _varint(data, offset)
+    size, offset = _varint(data, offset)
+    return (start, size), offset
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _varint(data: bytes, offset: int) -> tuple[int, int]:
     value = shift = 0
     while True:
-        byte = data[at]
-        at += 1
+        byte = data[offset]
+        offset += 1
         value |= (byte & 127) << shift
         shift += 7
         if byte < 128:
-            return value, at
+            return value, offset
         if shift > 63:
-            raise ValueError(at)
+            raise ValueError(offset)
 
 
 # -- CRC-32C, as TensorFlow and LevelDB write it ------------------------------------------------------
@@ -160,9 +160,9 @@ def _table() -> tuple[int, ...]:
     return tuple(table)
 
 
-def _checksum(data: bytes, before: int = 0) -> int:
-    """Returns the checksum of bytes; `before` is the checksum of preceding bytes."""
-    table, crc = _table(), before ^ 0xFFFFFFFF
+def _checksum(data: bytes, initial: int = 0) -> int:
+    """Returns the checksum of bytes; `initial` is the checksum of preceding bytes."""
+    table, crc = _table(), initial ^ 0xFFFFFFFF
     for byte in data:
         crc = table[(crc ^ byte) & 255] ^ crc >> 8
     return crc ^ 0xFFFFFFFF

@@ -94,7 +94,7 @@ def _collection_names(graph: Graph, collection: str) -> list[str]:
 
 
 #: The number of bytes that can be restored in about a second.
-_MUCH = 512 << 20
+_LARGE = 512 << 20
 
 
 class ValueSource(Protocol):
@@ -133,13 +133,13 @@ class CheckpointValues(ValueSource):
         init_ops: Sequence[str] | None = None,
         asset_feeds: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        self._read, self._saver, self._prefix = base, saver, prefix
+        self._base, self._saver, self._prefix = base, saver, prefix
         self._tables = _collection_names(base, "table_initializer") if init_ops is None else []
         self._init_ops, self._asset_feeds = init_ops or (), asset_feeds
 
     @property
     def _graph(self) -> TFGraph:
-        return self._read.live
+        return self._base.live
 
     def fill(self, session: TFSession) -> None:
         """Restores all variables of the checkpoint into `session`, then runs the model's own init op.
@@ -180,7 +180,7 @@ class CheckpointValues(ValueSource):
             return False  # the saver then raises a better error
         infos = variable_infos(session.graph)
         size = sum(value.nbytes for value in stored.values()) if stored else 0
-        if not stored or size < _MUCH or not all(op in infos and infos[op].initializer for op in stored):
+        if not stored or size < _LARGE or not all(op in infos and infos[op].initializer for op in stored):
             return False
         assign(session, stored, infos, "restoring")
         return True
@@ -199,7 +199,7 @@ class CheckpointValues(ValueSource):
 
     def identities(self) -> dict[str, Any]:
         """Returns variable op -> the checkpoint, and its name there."""
-        return {op: (os.path.realpath(self._prefix), op) for op in self._read.state.variables}
+        return {op: (os.path.realpath(self._prefix), op) for op in self._base.state.variables}
 
     def stored(self) -> dict[str, StoredValue] | None:
         """Returns variable op -> its unread value in the checkpoint; None if the saver sets more than variables.
@@ -218,12 +218,14 @@ class CheckpointValues(ValueSource):
         checkpoint = Checkpoint(self._prefix, f"values from {self._prefix!r}")
         return {op: checkpoint.stored(key, _part(spec)) for op, (_, key, spec) in places.items()}
 
-    def move(self, old: TFSession, new: TFSession, called: Callable[[TFGraph], Mapping[str, str]]) -> frozenset[str]:
+    def move(
+        self, old: TFSession, new: TFSession, new_names_of: Callable[[TFGraph], Mapping[str, str]]
+    ) -> frozenset[str]:
         """Saves the values of `old` and restores them in `new`, by the graph's own saver, without initializers.
 
         Args:
             old, new: the sessions.
-            called: graph -> {op in the file: its name in that graph, if it differs}.
+            new_names_of: graph -> {op in the file: its name in that graph, if it differs}.
 
         Returns:
             the names of the variable ops that were set; empty if a graph no longer has the ops of the saver, or the
@@ -234,7 +236,7 @@ class CheckpointValues(ValueSource):
             return frozenset()
         name, save, restore = saver.filename_tensor_name, saver.save_tensor_name, saver.restore_op_name
         ends = [(old, save), (old, name), (new, restore), (new, name)]
-        now = [rename_input(end, called(session.graph)) for session, end in ends]
+        now = [rename_input(end, new_names_of(session.graph)) for session, end in ends]
         for (session, was), end in zip(ends, now, strict=True):
             if not self._is_unmoved(session.graph, op_name(was), op_name(end)):
                 return frozenset()
@@ -247,13 +249,13 @@ class CheckpointValues(ValueSource):
                 return frozenset()
         return self.covered()
 
-    def _is_unmoved(self, graph: TFGraph, name: str, now: str) -> bool:
+    def _is_unmoved(self, graph: TFGraph, name: str, new_name: str) -> bool:
         """Whether an op of the saver exists and still uses its original variables, which may be renamed."""
         from ..private.graphs import has_op
 
-        if not (has_op(self._graph, name) and has_op(graph, now)):
+        if not (has_op(self._graph, name) and has_op(graph, new_name)):
             return False
-        todo, visited = [(self._graph.get_operation_by_name(name), graph.get_operation_by_name(now))], set()
+        todo, visited = [(self._graph.get_operation_by_name(name), graph.get_operation_by_name(new_name))], set()
         while todo:
             was, new_op = todo.pop()
             if new_op in visited:
@@ -274,7 +276,7 @@ class CheckpointValues(ValueSource):
 
         graph = session.graph
         there = [graph.get_operation_by_name(name) for name in self._tables if has_op(graph, name)]
-        fill_tables(session, there, as_found=True)
+        fill_tables(session, there, unchanged=True)
         request, how = f"values from {self._prefix!r}", "Look at that op: gs.open(folder, raw=True)"
         for name in self._init_ops:
             with errors_as(
@@ -316,7 +318,7 @@ class KeyedValues(ValueSource):
         """Fills the tables that the graph lists."""
         from .assign_values import fill_tables
 
-        fill_tables(session, as_found=True)
+        fill_tables(session, unchanged=True)
 
     def covered(self) -> frozenset[str]:
         """Returns the names of the variable ops that have a key."""

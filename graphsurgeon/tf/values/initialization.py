@@ -18,7 +18,7 @@ from ...graph.lazy_graph import graph_identity
 from ...graph.names import op_name
 from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFOp, TFSession
-from ...graph.variables import PLACEHOLDER_TYPES, UNHELD, VARIABLE_TYPES, VariableInfo
+from ...graph.variables import NOT_IN_SESSION, PLACEHOLDER_TYPES, VARIABLE_TYPES, VariableInfo
 from ..copy.tables_and_queues import ready_fillers
 from ..functions.library import definition
 from ..import_tensorflow import tf
@@ -27,7 +27,7 @@ from ..private.functions import functions_of
 from ..private.graphs import has_op
 from ..private.sessions import has_loaded, is_local
 from ..run.errors import error_text
-from ..run.session_tracking import LOOKS
+from ..run.session_tracking import READ_ONLY_TYPES
 from .transfer import stream, value_provider
 from .variables import Place, assigned_tensor, errors_if_closed, is_standalone, place_of, value_of, variable_infos
 
@@ -39,7 +39,7 @@ _EMPTY = re.compile(r"(?:uninitialized value|[Ff]ind variable|resource variable)
 def run_initializers(
     session: TFSession,
     infos: Iterable[VariableInfo],
-    helped: Sequence[VariableInfo] = (),
+    helpers: Sequence[VariableInfo] = (),
     request: str = "session()",
 ) -> None:
     """Runs the initializers of these variables; initializers that need a feed are left out.
@@ -47,13 +47,13 @@ def run_initializers(
     Args:
         session: the session.
         infos: the variables.
-        helped: further variables, which are initialized only if a variable of `infos` needs them.
+        helpers: further variables, which are initialized only if a variable of `infos` needs them.
         request: the request, for messages.
 
     Raises:
         PlanError: there is no valid order: a variable needs another one without a value; the message names both.
     """
-    start(session, list(infos), [], lambda infos: None, request, helped)
+    start(session, list(infos), [], lambda infos: None, request, helpers)
 
 
 def start(
@@ -152,11 +152,11 @@ def _fill_tables(session: TFSession) -> None:
             session.run(op)
 
 
-def _needs(graph: TFGraph, info: VariableInfo, fed: bool) -> set[str]:
+def _needs(graph: TFGraph, info: VariableInfo, is_fed: bool) -> set[str]:
     """Returns the variables that the initializer of a variable reads or waits for; if it is fed, it reads none."""
     initializer = graph.get_operation_by_name(info.initializer)
     inputs = [t.op for t in initializer.inputs]
-    return reached_variables([*initializer.control_inputs, *(inputs[:1] if fed else inputs)]) - {info.op}
+    return reached_variables([*initializer.control_inputs, *(inputs[:1] if is_fed else inputs)]) - {info.op}
 
 
 def reached_variables(ops: Iterable[TFOp]) -> set[str]:
@@ -284,7 +284,7 @@ def _empty_places(session: TFSession, candidates: Iterable[Place]) -> frozenset[
 
 def _only_read(handle: TFOp) -> bool:
     """Whether no consumer of a handle can set the variable."""
-    return all(op.type in LOOKS for op in handle.outputs[0].consumers())
+    return all(op.type in READ_ONLY_TYPES for op in handle.outputs[0].consumers())
 
 
 def _in_functions(graph: TFGraph) -> bool:
@@ -310,31 +310,31 @@ def within_reach(graph: TFGraph, ops: Iterable[str], infos: Sequence[VariableInf
 
 
 def _query_results(
-    session: TFSession, queries: Mapping[str, Any], traced: Mapping[str, Any], level: int, request: str
+    session: TFSession, queries: Mapping[str, Any], query_tensors: Mapping[str, Any], level: int, request: str
 ) -> dict[str, bool]:
     """Returns variable -> whether it has a value, from one run; variables that are not in the trace are left out."""
     metadata = tf1.RunMetadata()
-    how = {"options": tf1.RunOptions(trace_level=level), "run_metadata": metadata} if traced else {}
+    how = {"options": tf1.RunOptions(trace_level=level), "run_metadata": metadata} if query_tensors else {}
     with errors_if_closed(request):
-        answers = session.run({"asks": dict(queries), "traced": list(traced.values())}, **how)["asks"]
+        answers = session.run({"asks": dict(queries), "traced": list(query_tensors.values())}, **how)["asks"]
     # A variable op without a value can run: it has no output, and only its consumers would fail.
     has_output = {
         node.node_name: bool(node.output) for device in metadata.step_stats.dev_stats for node in device.node_stats
     }
     return {name: bool(yes) for name, yes in answers.items()} | {
-        name: has_output[name] for name in traced if name in has_output
+        name: has_output[name] for name in query_tensors if name in has_output
     }
 
 
-def _readable(session: TFSession, reads: Mapping[str, Any], request: str) -> set[str]:
+def _readable(session: TFSession, read_ops: Mapping[str, Any], request: str) -> set[str]:
     """Returns the variables that can be read in a session: each failed run names one that cannot.
 
     Args:
         session: the session.
-        reads: variable -> the op that reads it.
+        read_ops: variable -> the op that reads it.
         request: the request, for messages.
     """
-    todo = set(reads.values())
+    todo = set(read_ops.values())
     while todo:
         try:
             with errors_if_closed(request):
@@ -342,9 +342,9 @@ def _readable(session: TFSession, reads: Mapping[str, Any], request: str) -> set
             break
         except tf.errors.FailedPreconditionError as error:
             if len(todo) > 1 and error.op not in todo:  # a common ancestor failed, so each op is run separately
-                return {name for name, op in reads.items() if op in todo and _readable(session, {name: op}, request)}
+                return {name for name, op in read_ops.items() if op in todo and _readable(session, {name: op}, request)}
             todo.discard(error.op if error.op in todo else next(iter(todo)))
-    return {name for name, op in reads.items() if op in todo}
+    return {name for name, op in read_ops.items() if op in todo}
 
 
 def read_all(session: TFSession, infos: Sequence[VariableInfo]) -> dict[str, Any]:
@@ -366,30 +366,30 @@ def read_if_open(session: TFSession, info: VariableInfo) -> Any:
 
 
 #: session -> variable -> (the reason why it has its initial value, a checksum of this value).
-_UNTRAINED: weakref.WeakKeyDictionary[Any, dict[str, tuple[str, int]]] = weakref.WeakKeyDictionary()
+_ONLY_INITIAL: weakref.WeakKeyDictionary[Any, dict[str, tuple[str, int]]] = weakref.WeakKeyDictionary()
 
 
-def note_untrained(session: TFSession, infos: Iterable[VariableInfo], why: Mapping[str, str]) -> None:
+def note_only_initial(session: TFSession, infos: Iterable[VariableInfo], reason: Mapping[str, str]) -> None:
     """Records which variables of a session have only initial values.
 
     Args:
         session: the session.
         infos: all variables of its graph.
-        why: variable with only an initial value -> the reason.
+        reason: variable with only an initial value -> the reason.
     """
-    variables = [info for info in infos if info.op in why]
-    entries = {name: (why[name], _checksum(value)) for name, value in read_all(session, variables).items()}
+    variables = [info for info in infos if info.op in reason]
+    entries = {name: (reason[name], _checksum(value)) for name, value in read_all(session, variables).items()}
     if entries:
-        _UNTRAINED[session] = {**_UNTRAINED.get(session, {}), **entries}
+        _ONLY_INITIAL[session] = {**_ONLY_INITIAL.get(session, {}), **entries}
 
 
-def untrained_variables(session: TFSession) -> dict[str, str]:
+def only_initial_variables(session: TFSession) -> dict[str, str]:
     """Returns variable of a session -> the reason why it has only its initial value.
 
     If one of these variables has changed since, all of them are considered trained. A change of a local variable
     affects only this variable.
     """
-    entries = _UNTRAINED.get(session, {})
+    entries = _ONLY_INITIAL.get(session, {})
     infos = {name: info for name, info in variable_infos(session.graph).items() if name in entries} if entries else {}
     try:
         values = read_all(session, list(infos.values()))
@@ -398,8 +398,8 @@ def untrained_variables(session: TFSession) -> dict[str, str]:
     changed_names = {name for name, value in values.items() if _checksum(value) != entries[name][1]}
     if any(not infos[name].local for name in changed_names):
         changed_names |= {name for name in entries if name not in infos or not infos[name].local}
-    _UNTRAINED[session] = {name: about for name, about in entries.items() if name not in changed_names}
-    return {name: why for name, (why, _) in _UNTRAINED[session].items()}
+    _ONLY_INITIAL[session] = {name: about for name, about in entries.items() if name not in changed_names}
+    return {name: why for name, (why, _) in _ONLY_INITIAL[session].items()}
 
 
 def _checksum(value: Any) -> int:
@@ -424,9 +424,9 @@ def with_initial_value(values: Any, graph: TFGraph, infos: Sequence[VariableInfo
     if provider is not None and graph_identity(provider.graph) is graph_identity(graph):
         reasons = provider.untrained(local=True, names=names)
     elif hasattr(values, "run") and graph_identity(getattr(values, "graph", None)) is graph_identity(graph):
-        reasons = dict.fromkeys(names - initialized_variables(values, infos, request), UNHELD) | untrained_variables(
-            values
-        )
+        reasons = dict.fromkeys(
+            names - initialized_variables(values, infos, request), NOT_IN_SESSION
+        ) | only_initial_variables(values)
     elif isinstance(values, Mapping):
         reasons = {name: "values= has no value for it" for name in names if not {name, f"{name}:0"} & values.keys()}
     else:

@@ -18,7 +18,7 @@ from ...plan.dependencies import REF_WRITERS
 from ..import_tensorflow import tf
 from ..private.eager import eager, variable_data
 from ..private.sessions import slice_of
-from ..run.session_tracking import LOOKS
+from ..run.session_tracking import READ_ONLY_TYPES
 from .checkpoint_folder import CheckpointFolder, CheckpointVariable
 from .checkpoints import array_of
 from .transfer import put
@@ -26,7 +26,7 @@ from .variables import assign_op, dims_of, fetch, read_op, value_of, variable_ob
 
 tf1 = tf.compat.v1
 
-_HASH_APART = 1 << 20
+_SEPARATE_HASH_SIZE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def _is_written(graph: TFGraph, info: VariableInfo) -> bool:
     users = graph.get_operation_by_name(info.op).outputs[0].consumers()
     others = [op for op in users if op.name != info.initializer]
     if info.resource:
-        return any(op.type not in LOOKS for op in others)
+        return any(op.type not in READ_ONLY_TYPES for op in others)
     return any(op.type.startswith(REF_WRITERS) for op in others)
 
 
@@ -152,7 +152,7 @@ def _assign_op(graph: TFGraph, info: VariableInfo, value: TFTensor) -> TFOp:
 
 
 #: A function: ops -> the context manager in which they must run to read the original.
-Alone = Callable[[Sequence[Any]], AbstractContextManager[None]]
+Exclusive = Callable[[Sequence[Any]], AbstractContextManager[None]]
 
 
 class ReplicaSource:
@@ -170,7 +170,7 @@ class ReplicaSource:
     skipped: Mapping[str, str] = {}
     unfinished: OpenError | None = None
 
-    def newest(self, pairs: Sequence[Pair], alone: Alone) -> tuple[str, dict[str, Any]] | None:
+    def newest(self, pairs: Sequence[Pair], exclusive: Exclusive) -> tuple[str, dict[str, Any]] | None:
         """Returns the source and the values, by variable of the original; None if there are no newer values."""
         raise NotImplementedError
 
@@ -184,14 +184,14 @@ class SessionSource(ReplicaSource):
     def __init__(self, session: TFSession) -> None:
         self.session = session
 
-    def newest(self, pairs: Sequence[Pair], alone: Alone) -> tuple[str, dict[str, Any]]:
+    def newest(self, pairs: Sequence[Pair], exclusive: Exclusive) -> tuple[str, dict[str, Any]]:
         """Returns the current values; they are fetched in one run between two steps.
 
         Raises:
             PlanError: a variable has no value in the session, or steps take too long.
         """
         graph, infos = self.session.graph, [p.old for p in pairs]
-        with alone([value_of(graph, info, "update()") for info in infos]):
+        with exclusive([value_of(graph, info, "update()") for info in infos]):
             return "its session", fetch(self.session, infos, graph, "update()")
 
 
@@ -205,14 +205,14 @@ class ObjectSource(ReplicaSource):
     def __init__(self, handles: Mapping[str, Any]) -> None:
         self.handles = handles
 
-    def newest(self, pairs: Sequence[Pair], alone: Alone) -> tuple[str, dict[str, Any]]:
+    def newest(self, pairs: Sequence[Pair], exclusive: Exclusive) -> tuple[str, dict[str, Any]]:
         """Returns the current values, one variable after another.
 
         Raises:
             PlanError: another thread changes the variables in the meantime, or steps take too long.
         """
         names = [p.old.op for p in pairs]
-        with alone([]), eager():
+        with exclusive([]), eager():
             out = {name: np.array(self._value(name)) for name in names}
             for name in names:
                 if _digest(self._value(name)) != _digest(out[name]):
@@ -238,7 +238,7 @@ class MappingSource(ReplicaSource):
     def __init__(self, values: Mapping[str, Any], graph: TFGraph) -> None:
         self.values, self.graph = values, graph
 
-    def newest(self, pairs: Sequence[Pair], _alone: Alone) -> tuple[str, dict[str, Any]]:
+    def newest(self, pairs: Sequence[Pair], _exclusive: Exclusive) -> tuple[str, dict[str, Any]]:
         """Returns the arrays, by variable.
 
         Raises:
@@ -259,7 +259,7 @@ class FolderSource(ReplicaSource):
         """Treats the last checkpoint as a new checkpoint again."""
         self.folder.taken = ()
 
-    def newest(self, pairs: Sequence[Pair], _alone: Alone) -> tuple[str, dict[str, Any]] | None:
+    def newest(self, pairs: Sequence[Pair], _exclusive: Exclusive) -> tuple[str, dict[str, Any]] | None:
         """Returns the values of the newest whole checkpoint; None if it is the last one that was read.
 
         Raises:
@@ -278,8 +278,8 @@ def digests(arrays: Mapping[str, Any]) -> dict[str, bytes]:
         >>> a[0] == a[1], a[0] == a[2]
         (True, False)
     """
-    large = [name for name, array in arrays.items() if array.nbytes >= _HASH_APART]
-    out = {name: _digest(array) for name, array in arrays.items() if array.nbytes < _HASH_APART}
+    large = [name for name, array in arrays.items() if array.nbytes >= _SEPARATE_HASH_SIZE]
+    out = {name: _digest(array) for name, array in arrays.items() if array.nbytes < _SEPARATE_HASH_SIZE}
     if len(large) < 2:
         return {**out, **{name: _digest(arrays[name]) for name in large}}
     with ThreadPoolExecutor(min(4, len(large))) as pool:

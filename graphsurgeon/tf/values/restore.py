@@ -65,7 +65,7 @@ def restore(
     names: Mapping[str, str] | None = None,
     exclude: Iterable[str] = (),
     partial: bool = False,
-    fresh: bool = False,
+    is_new_session: bool = False,
 ) -> Restored:
     """Sets the variables of a session from a checkpoint, each through its own initializer; adds no op.
 
@@ -75,7 +75,7 @@ def restore(
         scope, names: see `saved_names`.
         exclude: names or patterns of variables that are not changed.
         partial: whether variables that are not in the checkpoint keep their values; otherwise they are an error.
-        fresh: whether the session is not in use yet, so a failure may leave some of its variables set.
+        is_new_session: whether the session is not in use yet, so a failure may leave some of its variables set.
 
     Raises:
         OpenError: the checkpoint cannot be read.
@@ -122,7 +122,7 @@ def restore(
     mute = [op for op in stored_values if not infos[op].initializer]
     if mute:
         raise no_initializer_error(mute, request)
-    if not fresh:
+    if not is_new_session:
         # Damaged values must be found before anything is set.
         checkpoint.verify({stored.key: stored for stored in stored_values.values()}.values())
     try:
@@ -190,10 +190,10 @@ def _advice(
     return f"Type {suggestions[0][1]}" + (", partial=True" if suggestions[0][0] else "")
 
 
-def _scopes(saved: Iterable[str], variables: Iterable[str]) -> list[tuple[str, str]]:
+def _scopes(names: Iterable[str], variables: Iterable[str]) -> list[tuple[str, str]]:
     """Returns (scope in the checkpoint, scope in the graph) with the same names in them; most names first."""
     below: dict[str, list[str]] = {}
-    for name in saved:
+    for name in names:
         parts = name.split("/")
         for i in range(len(parts)):
             below.setdefault("/".join(parts[i:]), []).append("/".join(parts[:i]))

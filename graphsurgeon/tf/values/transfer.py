@@ -37,21 +37,22 @@ class AlignedBuffers:
     """Makes memory for values that TensorFlow can use without a copy; values are stored in the order of the calls."""
 
     def __init__(self) -> None:
-        self._room: Any = None
-        self._used = 0
-        self._lent: tuple[Any, Any] = (None, lambda: None)  # a buffer, and a weak reference to the value in it
+        self._memory: Any = None
+        self._offset = 0
+        self._last_buffer: tuple[Any, Any] = (None, lambda: None)  # a buffer, and a weak reference to the value in it
 
-    def fit(self, value: Any, stays: bool = True) -> Any:
+    def fit(self, value: Any, keeps_memory: bool = True) -> Any:
         """Returns a value as an array that TensorFlow uses without a copy, or the value itself if it is too small.
 
         Args:
             value: the value.
-            stays: whether the variable keeps this memory. A resource variable does; a reference variable copies it.
+            keeps_memory: whether the variable keeps this memory. A resource variable does; a reference variable copies
+                it.
         """
         if not isinstance(value, np.ndarray) or value.nbytes < _LEAST or value.dtype.hasobject:
             return value
         fits = value.ctypes.data % _ALIGNED == 0 and value.flags.c_contiguous
-        if value.nbytes >= _LARGE and not stays:
+        if value.nbytes >= _LARGE and not keeps_memory:
             fit: np.ndarray = self._again(value)  # even if it is aligned, because TensorFlow would release it late
         elif fits:
             return value
@@ -64,18 +65,18 @@ class AlignedBuffers:
 
     def _again(self, value: np.ndarray) -> np.ndarray:
         """Returns memory in the last buffer if TensorFlow has released it, otherwise in a new buffer."""
-        buffer, owner = self._lent
+        buffer, owner = self._last_buffer
         if buffer is None or len(buffer) < value.nbytes or owner() is not None:
             buffer = np.frombuffer(_page_buffer(value.nbytes), np.uint8)
         part: np.ndarray = np.frombuffer(buffer, value.dtype, value.size).reshape(value.shape)
-        self._lent = buffer, weakref.ref(part)
+        self._last_buffer = buffer, weakref.ref(part)
         return part
 
     def _allocate(self, size: int) -> np.ndarray:
-        if self._room is None or self._used + size > len(self._room):
-            self._room, self._used = np.frombuffer(_page_buffer(max(_SHARED, size)), np.uint8), 0
-        part: np.ndarray = self._room[self._used : self._used + size]
-        self._used += -(-size // _ALIGNED) * _ALIGNED
+        if self._memory is None or self._offset + size > len(self._memory):
+            self._memory, self._offset = np.frombuffer(_page_buffer(max(_SHARED, size)), np.uint8), 0
+        part: np.ndarray = self._memory[self._offset : self._offset + size]
+        self._offset += -(-size // _ALIGNED) * _ALIGNED
         return part
 
 
@@ -234,7 +235,7 @@ def assign(
     session: TFSession,
     values: Mapping[str, Any],
     variables: Mapping[str, VariableInfo],
-    what: str = "setting variables",
+    title: str = "setting variables",
 ) -> None:
     """Sets variables through their own initializers; adds no op.
 
@@ -242,10 +243,10 @@ def assign(
         session: the session.
         values: variable op name -> array, or a stored value of a checkpoint, which is read when it is needed.
         variables: variable op name -> its description, with names in the graph of the session.
-        what: the text of the progress bar.
+        title: the text of the progress bar.
     """
     sizes = {name: value.nbytes if hasattr(value, "nbytes") else 0 for name, value in values.items()}
-    with Progress(what, sum(sizes.values())) as bar:
+    with Progress(title, sum(sizes.values())) as bar:
         buffers = AlignedBuffers()
         for names in batches(sizes):
             arrays = {
@@ -259,7 +260,7 @@ def put(
     session: TFSession,
     values: dict[str, Any],
     variables: Mapping[str, VariableInfo],
-    rooms: AlignedBuffers | None = None,
+    buffers: AlignedBuffers | None = None,
 ) -> None:
     """Sets variables and drops the values, in one run unless two variables share the tensor of their initial value.
 
@@ -267,7 +268,7 @@ def put(
         session: the session.
         values: variable op name -> array; it is emptied.
         variables: variable op name -> its description.
-        rooms: the buffers for the values; None if TensorFlow may keep the given arrays.
+        buffers: the buffers for the values; None if TensorFlow may keep the given arrays.
     """
     while values:
         feeds: dict[str, Any] = {}
@@ -279,9 +280,9 @@ def put(
             if place not in feeds:
                 # No local variable refers to the value: if it is copied into a buffer, it is freed before the next
                 # copy.
-                feeds[place] = values.pop(name) if rooms is None else rooms.fit(values.pop(name), info.resource)
+                feeds[place] = values.pop(name) if buffers is None else buffers.fit(values.pop(name), info.resource)
                 ops.append(session.graph.get_operation_by_name(info.initializer))
-        if rooms is not None and any(getattr(value, "nbytes", 0) > _LITTLE for value in feeds.values()):
+        if buffers is not None and any(getattr(value, "nbytes", 0) > _LITTLE for value in feeds.values()):
             release_memory()
         set_values(session, ops, feeds)
 

@@ -70,13 +70,13 @@ class SessionStore(ValueStore):
     writable = True
 
     def __init__(self, session: TFSession, request: str) -> None:
-        self.title, self._session, self._asked = "the session", session, request
+        self.title, self._session, self._request = "the session", session, request
         self._infos = variable_infos(session.graph)
         self.variables = _entries(session.graph, self._infos)
 
     def read(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
         """Yields values by name, batch after batch."""
-        yield from stream(self._session, [self._infos[name] for name in names], self._asked)
+        yield from stream(self._session, [self._infos[name] for name in names], self._request)
 
     def write(self, values: Mapping[str, Any]) -> None:
         """Sets variables through their own initializers."""
@@ -94,17 +94,17 @@ class EagerStore(ValueStore):
 
     writable = True
 
-    def __init__(self, thing: Any, keras: bool) -> None:
-        self.title = str(getattr(thing, "name", type(thing).__name__))
-        self._held: dict[str, Any] = {}
+    def __init__(self, obj: Any, keras: bool) -> None:
+        self.title = str(getattr(obj, "name", type(obj).__name__))
+        self._variables: dict[str, Any] = {}
         self.variables = []
-        pairs = _keras(thing) if keras else [("", v) for v in thing.variables]
+        pairs = _keras(obj) if keras else [("", v) for v in obj.variables]
         plain = {id(v): str(getattr(v, "path", v.name)).removesuffix(":0") for _, v in pairs}
         for layer, variable in pairs:
-            if id(variable) in {id(v) for v in self._held.values()}:
+            if id(variable) in {id(v) for v in self._variables.values()}:
                 continue  # a layer may be in a model twice
-            name = free_name(plain[id(variable)], self._held.__contains__)
-            self._held[name] = variable
+            name = free_name(plain[id(variable)], self._variables.__contains__)
+            self._variables[name] = variable
             where = layer if keras else name.rpartition("/")[0]
             shape = dims_of(tf.TensorShape(variable.shape))
             self.variables.append(VariableEntry(name, tf.as_dtype(variable.dtype).name, shape, where))
@@ -113,26 +113,26 @@ class EagerStore(ValueStore):
         """Yields values by name, one by one."""
         for name in names:
             with eager():
-                value = np.array(array_of(self._held[name].numpy()))
+                value = np.array(array_of(self._variables[name].numpy()))
             yield {name: value}
 
     def write(self, values: Mapping[str, Any]) -> None:
         """Assigns to the variables."""
         with eager():
             for name, value in values.items():
-                self._held[name].assign(value)
+                self._variables[name].assign(value)
 
 
 class FileStore(ValueStore):
     """Values in a checkpoint or in the file of a graph; they are read from the file, without a session."""
 
-    def __init__(self, title: str, variables: Sequence[VariableEntry], stored: Mapping[str, Any]) -> None:
-        self.title, self.variables, self._stored = title, variables, stored
+    def __init__(self, title: str, variables: Sequence[VariableEntry], values: Mapping[str, Any]) -> None:
+        self.title, self.variables, self._values = title, variables, values
 
     def read(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
         """Yields values by name, one by one."""
         for name in names:
-            yield {name: self._stored[name].read()}
+            yield {name: self._values[name].read()}
 
 
 class ArrayStore(ValueStore):
@@ -153,11 +153,11 @@ class ArrayStore(ValueStore):
             yield {name: np.array(self._arrays[name]) for name in batch}
 
 
-def value_store(thing: Any, request: str) -> ValueStore:
+def value_store(obj: Any, request: str) -> ValueStore:
     """Returns the value store of an object.
 
     Args:
-        thing: a session, Keras model or layer, `tf.Module`, path of a checkpoint, or mapping of name to array.
+        obj: a session, Keras model or layer, `tf.Module`, path of a checkpoint, or mapping of name to array.
         request: the request, for messages.
 
     Raises:
@@ -166,40 +166,40 @@ def value_store(thing: Any, request: str) -> ValueStore:
     """
     from ..functions.traces import is_keras
 
-    if isinstance(thing, (tf1.Session, tf1.InteractiveSession)):
-        return SessionStore(thing, request)
-    if isinstance(thing, (str, os.PathLike)):
-        checkpoint = Checkpoint(thing, request)
+    if isinstance(obj, (tf1.Session, tf1.InteractiveSession)):
+        return SessionStore(obj, request)
+    if isinstance(obj, (str, os.PathLike)):
+        checkpoint = Checkpoint(obj, request)
         stored = {name: checkpoint.stored(name) for name in checkpoint.names}
         variables = [VariableEntry(name, one.dtype, one.shape, name.rpartition("/")[0]) for name, one in stored.items()]
         return FileStore(checkpoint.prefix, variables, stored)
-    if isinstance(thing, Mapping):
-        return ArrayStore(thing)
-    if is_keras(thing):
-        return EagerStore(thing, keras=True)
-    if isinstance(thing, tf.Module):
-        return EagerStore(thing, keras=False)
+    if isinstance(obj, Mapping):
+        return ArrayStore(obj)
+    if is_keras(obj):
+        return EagerStore(obj, keras=True)
+    if isinstance(obj, tf.Module):
+        return EagerStore(obj, keras=False)
     raise PlanError(
         request,
-        f"an object of type {type(thing).__name__} holds no values",
+        f"an object of type {type(obj).__name__} holds no values",
         "Give a session, an editor, a Keras model, a tf.Module, a checkpoint or {name: array}",
     )
 
 
-def source_store(thing: Any, request: str) -> ValueStore:
+def source_store(obj: Any, request: str) -> ValueStore:
     """Returns a value store for reading, like `value_store`; the values of an editor of a file come from the file.
 
     Args:
-        thing: as for `value_store`, or an editor.
+        obj: as for `value_store`, or an editor.
         request: the request, for messages.
     """
-    giver = value_provider(thing)
+    giver = value_provider(obj)
     stored = None if giver is None else giver.stored()
     if giver is not None and stored is not None:
         infos = variable_infos(giver.graph)
         if infos.keys() <= stored.keys():
             return FileStore("the file", _entries(giver.graph, infos), stored)
-    return value_store(values_of(thing), request)
+    return value_store(values_of(obj), request)
 
 
 def _entries(graph: TFGraph, infos: Mapping[str, VariableInfo]) -> list[VariableEntry]:
@@ -217,10 +217,10 @@ def _layers(infos: Iterable[VariableInfo]) -> dict[str, str]:
             if op.rpartition("/")[0] in scopes and op.rpartition("/")[0] not in variables}  # fmt: skip
 
 
-def _keras(thing: Any) -> list[tuple[str, Any]]:
+def _keras(obj: Any) -> list[tuple[str, Any]]:
     """Returns (layer, variable) pairs of a Keras model, first by layer, then the variables that are in no layer."""
-    inner = keras_layers(thing)
-    layers = [layer for layer in inner if not getattr(layer, "layers", None)] or [thing]
+    inner = keras_layers(obj)
+    layers = [layer for layer in inner if not getattr(layer, "layers", None)] or [obj]
     pairs = [(layer.name, v) for layer in layers for v in layer.weights]
     ids = {id(v) for _, v in pairs}
-    return pairs + [("", v) for v in thing.weights if id(v) not in ids]
+    return pairs + [("", v) for v in obj.weights if id(v) not in ids]

@@ -172,7 +172,7 @@ def fetch(
     infos: Sequence[VariableInfo],
     graph: TFGraph,
     request: str,
-    later: frozenset[str] = frozenset(),
+    lazy: frozenset[str] = frozenset(),
     *,
     initial: bool = False,
 ) -> dict[str, Any]:
@@ -183,7 +183,7 @@ def fetch(
         infos: the variables to read.
         graph: the source graph.
         request: the request, for messages.
-        later: variables whose value may stay in its checkpoint, as a `StoredValue`.
+        lazy: variables whose value may stay in its checkpoint, as a `StoredValue`.
         initial: whether the request can choose initial values for variables.
 
     Raises:
@@ -191,7 +191,7 @@ def fetch(
             the graph reads it, or if `values` is neither a mapping nor a session of the graph.
     """
     if isinstance(values, Mapping):
-        return {info.op: _value_in(values, info, graph, request, info.op in later, initial=initial) for info in infos}
+        return {info.op: _value_in(values, info, graph, request, info.op in lazy, initial=initial) for info in infos}
     _require_source_of(values, graph, request)
     if not infos:
         return {}
@@ -213,7 +213,7 @@ def refuse_unfit(
     """
     if isinstance(values, Mapping):
         for info in infos:
-            _value_in(values, info, graph, request, later=True, own=False, initial=initial)
+            _value_in(values, info, graph, request, lazy=True, own=False, initial=initial)
         return
     _require_source_of(values, graph, request)
     if infos:
@@ -348,16 +348,16 @@ def _value_in(
     info: VariableInfo,
     graph: TFGraph,
     request: str,
-    later: bool,
+    lazy: bool,
     own: bool = True,
     initial: bool = False,
 ) -> Any:
-    """Returns the value of a variable in a mapping. `later`: stored values are not read; `own`: an array is copied."""
+    """Returns the value of a variable in a mapping. `lazy`: stored values are not read; `own`: an array is copied."""
     for key in (info.op, info.op + ":0"):
         if key in values:
             if isinstance(values[key], StoredValue):
                 fitting_stored(values[key], info, graph, request)
-                return values[key] if later else values[key].read()
+                return values[key] if lazy else values[key].read()
             # A copy, because TensorFlow may continue to use the memory of its feeds.
             return _checked_value(values[key], info, graph, request, np.array if own else np.asarray)
     has = few([repr(str(name)) for name in values]) or "no names"
@@ -369,11 +369,11 @@ def _value_in(
     )
 
 
-def _checked_value(value: Any, info: VariableInfo, graph: TFGraph, request: str, make: Callable[..., Any]) -> Any:
+def _checked_value(value: Any, info: VariableInfo, graph: TFGraph, request: str, convert: Callable[..., Any]) -> Any:
     """Returns a value as an array with the dtype of its variable; raises an error if the shape differs."""
     suggestion = f"Give an array of {info.dtype} and of shape {info.shape}"
     try:
-        array = make(value, dtype=tf.as_dtype(info.dtype).as_numpy_dtype)
+        array = convert(value, dtype=tf.as_dtype(info.dtype).as_numpy_dtype)
     except (TypeError, ValueError) as error:
         raise PlanError(request, f"the value of {info.op!r} is not an array of {info.dtype}", suggestion) from error
     if not shape_of(graph, info).is_compatible_with(array.shape):
@@ -385,19 +385,19 @@ def _checked_value(value: Any, info: VariableInfo, graph: TFGraph, request: str,
     return array
 
 
-def fitting_stored(stored: StoredValue, info: VariableInfo, graph: TFGraph, request: str) -> None:
+def fitting_stored(value: StoredValue, info: VariableInfo, graph: TFGraph, request: str) -> None:
     """Refuses a stored value whose dtype or shape differs from that of its variable.
 
     Raises:
         PlanError: dtype or shape differs; the message contains both of them.
     """
-    same = stored.dtype == tf.as_dtype(info.dtype).name
-    if same and shape_of(graph, info).is_compatible_with(stored.shape):
+    same = value.dtype == tf.as_dtype(info.dtype).name
+    if same and shape_of(graph, info).is_compatible_with(value.shape):
         return
-    has = f"{stored.dtype} {shape_text(stored.shape)}"
+    has = f"{value.dtype} {shape_text(value.shape)}"
     raise PlanError(
         request,
-        f"{stored.key!r} in the checkpoint is {has}, but variable {info.op!r} is {info.dtype} {info.shape}",
+        f"{value.key!r} in the checkpoint is {has}, but variable {info.op!r} is {info.dtype} {info.shape}",
         "Give the checkpoint of this model, or leave the variable as it is: exclude=[" + repr(info.op) + "]",
     )
 

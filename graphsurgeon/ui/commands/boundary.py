@@ -26,7 +26,7 @@ from ..page_data import boundary_data, boundary_text, leak_count
 from ..stage import Stage
 from ..state import Marks, State, ops_of
 
-_EACH_WAY = 4
+_CUTS_PER_SIDE = 4
 """The number of places that are tried above, and below: the nearest one, and the narrowest ones."""
 
 
@@ -51,16 +51,16 @@ class Cut:
         return len(self.inputs) + len(self.outputs)
 
 
-def cuts(graph: Graph, mask: Mask, most: int = 3) -> list[Cut]:
+def cuts(graph: Graph, mask: Mask, limit: int = 3) -> list[Cut]:
     """Returns boundaries around some ops, the nearest first. Fewer tensors cross each further boundary.
 
     Only fed tensors and tensors computed from them count, without constants, variables, gradients and updates. If there
-    are fewer boundaries than `most`, boundaries of name scopes around the ops are added.
+    are fewer boundaries than `limit`, boundaries of name scopes around the ops are added.
 
     Args:
         graph: the snapshot.
         mask: the ops.
-        most: the largest number of boundaries.
+        limit: the largest number of boundaries.
 
     Example:
         >>> ops = [("a", "Neg", ["x"]), ("b", "Exp", ["a"]), ("c", "Add", ["a", "b"]), ("d", "Exp", ["c"])]
@@ -76,9 +76,9 @@ def cuts(graph: Graph, mask: Mask, most: int = 3) -> list[Cut]:
         return []
     ways = product(flow.above(inside), flow.below(inside))
     candidates = [cut for into, out in ways if (cut := flow.cut(inside, into, out)) is not None]
-    out = _narrower(candidates)[:most]
+    out = _narrower(candidates)[:limit]
     for scope in _scopes(graph, inside):
-        if len(out) == most:
+        if len(out) == limit:
             break
         around = flow.hull(graph.scope_mask(scope) & flow.ops & ~flow.fed)
         cut = flow.cut(around, flow.entering(around), flow.leaving(around))
@@ -168,12 +168,12 @@ class _Flow:
         upto = [(place <= at) & (part | inside) for at in _records(width)]
         return [self.leaving(mask) for mask in upto]
 
-    def cut(self, inside: Mask, into: list[Tensor], out: list[Tensor]) -> Cut | None:
+    def cut(self, inside: Mask, entering: list[Tensor], leaving: list[Tensor]) -> Cut | None:
         """Returns the boundary between tensors; None if there is no such boundary."""
         graph = self.graph
-        stops = np.isin(self.tensor, [self._number(tensor) for tensor in into])
+        stops = np.isin(self.tensor, [self._number(tensor) for tensor in entering])
         reader, source = self.reader[~stops], self.source[~stops]
-        above = reachable_mask(reader, source, graph.mask(op for op, _ in out))
+        above = reachable_mask(reader, source, graph.mask(op for op, _ in leaving))
         core = reachable_mask(self.source, self.reader, graph.mask(self.reader[stops].tolist())) & above & ~self.fed
         core |= inside
         inputs, outputs = self.entering(core), self.leaving(core)
@@ -188,12 +188,12 @@ class _Flow:
     def _number(self, tensor: Tensor) -> int:
         return tensor[0] * (int(self.graph.data.port.max(initial=0)) + 1) + tensor[1]
 
-    def _spans(self, mine: Mask, place: Ints) -> tuple[Ints, Ints]:
+    def _spans(self, region: Mask, place: Ints) -> tuple[Ints, Ints]:
         """Returns for each tensor the place of its producer, and that of its last consumer."""
-        _, which = np.unique(self.tensor[mine], return_inverse=True)
+        _, which = np.unique(self.tensor[region], return_inverse=True)
         first, last = (np.zeros(int(which.max(initial=-1)) + 1, np.int32) for _ in range(2))
-        first[which] = place[self.source[mine]]
-        np.maximum.at(last, which, place[self.reader[mine]])
+        first[which] = place[self.source[region]]
+        np.maximum.at(last, which, place[self.reader[region]])
         return first, last
 
     def _topological_order(self, part: Mask) -> tuple[list[int], Ints]:
@@ -228,7 +228,7 @@ def _records(width: Ints) -> list[int]:
         return []
     least = np.minimum.accumulate(width)
     at = np.flatnonzero(np.concatenate([[True], width[1:] < least[:-1]]) & (width > 0)).tolist()
-    return at[:1] + at[1:][-(_EACH_WAY - 1) :]
+    return at[:1] + at[1:][-(_CUTS_PER_SIDE - 1) :]
 
 
 def select_between(stage: Stage, state: State, a: str, b: str) -> State:

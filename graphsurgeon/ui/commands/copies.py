@@ -247,9 +247,9 @@ def _selected_ops(stage: Stage, state: State, names: Sequence[str], pane: str, v
     return selection_from(base, (base.index[op] for op in ops))
 
 
-_MOST = 24
+_MAX_INPUTS = 24
 """The maximum number of inputs listed for a box. For a fold, inputs that fit come first."""
-_MOST_CHECKED = 300
+_MAX_CHECKED = 300
 """The maximum number of inputs of a box that are checked."""
 
 
@@ -287,12 +287,12 @@ def takers(stage: Stage, state: State, tensor: str, pane: str = "source") -> tup
         if not len(group):
             continue
         inputs = zip(rows[group].tolist(), (group - data.ptr[rows[group]]).tolist(), strict=True)
-        at, takers = int(box[group[0]]), list(find_input_candidates(bench, end, list(inputs)[:_MOST_CHECKED]))
+        at, takers = int(box[group[0]]), list(find_input_candidates(bench, end, list(inputs)[:_MAX_CHECKED]))
         if not alone[at]:
             takers.sort(key=lambda taker: bool(taker.why))
         candidates[scene.boxes[at].name] = [
             {"op": t.op, "input": t.input, "reads": t.reads, "why": t.why, "adaptable": t.adaptable}
-            for t in takers[:_MOST]
+            for t in takers[:_MAX_INPUTS]
         ]
     info = bench.info(*end)
     text = "" if info is None else str(info)
@@ -349,7 +349,7 @@ def _copies(stage: Stage, state: State) -> Iterator[CopyResult]:
             yield copied
 
 
-def _with_copy(copied: CopyResult, tensor: str) -> str:
+def _with_copy(copy_result: CopyResult, tensor: str) -> str:
     """Returns the name of a tensor in a copy; empty if the copy does not contain it."""
-    name = copied.renamed(op_name(tensor))
-    return copied.renamed(tensor) if copied.original(name) == op_name(tensor) else ""
+    name = copy_result.renamed(op_name(tensor))
+    return copy_result.renamed(tensor) if copy_result.original(name) == op_name(tensor) else ""

@@ -263,7 +263,7 @@ def _ops(stage: Stage, state: State, names: Sequence[str], verb: str) -> list[st
 
 
 #: The maximum number of ops for a search of the nearest miss. With more ops it takes seconds and helps little.
-_SMALL = 100
+_MAX_ELEMENTS = 100
 
 
 def find_like(stage: Stage, state: State, names: Sequence[str]) -> tuple[State, dict[str, Any]]:
@@ -284,7 +284,7 @@ def find_like(stage: Stage, state: State, names: Sequence[str]) -> tuple[State, 
     tree, inside = stage.holding(state, "source", names)
     graph, selection = tree.graph, _selection(tree, inside, "find_like")
     matches = match(graph, stage.facts.pattern(selection))
-    small = len(selection) <= _SMALL
+    small = len(selection) <= _MAX_ELEMENTS
     best, ops = matches.nearest() if small else None, matches.selection
     near = str(best) if best is not None and 2 * len(best.ops) >= best.of else ""
     stage.draw(state, "source")
@@ -347,9 +347,9 @@ def _as_boxes(tree: Tree, ops: Selection, boxes: dict[str, int]) -> list[str]:
     return [*out, *(tree.graph.names[i] for i in np.flatnonzero(remaining).tolist())]
 
 
-def _message(matches: Matches, ops: int, near: str | None) -> str:
+def _message(matches: Matches, ops: int, neighbor: str | None) -> str:
     lines = [f"{counted(len(matches), 'places')} like this, {counted(ops, 'ops')}"]
-    if near is not None:
-        lines.append(f"nearest miss: {near}" if near else "nothing else is similar")
+    if neighbor is not None:
+        lines.append(f"nearest miss: {neighbor}" if neighbor else "nothing else is similar")
     lines += [f"undecided for {counted(matches.undecided, 'ops')}"] if matches.undecided else []
     return " · ".join(lines)

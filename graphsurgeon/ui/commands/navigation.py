@@ -13,7 +13,7 @@ from ...graph.names import op_name
 from ...graph.search import search_hits
 from ...plan.plan_result import OpChange
 from ...view.first_picture import first_unfolded, folds_to_depth
-from ...view.scene import MOST
+from ...view.scene import MAX_BOXES
 from ...view.tree import find_item, keys_to, ops_named
 from ..inspector import details_of, layer_rows, ops_inside, reasons
 from ..page_data import hits_data, scope_hits
@@ -243,16 +243,16 @@ def set_budget(stage: Stage, state: State, boxes: int) -> State:
     Args:
         boxes: the number of boxes.
     """
-    if not 1 <= boxes <= MOST:
+    if not 1 <= boxes <= MAX_BOXES:
         raise LayoutError(
             f"set_budget({boxes!r})",
-            f"the limit is {MOST} boxes",
-            f"Choose a number from 1 to {MOST}",
+            f"the limit is {MAX_BOXES} boxes",
+            f"Choose a number from 1 to {MAX_BOXES}",
         )
     return state.replace(budget=boxes).with_status(f"up to {counted(boxes, 'boxes')}")
 
 
-MOST_VIEWS = 100
+MAX_VISITS = 100
 """The number of visited places that are kept."""
 
 
@@ -262,7 +262,7 @@ def with_visit(state: State, pane: str = "source") -> State:
         return state
     here, back = state.view.place, state.view.back
     if not back or back[-1] != here:
-        back = (*back[-MOST_VIEWS + 1 :], here)
+        back = (*back[-MAX_VISITS + 1 :], here)
     return state.with_view(back=back, forward=())
 
 
@@ -319,14 +319,16 @@ def forget_view(stage: Stage, state: State, name: str) -> State:
     return state.replace(views=remaining).with_status(f"{name!r} is deleted")
 
 
-def _step_through_visits(stage: Stage, state: State, way: str, other: str, problem: str, suggestion: str) -> State:
+def _step_through_visits(
+    stage: Stage, state: State, direction: str, other: str, problem: str, suggestion: str
+) -> State:
     """Goes one step back or forward, to the last place that differs. The current place is added to the other list."""
-    here, places = state.view.place, getattr(state.view, way)
+    here, places = state.view.place, getattr(state.view, direction)
     while places and places[-1] == here:
         places = places[:-1]
     if not places:
-        raise SelectionError(f"{way}()", problem, suggestion)
-    state = state.with_view(**{way: places[:-1], other: (*getattr(state.view, other), here)})
+        raise SelectionError(f"{direction}()", problem, suggestion)
+    state = state.with_view(**{direction: places[:-1], other: (*getattr(state.view, other), here)})
     return _go(stage, state, places[-1])
 
 
@@ -374,7 +376,7 @@ def set_stage(stage: Stage, state: State, show: str = "both") -> State:
     return state.replace(stage=show).with_status(STAGES[show])
 
 
-_MOST = 500
+_MAX_OPS = 500
 """The maximum number of ops whose attributes are compared."""
 
 
@@ -431,7 +433,7 @@ def attributes(stage: Stage, state: State, names: Sequence[str], pane: str = "so
     return state, {
         "types": [[kind, count] for kind, count in counts.most_common()],
         "device": next(iter(devices)) if len(devices) == 1 else "",
-        "attributes": attributes_of(stage.facts, graph, ops, changes) if len(ops) <= _MOST else [],
+        "attributes": attributes_of(stage.facts, graph, ops, changes) if len(ops) <= _MAX_OPS else [],
     }
 
 

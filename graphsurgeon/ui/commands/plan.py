@@ -224,13 +224,13 @@ def apply(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
     return state.with_status(message), {"applied": message}
 
 
-def _at_copies(stage: Stage, state: State, effect: PlanResult, unfolded: frozenset[str]) -> State:
+def _at_copies(stage: Stage, state: State, effect: PlanResult, open_folds: frozenset[str]) -> State:
     """Unfolds the new copies in the source pane the same way as in the preview, and selects them."""
     scopes = tuple(f"{c.step.to}/" for c in effect.copies if c.step.to)
     if not stage.same or not scopes:
         return state
     state = stage.current_state(state)
-    keys = keys_at(stage.tree_of(state, stage.expanded(stage.source)), scopes, unfolded)
+    keys = keys_at(stage.tree_of(state, stage.expanded(stage.source)), scopes, open_folds)
     state = state.with_view(selected=scopes)
     there = state.with_view(unfolded=(state.view.unfolded or frozenset()) | keys)
     try:

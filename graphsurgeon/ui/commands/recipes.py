@@ -16,7 +16,7 @@ from ..stage import Stage
 from ..state import State
 from .plan import parse_literal, with_plan
 from .save import default_ends, ends_code, parse_ends, refuse_unknown
-from .steps import TENSOR, TENSORS, TEXT, WORD, FieldType, choice
+from .steps import ONE_NAME, TENSOR, TENSORS, TEXT, FieldType, choice
 
 
 def _words(text: str) -> list[str]:
@@ -54,7 +54,7 @@ KINDS: dict[str, FieldType] = {
     "input": TENSOR,
     "tensor": TENSOR,
     "tensors": FieldType(", ".join, lambda text: [tensor_name(one) for one in _words(text)], TENSORS.words),
-    "name": WORD,
+    "name": ONE_NAME,
     "text": TEXT,
     "words": FieldType(", ".join, _words, "names, with commas between them"),
     "pairs": FieldType(str, _pairs, "pairs of names such as old=new, with commas between them"),
@@ -72,7 +72,7 @@ _ROW = "row:"
 #: The maximum number of rows of a table on screen. The field of its argument accepts any name.
 _ROWS = 60
 #: In larger graphs, recipes are not tried before the menu opens. A recipe then only reports a problem if chosen.
-_MOST = 20_000
+_MAX_OPS = 20_000
 
 
 def recipes(stage: Stage, state: State) -> tuple[State, list[dict[str, Any]]]:
@@ -91,7 +91,7 @@ def recipes(stage: Stage, state: State) -> tuple[State, list[dict[str, Any]]]:
     ]
 
 
-def _recipe_data(recipe: Recipe, editor: EditorLike, ends: Mapping[str, Any], off: str) -> dict[str, Any]:
+def _recipe_data(recipe: Recipe, editor: EditorLike, ends: Mapping[str, Any], disabled_reason: str) -> dict[str, Any]:
     rows = recipe.rows(editor)
     more = f" (below: {_ROWS} of {counted(len(rows), 'names')})" if len(rows) > _ROWS else ""
     form = [
@@ -105,15 +105,15 @@ def _recipe_data(recipe: Recipe, editor: EditorLike, ends: Mapping[str, Any], of
         for wish in recipe.wishes
     ]
     form += [{"name": _ROW + old, "label": old, "value": old, "hint": "as it is"} for old in rows[:_ROWS]]
-    words = {"does": recipe.does, "about": recipe.about, "group": recipe.group, "off": off}
+    words = {"does": recipe.does, "about": recipe.about, "group": recipe.group, "off": disabled_reason}
     return {"name": recipe.name, **words, "plans": recipe.gives == PLAN, "form": form}
 
 
-def _with_defaults(wish: RecipeParameter, ends: Mapping[str, Mapping[str, str]]) -> str:
+def _with_defaults(parameter: RecipeParameter, ends: Mapping[str, Mapping[str, str]]) -> str:
     """Returns the default text of a field: the outputs of the graph, or its input if it has only one."""
-    if wish.kind == "input":
+    if parameter.kind == "input":
         return next(iter(ends["inputs"].values())) if len(ends["inputs"]) == 1 else ""
-    return ends_code(ends["outputs"]) if wish.name == "outputs" and wish.kind in ends else ""
+    return ends_code(ends["outputs"]) if parameter.name == "outputs" and parameter.kind in ends else ""
 
 
 def _waits(stage: Stage, state: State, recipe: Recipe) -> str:
@@ -124,13 +124,13 @@ def _waits(stage: Stage, state: State, recipe: Recipe) -> str:
     return f"it starts from the current graph, without the {counted(steps, 'steps')} of the plan"
 
 
-def _unavailable(stage: Stage, state: State, recipe: Recipe, thing: Any, outputs: Mapping[str, str]) -> str:
+def _unavailable(stage: Stage, state: State, recipe: Recipe, obj: Any, outputs: Mapping[str, str]) -> str:
     """Returns the reason if a recipe does not apply, else empty. If needed, the recipe is tried, without effect."""
     off = recipe.missing(stage.destination) or _waits(stage, state, recipe)
-    if off or not recipe.tried or stage.destination.snapshot.size > _MOST:
+    if off or not recipe.tried or stage.destination.snapshot.size > _MAX_OPS:
         return off
     try:
-        recipe.made(thing, {"outputs": list(outputs.values())})
+        recipe.made(obj, {"outputs": list(outputs.values())})
     except SurgeryError as error:
         return error.problem
     return ""
@@ -258,11 +258,13 @@ def _parse_values(spec: Recipe, editor: EditorLike, values: Mapping[str, str], r
     return out
 
 
-def _plain(wish: RecipeParameter, text: str) -> str:
+def _plain(parameter: RecipeParameter, text: str) -> str:
     """Returns the value part of a typed text: ``uint8`` for ``dtype='uint8'``."""
     name, sign, rest = (part.strip() for part in text.partition("="))
-    paired = wish.kind in _PAIRED and parse_literal(rest) == rest  # the name of a pair may be the name of the field
-    bare = rest if sign and name == wish.name and not paired else text
+    paired = (
+        parameter.kind in _PAIRED and parse_literal(rest) == rest
+    )  # the name of a pair may be the name of the field
+    bare = rest if sign and name == parameter.name and not paired else text
     parsed = parse_literal(bare)
     return parsed if isinstance(parsed, str) else bare
 

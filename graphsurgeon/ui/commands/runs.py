@@ -57,14 +57,14 @@ def open_ends(graph: Graph) -> dict[str, TensorInfo | None]:
     return {f"{graph.names[op]}:0": graph.stated_info(op, 0) for op in ops}
 
 
-def dry_run(subject: EditorLike, plan: Plan, feeds: Mapping[str, Any], how: Mapping[str, Any]) -> DryRun:
+def dry_run(subject: EditorLike, plan: Plan, feeds: Mapping[str, Any], options: Mapping[str, Any]) -> DryRun:
     """Runs the graphs before and after a plan on the same feeds.
 
     Args:
         subject: the editor of the graph.
         plan: its plan.
         feeds: tensor, by its name after the plan -> array.
-        how: `random`, `timeout` and `watch` of a trace.
+        options: `random`, `timeout` and `watch` of a trace.
 
     Raises:
         PlanError: there is no plan, or it cannot be applied.
@@ -72,23 +72,23 @@ def dry_run(subject: EditorLike, plan: Plan, feeds: Mapping[str, Any], how: Mapp
     plan = without_muted(plan)
     if not plan.steps:
         raise PlanError("run(of='plan')", "there is no plan", "Copy or change something first, or run the graph")
-    return _compare_traces(subject, subject, plan.effect, plan.after(), feeds, how, {"plan": plan})
+    return _compare_traces(subject, subject, plan.effect, plan.after(), feeds, options, {"plan": plan})
 
 
-def compare_with_previous(subject: EditorLike, feeds: Mapping[str, Any], how: Mapping[str, Any]) -> DryRun:
+def compare_with_previous(subject: EditorLike, feeds: Mapping[str, Any], options: Mapping[str, Any]) -> DryRun:
     """Runs the graphs before and after the last applied plan on the same feeds.
 
     Args:
         subject: the editor of the graph.
         feeds: tensor, by its current name -> array.
-        how: `random`, `timeout` and `watch` of a trace.
+        options: `random`, `timeout` and `watch` of a trace.
 
     Raises:
         PlanError: no plan is applied.
     """
     before = subject.before()
     event = next(event for event in reversed(list(subject.history)) if not event.undone)
-    return _compare_traces(before, subject, event.applied.effect, subject.snapshot, feeds, how, {})
+    return _compare_traces(before, subject, event.applied.effect, subject.snapshot, feeds, options, {})
 
 
 def _compare_traces(
@@ -97,8 +97,8 @@ def _compare_traces(
     effect: PlanResult,
     after: Graph,
     feeds: Mapping[str, Any],
-    how: Mapping[str, Any],
-    more: Mapping[str, Any],
+    options: Mapping[str, Any],
+    arguments: Mapping[str, Any],
 ) -> DryRun:
     """Runs the graphs before and after a plan. Placeholders of a copy in the same graph get the inputs of the original.
 
@@ -107,21 +107,21 @@ def _compare_traces(
         effect: the effect of the plan.
         after: the graph after the plan.
         feeds: tensor, by its name after the plan -> array.
-        how, more: the arguments of both traces, and of the second trace alone.
+        options, arguments: the arguments of both traces, and of the second trace alone.
     """
     renamed, was = effect.renamed, {now: was for was, now in effect.renamed.items()}
     old_feeds = {rename_input(name, was): value for name, value in feeds.items()}
     old_feeds = {name: value for name, value in old_feeds.items() if name.partition(":")[0] in effect.base.index}
     copies = [copied for copied in effect.copies if copied.source.owner is effect.base.owner]
     stands = {f"{p.name}:0": p.was for copied in copies for p in copied.placeholders}
-    beside = old is new and not more  # copies and originals are in one graph: one run is enough
+    beside = old is new and not arguments  # copies and originals are in one graph: one run is enough
     try:
         reads = sorted({source for name, source in stands.items() if name not in feeds})
-        results = old.trace(old_feeds or None, reads, **how).results if reads else {}
+        results = old.trace(old_feeds or None, reads, **options).results if reads else {}
         fed = {name: results[source] for name, source in stands.items() if source in results}
-        before = old.trace(({**fed, **feeds} if beside else old_feeds) or None, **how)
+        before = old.trace(({**fed, **feeds} if beside else old_feeds) or None, **options)
     except SurgeryError:
-        return DryRun(new.trace(dict(feeds) or None, **how, **more), None, None)
+        return DryRun(new.trace(dict(feeds) or None, **options, **arguments), None, None)
     fed |= {rename_input(name, renamed): value for name, value in before.feeds.items()}
     fed = {name: value for name, value in fed.items() if name.partition(":")[0] in after.index}  # some may be removed
     twins = [dict(zip((c.source.names[i] for i in c.ops.tolist()), c.names, strict=True)) for c in copies]
@@ -129,7 +129,7 @@ def _compare_traces(
     for copied, twin in zip(copies, twins, strict=True):
         ends += [rename_input(end, twin) for end in copied.step.selection.boundary.outputs]
     ends = [end for end in dict.fromkeys(ends) if end.partition(":")[0] in after.index]
-    trace = before if beside else new.trace({**fed, **feeds} or None, ends or None, **how, **more)
+    trace = before if beside else new.trace({**fed, **feeds} or None, ends or None, **options, **arguments)
     apart, first = dict[str, float](), None
     same_names = {name: name for name in before.graph.names} | dict(renamed)
     for names in (same_names, *twins):
@@ -252,16 +252,16 @@ def run(
     return state, {"line": state.status.text}
 
 
-def _show_run(stage: Stage, state: State, ran: RunOverlay) -> State:
+def _show_run(stage: Stage, state: State, overlay: RunOverlay) -> State:
     """Returns the state with a run on the screen, at the first op whose output is not finite or differs."""
-    what, bad = ran.measure, ran.shown["bad"]
-    state = state.replace(ran=ran, paint=Paint("values", ran.numbers(what), what), faded=())
-    goals = [bad["op"], *bad["way"][1:]] if bad else [ran.first_op] if ran.first_op else []
+    what, bad = overlay.measure, overlay.shown["bad"]
+    state = state.replace(ran=overlay, paint=Paint("values", overlay.numbers(what), what), faded=())
+    goals = [bad["op"], *bad["way"][1:]] if bad else [overlay.first_op] if overlay.first_op else []
     for name in goals:
         with suppress(SurgeryError):
-            state = reveal(stage, state, name, ran.pane)
+            state = reveal(stage, state, name, overlay.pane)
             break
-    return state.with_status(ran.line, "warn" if bad or ran.trace.stopped else "info")
+    return state.with_status(overlay.line, "warn" if bad or overlay.trace.stopped else "info")
 
 
 def held(stage: Stage, state: State, tensors: Sequence[str]) -> tuple[State, list[dict[str, Any]]]:
@@ -382,7 +382,7 @@ def _fitting_names(info: TensorInfo | None) -> list[str]:
     return names[:_NAMES]
 
 
-def _code(feeds: Mapping[str, str], ends: Mapping[str, Any], how: Mapping[str, Any], of: str) -> str:
+def _code(feeds: Mapping[str, str], ends: Mapping[str, Any], options: Mapping[str, Any], of: str) -> str:
     """Returns the Python code of the same run."""
     entries = []
     for tensor, typed in feeds.items():
@@ -391,7 +391,7 @@ def _code(feeds: Mapping[str, str], ends: Mapping[str, Any], how: Mapping[str, A
             entries.append(f"{tensor!r}: {loaded if text.endswith(('.npy', '.npz')) else text}")
     parts = [f"{{{', '.join(entries)}}}"] if entries else []
     if of == "applied":
-        return f"gs.compare({', '.join(['ed.before()', 'ed', *parts])}, seed={how['random']})"
+        return f"gs.compare({', '.join(['ed.before()', 'ed', *parts])}, seed={options['random']})"
     parts += [f"{key}={value!r}" for key, value in ends.items()]
-    parts += [f"{key}={how[key]!r}" for key in ("random", "timeout", "memory") if how[key] is not None]
+    parts += [f"{key}={options[key]!r}" for key in ("random", "timeout", "memory") if options[key] is not None]
     return f"trace = ed.trace({', '.join([*parts, *['plan=ed.screen.draft'] * (of == 'plan')])})"

@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import PlanError, counted
 from ...graph.names import op_name, tensor_name
 from ...plan import steps
-from ...plan.plan import ASSIGN, COLLECTIONS, CONTROL, EXTERNAL, KEPT, SEEDS, SIDES, UNMAPPED, Plan
+from ...plan.plan import ASSIGN, COLLECTIONS, CONTROL, EXTERNAL, INITIAL_COLLECTIONS, SEEDS, SIDES, UNMAPPED, Plan
 from ...plan.step_code import step_text
 from ...plan.steps import InsertStep, MutedStep, SetStep, Step, later_steps, scope_change, unwrap_muted
 from ..stage import Stage
@@ -92,7 +92,7 @@ TENSORS = FieldType(", ".join, _parse_several(tensor_name), "tensors, with comma
 OP = FieldType(str, lambda text: op_name(_parse_name(text)), "an op")
 OPS = FieldType(", ".join, _parse_several(op_name), "ops, with commas between them")
 ANY_OPS = FieldType(", ".join, lambda text: OPS.read(text) if text else (), OPS.words)
-WORD = FieldType(str, _parse_name, "a name")
+ONE_NAME = FieldType(str, _parse_name, "a name")
 NAME = FieldType(str, _name, A_NAME.words, unfit=A_NAME.unfit)
 SCOPE = replace(NAME, read=lambda text: text and _name(text))
 COUNT = FieldType(str, _count, "a whole number, 0 or more")
@@ -159,7 +159,7 @@ FIELDS: dict[type, tuple[Field, ...]] = {
         Field("to", "Scope", NAME, makes=True),
         Field("until", "Stop at ops", ANY_OPS),
         Field("assign", "Ops that set variables", choice(*ASSIGN)),
-        Field("collections", "Collections", choice(*KEPT)),
+        Field("collections", "Collections", choice(*INITIAL_COLLECTIONS)),
     ),
 }
 

@@ -197,7 +197,7 @@ YES_OR_NO = ArgType("true or false", lambda value: isinstance(value, bool), "boo
 PANE = _one_of("source", "destination")
 MODE = _one_of("set", "add", "toggle")
 UNMAPPED = _one_of("placeholder", "keep", "include", "refuse")
-WAITS = _one_of("auto", *CONTROL)
+CONTROL_POLICY = _one_of("auto", *CONTROL)
 DIRECTION = _one_of("TB", "LR", "auto")
 ASSIGN = _one_of("copy", "leave")
 EXTERNAL = _one_of("keep", "refuse")
@@ -212,11 +212,11 @@ FEED_TEXTS = ArgType(
     _as_it_is,
 )
 STAGE = _one_of("after", "before", "both")
-OF = _one_of("applied", "graph", "plan", "selection")
+RUN_TARGET = _one_of("applied", "graph", "plan", "selection")
 FORMAT = _one_of(*FORMATS)
 TARGET = _one_of(*TARGETS)
 VALUES = _one_of("current", "initial")
-THERE = _one_of("ask", "replace")
+OVERWRITE = _one_of("ask", "replace")
 POLICY = _one_of("copy", "freeze", "initial", "share")
 _pane = Arg("pane", PANE, "source")
 _name, _names, _tensor = Arg("name", TEXT), Arg("names", NAMES), Arg("tensor", TEXT)
@@ -225,12 +225,16 @@ _only = Arg("only", NAMES, ())
 _scope, _called = Arg("to", NAME_OR_NONE, None), Arg("name", NAME_OR_NONE, None)
 
 
-def _look(name: str, does: str, *args: Arg, gesture: str = "", key: str = "", answers: str = "") -> CommandSpec:
-    return CommandSpec(name, does, args, gesture, key, looks=True, answers=answers)
+def _look(
+    name: str, description: str, *args: Arg, gesture: str = "", key: str = "", result_type: str = ""
+) -> CommandSpec:
+    return CommandSpec(name, description, args, gesture, key, looks=True, answers=result_type)
 
 
-def _edit(name: str, does: str, *args: Arg, gesture: str = "", key: str = "", answers: str = "") -> CommandSpec:
-    return CommandSpec(name, does, args, gesture, key, answers=answers)
+def _edit(
+    name: str, description: str, *args: Arg, gesture: str = "", key: str = "", result_type: str = ""
+) -> CommandSpec:
+    return CommandSpec(name, description, args, gesture, key, answers=result_type)
 
 
 _ALL = (
@@ -242,19 +246,19 @@ _ALL = (
     _look("reveal", "go to a box, even if it is folded", _name, _pane, gesture="click a result", key="Enter"),
     _look("outline_open", "open a row of the outline", _name, gesture="click its arrow"),
     _look("outline_close", "close a row of the outline", _name, gesture="click its arrow"),
-    _look("details", "show the details of a box", _name, _pane, gesture="click a box", answers="Details"),
-    _look("attributes", "list the attributes of boxes", _names, _pane, gesture="click a box", answers="Attributes"),
+    _look("details", "show the details of a box", _name, _pane, gesture="click a box", result_type="Details"),
+    _look("attributes", "list the attributes of boxes", _names, _pane, gesture="click a box", result_type="Attributes"),
     _look("op_types", "find op types by name or description", Arg("query", TEXT, ""), Arg("names", NAMES, ()),
-          Arg("inputs", COUNT, 0), gesture="button", key="y", answers="OpType[]"),
+          Arg("inputs", COUNT, 0), gesture="button", key="y", result_type="OpType[]"),
     _look("find", "find ops that match a query", Arg("query", TEXT), _pane, gesture="search field", key="/",
-          answers="Found"),
+          result_type="Found"),
     _look("find_like", "find and select all parts similar to some boxes", _names, gesture="menu", key="e",
-          answers="Alike"),
+          result_type="Alike"),
     _look("select_between", "select all boxes between two boxes", Arg("a", TEXT), Arg("b", TEXT), gesture="menu",
           key="j"),
     _look("why", "show the shortest path between two boxes: why one needs the other", Arg("a", TEXT), Arg("b", TEXT),
-          _pane, gesture="menu", key="u", answers="Way"),
-    _look("value", "fetch the value of a constant or variable", _name, gesture="button", answers="Numbers"),
+          _pane, gesture="menu", key="u", result_type="Way"),
+    _look("value", "fetch the value of a constant or variable", _name, gesture="button", result_type="Numbers"),
     _edit("show_signature", "show another signature or function of the file", _name, gesture="menu"),
     _look("infer", "infer the shapes of a file with TensorFlow", gesture="none: happens after a second"),
     _look("cancel", "cancel a layout", gesture="button", key="Esc"),
@@ -262,8 +266,8 @@ _ALL = (
     _look("back", "go back to the previous place", gesture="button", key=","),
     _look("forward", "go forward to the next place", gesture="button", key="."),
     _look("save_view", "save this view under a name", Arg("name", TEXT_OR_NONE, None), Arg("at", NUMBERS, ()),
-          gesture="menu", key="v", answers="string"),
-    _look("show_view", "go to a saved view", _name, gesture="menu", key="1 to 9", answers="number[]"),
+          gesture="menu", key="v", result_type="string"),
+    _look("show_view", "go to a saved view", _name, gesture="menu", key="1 to 9", result_type="number[]"),
     _look("forget_view", "delete a saved view", _name, gesture="menu", key="v"),
     # how it looks
     _look("set_direction", "draw top to bottom or left to right", Arg("direction", DIRECTION), gesture="button"),
@@ -279,14 +283,15 @@ _ALL = (
     _look("paint", "color the boxes", Arg("by", COLOURS, "family"), gesture="menu", key="s"),
     _look("fade", "fade the boxes of some legend entries", Arg("keys", NAMES), gesture="click the legend"),
     # runs
-    _look("run_form", "list the inputs that a run needs", Arg("of", OF, "graph"), gesture="button", answers="RunForm"),
-    _look("trust", "trust a file, so that it can run", Arg("of", OF, "graph"), gesture="button"),
-    _look("run", "run the graph and show the results", Arg("feeds", FEED_TEXTS, None), Arg("of", OF, "graph"),
+    _look("run_form", "list the inputs that a run needs", Arg("of", RUN_TARGET, "graph"), gesture="button",
+          result_type="RunForm"),
+    _look("trust", "trust a file, so that it can run", Arg("of", RUN_TARGET, "graph"), gesture="button"),
+    _look("run", "run the graph and show the results", Arg("feeds", FEED_TEXTS, None), Arg("of", RUN_TARGET, "graph"),
           Arg("seed", COUNT, 0), Arg("limit", COUNT, 0), Arg("memory", COUNT, 0), gesture="button", key="x",
-          answers="{ line: string }"),
+          result_type="{ line: string }"),
     _look("held", "show the values of tensors in the run", Arg("tensors", NAMES), gesture="click an edge",
-          answers="Held[]"),
-    _look("fetch", "fetch a whole tensor of the run as a picture", _tensor, gesture="button", answers="Held"),
+          result_type="Held[]"),
+    _look("fetch", "fetch a whole tensor of the run as a picture", _tensor, gesture="button", result_type="Held"),
     _look("forget_run", "clear the run", gesture="button"),
     # the boundary
     _edit("mark_input", "mark a boundary input", _tensor, gesture="menu", key="i"),
@@ -297,15 +302,15 @@ _ALL = (
     _edit("swap_boundary", "swap the boundary inputs and outputs", gesture="button"),
     _edit("boundary_of_selection", "mark the boundary of the selection", gesture="menu", key="Shift+B"),
     _look("suggest_boundaries", "suggest boundaries near the selection that few tensors cross", gesture="menu", key="k",
-          answers="Suggested[]"),
+          result_type="Suggested[]"),
     _edit("set_boundary", "replace the boundary by other tensors", Arg("inputs", NAMES), Arg("outputs", NAMES),
           gesture="Alt+drag across edges, with Shift for outputs", key="k"),
     _edit("add_leak", "make a leak a boundary input", _tensor, gesture="button"),
     # the plan
     _edit("copy", "copy the region or the selection", _scope, Arg("unmapped", UNMAPPED, "placeholder"),
-          Arg("control", WAITS, "auto"), gesture="menu", key="c"),
+          Arg("control", CONTROL_POLICY, "auto"), gesture="menu", key="c"),
     _look("takers", "list the possible consumers of a tensor", _tensor, _pane, gesture="drag from a port or an edge",
-          key="m", answers="Takers"),
+          key="m", result_type="Takers"),
     _edit("connect", "connect a tensor to an input of an op", _tensor, _to, Arg("input", COUNT, 0),
           gesture="drag from a port or an edge to a box", key="m, then m"),
     _edit("copy_and_connect", "copy the producers of a tensor of the source, and connect the copy", _tensor, _to,
@@ -313,7 +318,7 @@ _ALL = (
           key="m, then m"),
     _look("adapters", "list the adapters that make a tensor fit an input", _tensor, _to,
           Arg("input", COUNT, 0), Arg("pane", PANE, "destination"), gesture="drop it on an input that it does not fit",
-          key="m, then m", answers="Adapter[]"),
+          key="m, then m", result_type="Adapter[]"),
     _edit("adapt", "connect a tensor to an input through an adapter", _tensor, _to,
           Arg("input", COUNT, 0), Arg("by", NAMES, ()), gesture="drop it on an input that it does not fit",
           key="m, then m"),
@@ -366,26 +371,26 @@ _ALL = (
           Arg("on", YES_OR_NO, True), gesture="button"),
     _edit("put_back", "restore the plan and marks of a stopped kernel", Arg("made", TEXT), gesture="button"),
     _look("step_form", "list the arguments of a step of the plan", Arg("step", COUNT), gesture="button",
-          answers="Argument[]"),
+          result_type="Argument[]"),
     _edit("edit_step", "edit the arguments of a step of the plan", Arg("step", COUNT), Arg("values", FEED_TEXTS),
           gesture="button"),
     _look("recipes", "list the recipes, and why some do not apply", gesture="button", key="Shift+R",
-          answers="RecipeEntry[]"),
+          result_type="RecipeEntry[]"),
     _edit("recipe", "run a recipe", _name, Arg("values", FEED_TEXTS, None), gesture="menu", key="Shift+R",
-          answers="{ line: string }"),
+          result_type="{ line: string }"),
     _look("check", "check whether the graph converts to a target", Arg("target", TARGET), Arg("outputs", TEXT, ""),
-          Arg("inputs", TEXT, ""), Arg("prove", YES_OR_NO, False), gesture="menu", key="Shift+R", answers="Wrote"),
+          Arg("inputs", TEXT, ""), Arg("prove", YES_OR_NO, False), gesture="menu", key="Shift+R", result_type="Wrote"),
     _look("save_form", "list the formats, inputs and outputs for a save", gesture="button", key="Shift+S",
-          answers="SaveForm"),
+          result_type="SaveForm"),
     _edit("save", "save the graph, or a picture of it, and check the file", Arg("path", TEXT),
           Arg("format", FORMAT, "saved_model"), Arg("signature", TEXT, ""), Arg("inputs", TEXT, ""),
-          Arg("outputs", TEXT, ""), Arg("values", VALUES, "current"), Arg("there", THERE, "ask"), gesture="button",
-          key="Shift+S", answers="Wrote"),
-    _look("history_code", "show all applied plans as a script", gesture="button", answers="{ code: string }"),
+          Arg("outputs", TEXT, ""), Arg("values", VALUES, "current"), Arg("there", OVERWRITE, "ask"), gesture="button",
+          key="Shift+S", result_type="Wrote"),
+    _look("history_code", "show all applied plans as a script", gesture="button", result_type="{ code: string }"),
     _edit("undo", "undo a step, mark or selection, or the last applied plan", gesture="button", key="Ctrl+Z"),
     _edit("redo", "redo the last undone action", gesture="button", key="Ctrl+Shift+Z"),
     _edit("stand", "show the graph after a step of the history", Arg("step", COUNT), gesture="button"),
-    _edit("apply", "apply the plan", gesture="button", key="Ctrl+Enter", answers="{ applied: string }"),
+    _edit("apply", "apply the plan", gesture="button", key="Ctrl+Enter", result_type="{ applied: string }"),
 )  # fmt: skip
 
 COMMAND_SPECS: dict[str, CommandSpec] = {verb.name: verb for verb in _ALL}

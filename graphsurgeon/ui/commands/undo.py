@@ -17,21 +17,21 @@ from .plan import with_message
 _RESTORING = frozenset({"back", "forward", "redo", "stand", "undo"})
 
 
-def with_undo_entry(stage: Stage, before: State, after: State, verb: str) -> State:
+def with_undo_entry(stage: Stage, old_state: State, after: State, verb: str) -> State:
     """Returns the state after a verb, with an entry for undo.
 
     Undone actions can still be redone after a selection, but not after another mark or step.
 
     Args:
         stage: the graphs.
-        before, after: the states before and after the verb.
+        old_state, after: the states before and after the verb.
         verb: the name of the verb.
     """
     if verb in _RESTORING:
-        return after.replace(restored=before.restored + 1)
-    if verb == "apply" or not (changed_parts := _changed_parts(before, after)):
+        return after.replace(restored=old_state.restored + 1)
+    if verb == "apply" or not (changed_parts := _changed_parts(old_state, after)):
         return after
-    past = (*after.past, _undo_entry(stage, before))
+    past = (*after.past, _undo_entry(stage, old_state))
     return after.replace(past=past, undone=after.undone if changed_parts == {"selected"} else ())
 
 

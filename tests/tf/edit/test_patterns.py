@@ -123,7 +123,7 @@ def test_equal_constants_may_be_written_in_two_ways():
     long.ClearField("float_val")
     long.tensor_content = np.full([2, 2], 1.5, np.float32).tobytes()
     a, b = gs.open(graph(short)).snapshot, gs.open(graph(long)).snapshot
-    assert match(a, Pattern.of(b, constants="equal", read=array_of))
+    assert match(a, Pattern.of(b, constants="equal", read_array=array_of))
 
 
 def test_what_a_function_may_return():

@@ -11,10 +11,10 @@ tf1 = tf.compat.v1
 
 
 def test_names_like_one_and_of_as_many_ends_come_first():
-    found = op_types(like="Relu")
+    found = op_types(template="Relu")
     assert [kind for kind, _ in found[:4]] == ["Relu6", "Elu", "Real", "Selu"]
     assert len(found) == 40
-    assert "BiasAdd" not in [kind for kind, _ in op_types("biasadd", like="Relu")]
+    assert "BiasAdd" not in [kind for kind, _ in op_types("biasadd", template="Relu")]
 
 
 def test_a_name_before_what_the_documentation_says():

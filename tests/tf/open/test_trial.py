@@ -232,14 +232,14 @@ def test_it_ends_with_the_process_that_started_it(tmp_path):
 
 
 def test_a_graph_reaches_it_in_pieces_and_whole(monkeypatch, tmp_path):
-    monkeypatch.setattr(trial_import, "_AT_ONCE", 2)
+    monkeypatch.setattr(trial_import, "_CHUNK", 2)
     graph_def = tiny().as_graph_def()
     assert len(graph_def.node) > 4
     assert trial_import._write_graph(graph_def, tmp_path / "graph")
     there = tf1.GraphDef.FromString((tmp_path / "graph").read_bytes())
     assert [*there.node] == [*graph_def.node]
     assert there.versions == graph_def.versions
-    monkeypatch.setattr(trial_import, "_MOST", 50)
+    monkeypatch.setattr(trial_import, "_MAX_SIZE", 50)
     reads(trial_import.SandboxImport(lambda: graph_def, "open('x.pb')", 5.0).verdict(), "it has more than 2 GB",
           "If you trust the file, leave out trust=False")  # fmt: skip
 

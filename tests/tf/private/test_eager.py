@@ -71,7 +71,7 @@ def test_what_a_keras_model_says_of_itself():
     assert eager.keras_built_shapes(object()) == {}
     assert eager.keras_layers(object()) == []
     around = tf.keras.Model(given, model(given))
-    assert [layer is model for layer in eager.keras_layers(around, deep=False)] == [False, True]
+    assert [layer is model for layer in eager.keras_layers(around, recursive=False)] == [False, True]
     assert len(eager.keras_layers(around)) > 2
     chain = tf.keras.Sequential([given, *model.layers[1:]])
     assert type(eager.keras_inside(chain)).__name__ == "Functional"

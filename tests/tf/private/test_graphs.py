@@ -59,7 +59,7 @@ def test_kinds():
     graph = model().graph
     x = graph.get_tensor_by_name("x:0")
     assert type(x) is graphs.TENSOR
-    assert {type(x), type(x.op)} == graphs.PLAIN
+    assert {type(x), type(x.op)} == graphs.ELEMENT_TYPES
     sparse = tf.SparseTensor([[0, 0]], [1.0], [1, 1])
     assert [graphs.is_composite(thing) for thing in (sparse, x.op, [x])] == [True, False, False]
 

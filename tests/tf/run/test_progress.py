@@ -39,20 +39,20 @@ def test_short_work_shows_nothing():
 
 @pytest.mark.parametrize("fail", [None, 2])
 def test_long_work_shows_a_bar_that_goes_also_after_an_interrupt(monkeypatch, fail):
-    monkeypatch.setattr(progress, "QUIET", 0.0)
+    monkeypatch.setattr(progress, "DELAY", 0.0)
     shown = work(Terminal(), fail)
     assert "carrying values:  33%" in shown
     assert shown.endswith(" \r")
 
 
 def test_nobody_looks_at_a_file(monkeypatch):
-    monkeypatch.setattr(progress, "QUIET", 0.0)
+    monkeypatch.setattr(progress, "DELAY", 0.0)
     assert work(io.StringIO()) == ""
 
 
 def shown_by(monkeypatch, act, stream=None):
     """What `act` shows, were all work long."""
-    monkeypatch.setattr(progress, "QUIET", 0.0)
+    monkeypatch.setattr(progress, "DELAY", 0.0)
     stream = stream or Terminal()
     with redirect_stderr(stream):
         act()
@@ -95,7 +95,7 @@ def test_updates_show_their_phases_and_a_checkpoint_its_variables(monkeypatch, t
 
 
 def test_work_that_nobody_waits_for_shows_nothing(monkeypatch):
-    monkeypatch.setattr(progress, "QUIET", 0.0)
+    monkeypatch.setattr(progress, "DELAY", 0.0)
     with silent():
         assert work(Terminal()) == ""
     assert work(Terminal())

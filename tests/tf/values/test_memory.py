@@ -40,15 +40,15 @@ def test_what_is_small_or_fits_already_or_is_no_array_stays_as_it_is():
 
 def test_a_room_is_lent_again_only_when_nothing_is_in_it():
     several = AlignedBuffers()
-    first = several.fit(unaligned(5 << 20, 1.0), stays=False)
+    first = several.fit(unaligned(5 << 20, 1.0), keeps_memory=False)
     at = first.ctypes.data
-    second = several.fit(unaligned(5 << 20, 2.0), stays=False)
+    second = several.fit(unaligned(5 << 20, 2.0), keeps_memory=False)
     assert second.ctypes.data != at
     assert (first == 1.0).all()
     at = second.ctypes.data
     del second
     gc.collect()
-    assert several.fit(unaligned(5 << 20, 3.0), stays=False).ctypes.data == at
+    assert several.fit(unaligned(5 << 20, 3.0), keeps_memory=False).ctypes.data == at
 
 
 @pytest.mark.parametrize("error", [AttributeError, OSError])

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
-from graphsurgeon.graph.variables import UNHELD
+from graphsurgeon.graph.variables import NOT_IN_SESSION
 from graphsurgeon.tf.values import initialization
 from graphsurgeon.tf.values.initialization import initialized_variables, within_reach
 from graphsurgeon.tf.values.variables import variable_infos
@@ -104,10 +104,10 @@ def test_what_a_session_of_the_caller_holds_is_current_and_nothing_else(kind):
     session = tf1.Session(graph=graph)
     session.run(variable(graph, "w").initializer)
     ed = gs.open(session)
-    assert ed.untrained() == dict.fromkeys(("b", "global_step"), UNHELD)
+    assert ed.untrained() == dict.fromkeys(("b", "global_step"), NOT_IN_SESSION)
     assert starts(ed)["w"] == "current value"
     ed.session()
-    assert ed.untrained() == dict.fromkeys(("b", "global_step"), UNHELD)
+    assert ed.untrained() == dict.fromkeys(("b", "global_step"), NOT_IN_SESSION)
     put(variable(graph, "b"), 5.0, session)
     assert ed.untrained() == {}
 
