@@ -140,37 +140,37 @@ def inside(done, *args, **options):
 def test_several_doors_are_taken_at_once_and_none_is_held_while_another_is_waited_for():
     one, other, done = RWLock(), RWLock(), []
     with acquire_all([other]):
-        both = inside(done, alone=[one, other])
+        both = inside(done, exclusive=[one, other])
         waiting(1)
         assert one._writer is None  # not held
         with acquire_all(exclusive=[one]):  # who is inside of a door waits for nobody who only waits
             assert not done
     both.join(10)
-    assert done == [{"alone": [one, other]}]
+    assert done == [{"exclusive": [one, other]}]
 
 
 def test_who_came_first_goes_in_first():
     door, done = RWLock(), []
     with acquire_all([door]):
-        threads = [inside(done, alone=[door])]
+        threads = [inside(done, exclusive=[door])]
         waiting(1)
         threads.append(inside(done, [door]))
         waiting(2)
         assert not done
     for thread in threads:
         thread.join(10)
-    assert done == [{"alone": [door]}, "beside"]
+    assert done == [{"exclusive": [door]}, "beside"]
 
 
 def test_who_may_need_others_inside_gets_them_inside_though_a_writer_came_first():
     door, done = RWLock(), []
     with acquire_all([door], open_ended=True):
-        writer = inside(done, alone=[door])
+        writer = inside(done, exclusive=[door])
         waiting(1)
         inside(done, [door]).join(10)
         assert done == ["beside"]
     writer.join(10)
-    assert done == ["beside", {"alone": [door]}]
+    assert done == ["beside", {"exclusive": [door]}]
 
 
 def test_waiting_ends_in_time():
