@@ -14,7 +14,7 @@ from graphsurgeon.running.trace import ANSWER, FEEDS, GRAPH
 from tests.test_isolated import endless
 
 tf1 = tf.compat.v1
-HOW = {"timeout": None, "rounds": 10, "seed": 0, "memory": None, "called": None, "ops": None}
+HOW = {"timeout": None, "rounds": 10, "seed": 0, "memory": None, "new_names": None, "ops": None}
 
 
 def test_it_writes_the_trace_of_what_it_is_asked_for(tmp_path, capsys):

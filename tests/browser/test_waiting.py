@@ -52,7 +52,7 @@ def test_shapes_are_inferred_once_somebody_sees_the_picture_and_nobody_waits_for
 def test_a_long_layout_is_called_off_while_the_kernel_is_free(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     laid_out = threading.Event()
 
-    def slow(scene: Any, *, direction: Any, like: Any, cancelled: Any) -> Any:
+    def slow(scene: Any, *, direction: Any, previous: Any, cancelled: Any) -> Any:
         laid_out.set()
         while not cancelled():
             time.sleep(0)

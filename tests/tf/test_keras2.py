@@ -61,7 +61,7 @@ def test_models_of_keras_2(kind, tmp_path):
     again = f(**x) if isinstance(x, dict) else f(x)
     tf.nest.assert_same_structure(again, want)
     report = ed.save(tmp_path / "m.pb", outputs=ed.outputs, freeze=True)
-    assert "as before" in report.proof
+    assert "as in this graph" in report.proof
 
 
 def test_a_model_that_is_not_built_says_so():

@@ -50,7 +50,7 @@ def test_a_signature_is_chosen_in_the_same_editor(folder):
 
 def test_the_shapes_of_what_is_not_shown_any_more_are_not_inferred(folder, monkeypatch):
     left = []
-    monkeypatch.setattr(trial_import.SandboxImport, "stop", lambda self, for_good=True: left.append(for_good))
+    monkeypatch.setattr(trial_import.SandboxImport, "stop", lambda self, permanently=True: left.append(permanently))
     ed = gs.open(folder)
     ed.show_signature("scale")
     assert left == [False]

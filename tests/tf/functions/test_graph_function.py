@@ -183,7 +183,7 @@ def test_saved_and_loaded(tmp_path, make):
             np.testing.assert_array_equal(a, b)
     with tf.GradientTape() as tape:
         y = tf.add_n([tf.reduce_sum(t) for t in tf.nest.flatten(loaded(x))])
-    assert all(g is not None for g in tape.gradient(y, list(loaded._weights)))
+    assert all(g is not None for g in tape.gradient(y, list(loaded._variables)))
     again = gs.open(tmp_path, signature="serving_default")
     got = again.session().run(again.outputs, {again.inputs["x"]: x})
     for a, b in zip(tf.nest.flatten(got), want, strict=True):
