@@ -46,9 +46,9 @@ class Shrinker:
             try:
                 proto = PROTOS[self.file].FromString(data)
             except Exception:
-                return self._cut_edge(data)
+                return self._cut(data)
             if not self.does(proto.SerializeToString(deterministic=True)):
-                return self._cut_edge(data)
+                return self._cut(data)
             before = proto.ByteSize()
             for path in _parts(proto):
                 self._thinned(proto, path)
