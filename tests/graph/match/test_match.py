@@ -371,7 +371,7 @@ def long_chain(kinds: list[str], count: int, lead: str = "n") -> list[Any]:
 def less_for_a_reason(monkeypatch):
     """What is spent on saying why nothing was found is the same for any graph: as these are small, it is little."""
     module = sys.modules[match.__module__]
-    monkeypatch.setattr(module, "_STEPS_FOR_WHY", module._STEPS_FOR_WHY // 5)
+    monkeypatch.setattr(module, "_MAX_PARTIAL_STEPS", module._MAX_PARTIAL_STEPS // 5)
 
 
 @pytest.mark.deep
