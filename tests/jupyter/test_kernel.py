@@ -40,7 +40,7 @@ import graphsurgeon.ui.pane as pane
 from graphsurgeon.view.graphviz import cancelled_error
 quick, laid_out = pane.place, threading.Event()
 
-def slow(scene, *, direction, like, cancelled):
+def slow(scene, *, direction, previous, cancelled):
     laid_out.set()
     while not cancelled():
         time.sleep(0)

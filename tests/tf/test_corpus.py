@@ -132,7 +132,7 @@ def test_cut_in_the_middle(corpus, id, filled):
     clear = "clear" if corpus.item(id)["run"].get("clear_devices") else "keep"
     found = cut(src, values, feeds, fetches, clear)
     if found is None and set(src.snapshot.types) & CALLS:  # all the work is done inside calls
-        src.opened = replace(src.opened, outputs={name: name for name in fetches}, ends=((), ()))
+        src.opened = replace(src.opened, outputs={name: name for name in fetches})
         inner = src.inlined()
         own = values if isinstance(values, dict) or values is None else inner
         found = cut(inner, own, feeds, inner.outputs.values(), clear)
