@@ -14,23 +14,11 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from tests import whole_models
-from tests.whole_models import KEPT, NAMED, NONE, REFUSED
+from tests.whole_models import KEPT, NAMED, NONE, REFUSED, Counts
 
 layers = keras.layers
 ROWS = np.random.RandomState(0).rand(4, 6).astype(np.float32)
 IDS = np.array([[1, 2, 3, 0, 0, 0], [4, 5, 0, 0, 0, 0]], np.int32)
-
-
-@keras.saving.register_keras_serializable("kept")
-class Counts(layers.Layer):
-    """Multiplies by the number of its calls."""
-
-    def build(self, shape):
-        self.count = self.add_weight(name="count", shape=(), initializer="zeros", trainable=False)
-
-    def call(self, x):
-        self.count.assign_add(1.0)
-        return x * self.count
 
 
 @keras.saving.register_keras_serializable("kept")
