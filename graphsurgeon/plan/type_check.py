@@ -8,11 +8,10 @@ from itertools import islice
 
 import numpy as np
 
-from ..graph.boundary import Tensor
+from ..graph.boundary import Tensor, downstream_of_feeds
 from ..graph.control_flow import loops_of
 from ..graph.graph import Graph, Ints, Mask, TensorInfo, shape_from, shape_text
 from ..graph.traversal import backward, forward
-from ..graph.variables import FEED_TYPES
 from .fault import Fault
 from .mutable_graph import MutableGraph
 
@@ -98,7 +97,7 @@ def _fitting_tensors(graph: Graph, info: TensorInfo, readers: Sequence[int], exc
 
 def _data_mask(graph: Graph) -> Mask:
     """Returns the inputs of the graph and the ops that are computed from them."""
-    return forward(graph, graph.typed(FEED_TYPES), control=False)
+    return downstream_of_feeds(graph, np.ones(graph.size, np.bool_))
 
 
 def accepting_text(graph: Graph, tensor: Tensor, info: TensorInfo) -> str:
