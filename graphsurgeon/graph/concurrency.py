@@ -1,12 +1,11 @@
-"""Locks for many readers or one writer, properties that one thread computes, and pauses of the garbage collector."""
+"""A lock for many readers or one writer, properties that one thread computes, and pauses of the garbage collector."""
 
 from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 from ..errors import PlanError
@@ -30,41 +29,45 @@ def gc_paused() -> Iterator[None]:
             gc.enable()
 
 
-# One condition for all locks. A thread that waits for several locks acquires all of them at once, so no thread waits
-# while it holds a lock that another thread needs. The condition is held only for a few comparisons.
-_lock_condition = threading.Condition()
-_waiting_requests: list[_LockRequest] = []  # the waiting requests, in order of arrival
-_lock_counts: dict[int, int] = {}  # thread -> the number of its granted requests
-
-
 class BusyError(Exception):
     """Raised if other threads held a lock until the timeout."""
+
+
+class _Thread(threading.local):
+    locks = 0  # how many locks this thread holds
+
+
+_thread = _Thread()
 
 
 class RWLock:
     """A lock for values that many threads read and one thread updates.
 
-    Conflicting threads acquire the lock in order of arrival, so neither readers nor writers wait forever. A thread that
-    already holds a lock does not wait for threads in the queue.
+    Threads acquire the lock in order of arrival, so neither readers nor writers wait forever. A thread that already
+    holds a lock does not wait for threads in the queue, because they may wait for this thread.
+
+    Attributes:
+        queue: (thread, whether it will write) for each waiting thread, in order of arrival.
 
     Example:
-        >>> door = RWLock()
-        >>> with door.reading(), door.reading():
-        ...     "one thread may go in twice"
-        'one thread may go in twice'
-        >>> with door.writing():
+        >>> lock = RWLock()
+        >>> with lock.reading(), lock.reading():
+        ...     "one thread may read twice"
+        'one thread may read twice'
+        >>> with lock.writing():
         ...     "alone"
         'alone'
     """
 
     def __init__(self) -> None:
-        self._read_counts: dict[int, int] = {}  # thread -> how often it holds the lock for reading
-        self._open_ended: dict[int, int] = {}  # the readers that may need another thread to read before they finish
+        self._condition = threading.Condition()
+        self._readers: list[int] = []  # the threads that hold the lock for reading, each as often as it holds it
         self._writer: int | None = None
+        self.queue: list[tuple[int, bool]] = []
 
     def reading(self) -> AbstractContextManager[None]:
         """Acquires the lock for reading, together with other readers; waits while another thread writes."""
-        return acquire_all([self])
+        return self._held(exclusive=False)
 
     def writing(self) -> AbstractContextManager[None]:
         """Acquires the lock for writing; waits until all other threads have released it.
@@ -73,31 +76,54 @@ class RWLock:
             PlanError: if this thread already holds the lock, because it would wait for itself.
         """
         self.refuse_reader()
-        return acquire_all(exclusive=[self])
+        return self._held(exclusive=True)
 
-    def admits(self, thread: int, exclusive: bool) -> bool:
-        """Returns whether a thread could acquire the lock now. Only `acquire_all` uses this method and the next two."""
-        return self._writer in (None, thread) and not (exclusive and self._read_counts.keys() - {thread})
+    def exclusive(self, timeout: float) -> AbstractContextManager[None]:
+        """Acquires the lock for writing; this thread itself may already read.
 
-    @property
-    def needs_others(self) -> bool:
-        """Whether a reader may need another thread to acquire the lock before the reader can finish."""
-        return bool(self._open_ended)
+        Raises:
+            BusyError: if other threads held the lock until the timeout, in seconds.
+        """
+        return self._held(exclusive=True, timeout=timeout)
 
-    def count(self, thread: int, change: int, exclusive: bool, open_ended: bool) -> None:
-        """Records that a thread has acquired (1) or released (-1) the lock."""
-        if exclusive:
-            self._writer = thread if change > 0 else None
-        for counts in () if exclusive else (self._read_counts, self._open_ended)[: 1 + open_ended]:
-            _count(counts, thread, change)
+    @contextmanager
+    def _held(self, exclusive: bool, timeout: float | None = None) -> Iterator[None]:
+        thread = threading.get_ident()
+        request = thread, exclusive
+
+        def ready() -> bool:
+            if self._writer not in (None, thread) or (exclusive and {*self._readers} - {thread}):
+                return False
+            earlier = self.queue[: self.queue.index(request)]
+            return _thread.locks > 0 or not any(exclusive or other for _, other in earlier)
+
+        with self._condition:
+            self.queue.append(request)
+            try:
+                if not self._condition.wait_for(ready, timeout):
+                    raise BusyError
+                if exclusive:
+                    self._writer = thread
+                else:
+                    self._readers.append(thread)
+                _thread.locks += 1
+            finally:
+                self.queue.remove(request)
+                self._condition.notify_all()
+        try:
+            yield
+        finally:
+            with self._condition:
+                if exclusive:
+                    self._writer = None
+                else:
+                    self._readers.remove(thread)
+                _thread.locks -= 1
+                self._condition.notify_all()
 
     def is_reader(self) -> bool:
         """Returns whether this thread holds the lock for reading."""
-        return threading.get_ident() in self._read_counts
-
-    def is_alone(self) -> bool:
-        """Returns whether this thread holds the lock for writing."""
-        return self._writer == threading.get_ident()
+        return threading.get_ident() in self._readers
 
     def refuse_reader(self) -> None:
         """Refuses a writer that already holds the lock.
@@ -105,88 +131,10 @@ class RWLock:
         Raises:
             PlanError: if this thread holds the lock.
         """
-        if self.is_reader() or self.is_alone():
+        if self.is_reader() or self._writer == threading.get_ident():
             raise PlanError(
                 "update()", "this thread is reading the values right now", "Update outside of `with reading()`"
             )
-
-
-@dataclass(eq=False)
-class _LockRequest:
-    thread: int
-    shared: Sequence[RWLock]
-    alone: Sequence[RWLock]
-    open_ended: bool
-
-    def fits(self) -> bool:
-        """Whether no holder of a lock blocks the request."""
-        shared = all(door.admits(self.thread, exclusive=False) for door in self.shared)
-        return shared and all(door.admits(self.thread, exclusive=True) for door in self.alone)
-
-    def waits_for(self, other: _LockRequest) -> bool:
-        """Whether an earlier request, which also waits, must be granted first."""
-        if any(door.needs_others for door in other.alone):
-            return False  # the holder of that lock may need this request before it can finish
-        return bool({*self.shared, *self.alone}.intersection(other.alone) or set(self.alone).intersection(other.shared))
-
-    def ready(self) -> bool:
-        if not self.fits():
-            return False
-        before = _waiting_requests[: _waiting_requests.index(self)] if self in _waiting_requests else _waiting_requests
-        return bool(_lock_counts.get(self.thread)) or not any(self.waits_for(other) for other in before)
-
-    def count(self, change: int) -> None:
-        """Records that the request was granted (1) or has ended (-1)."""
-        _count(_lock_counts, self.thread, change)
-        for door in self.shared:
-            door.count(self.thread, change, False, self.open_ended)
-        for door in self.alone:
-            door.count(self.thread, change, True, self.open_ended)
-
-
-def _count(counts: dict[int, int], thread: int, change: int) -> None:
-    counts[thread] = counts.get(thread, 0) + change
-    if not counts[thread]:
-        del counts[thread]
-
-
-@contextmanager
-def acquire_all(
-    shared: Sequence[RWLock] = (),
-    exclusive: Sequence[RWLock] = (),
-    *,
-    open_ended: bool = False,
-    timeout: float | None = None,
-) -> Iterator[None]:
-    """Acquires several locks at once, and releases them at the end.
-
-    Args:
-        shared: the locks to acquire for reading.
-        exclusive: the locks to acquire for writing; this thread itself may already hold them.
-        open_ended: whether the code inside may wait for other readers of these locks. Such readers are admitted even if
-            a writer arrived earlier.
-        timeout: the longest time to wait, in seconds; None for no limit.
-
-    Raises:
-        BusyError: if other threads held a lock until the timeout.
-    """
-    entry = _LockRequest(threading.get_ident(), shared, exclusive, open_ended)
-    with _lock_condition:
-        if not entry.ready():
-            _waiting_requests.append(entry)
-            try:
-                if not _lock_condition.wait_for(entry.ready, timeout):
-                    raise BusyError
-            finally:
-                _waiting_requests.remove(entry)
-                _lock_condition.notify_all()
-        entry.count(1)
-    try:
-        yield
-    finally:
-        with _lock_condition:
-            entry.count(-1)
-            _lock_condition.notify_all()
 
 
 _T = TypeVar("_T")

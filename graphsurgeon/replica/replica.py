@@ -9,9 +9,10 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from numbers import Integral, Real
 from threading import TIMEOUT_MAX
 from typing import Any
@@ -21,7 +22,7 @@ import numpy as np
 from .. import tf
 from ..editor.applied import Applied
 from ..errors import Kind, PlanError, SelectionError, counted, warn
-from ..graph.concurrency import BusyError, RWLock, acquire_all
+from ..graph.concurrency import BusyError, RWLock
 from ..graph.reports import only_initial_text
 from ..graph.types import FeedDict, TensorsLike, TFSession
 
@@ -103,10 +104,9 @@ class Replica:
     `hook` in a monitored session, and `follow` from a background thread.
 
     A run never reads a mix of old and new values, even if other threads train, update and read. An update reads the
-    values between two steps of the original, and sets them between two runs of the duplicate. A step is a call of
-    `train`, or a ``session.run`` in any thread: both sessions are observed until `close`. Two kinds of training cannot
-    be observed. For another program or session object that trains in the same cluster, follow its checkpoints. Train
-    Keras models and modules with `train` or inside `training`.
+    values between two steps of the original, and sets them between two runs of the duplicate. This is only true for
+    steps by `train` or inside `training`, and for runs by `run` or inside `reading`. A ``session.run`` in another
+    thread waits for no update, and no update waits for it. If another program trains, follow its checkpoints.
 
     Args:
         result: the applied plan that made the copy.
@@ -139,8 +139,8 @@ class Replica:
         self.error: Exception | None = None
         self._pairs = {pair.old.op: pair for pair in pairs}
         self._source, self._open_session, self._grouped, self._on_close = source, open_session, grouped, on_close
-        # One lock guards the steps of the original, the other one guards the runs of the duplicate.
-        self._original, self._lock, self._update_lock = RWLock(), RWLock(), threading.RLock()
+        # The first lock is for the steps of an original without a session, the second for the runs of the duplicate.
+        self._object_steps, self._lock, self._update_lock = RWLock(), RWLock(), threading.RLock()
         self._hashes: dict[str, bytes] = {}
         self._count = self._steps = 0
         self._closed = False
@@ -149,8 +149,6 @@ class Replica:
         self._has_warned = grouped is not None  # whether a warning was given, or initial values were requested
         self._state = _State()
         self._stop: threading.Event | None = None
-        self._observations: list[Any] = []
-        weakref.finalize(self, _release, self._observations)
         self._live_in(session)
         self._start(initial)
         self._count = 0  # the copy of the first values is not counted as an update
@@ -194,8 +192,8 @@ class Replica:
         about = (self.graph, "the duplicate", self._copy)
         try:
             with self.reading() as session:
-                targets = tf.run.session_tracking.resolve_fetches(fetches, "run({})", *about)
-                feed_values = tf.run.session_tracking.resolve_feeds(feeds, "run({})", *about)
+                targets = tf.run.fetches.resolve_fetches(fetches, "run({})", *about)
+                feed_values = tf.run.fetches.resolve_feeds(feeds, "run({})", *about)
                 return session.run(targets, feed_values)
         except tf.run.sessions.LOST_SERVER_ERRORS:
             if self._open_session is None:
@@ -277,12 +275,12 @@ class Replica:
             2.0 1.0 ('w',) 2.0
         """
         session = self._training_session("train(...)")
-        with acquire_all([self._original]):
+        with self._step_lock.reading():
             if session is not None:
                 about = (self.applied.copies[0].source.owner, "the original")
                 return session.run(
-                    tf.run.session_tracking.resolve_fetches(fetches, "train({})", *about),
-                    tf.run.session_tracking.resolve_feeds(feeds, "train({})", *about),
+                    tf.run.fetches.resolve_fetches(fetches, "train({})", *about),
+                    tf.run.fetches.resolve_feeds(feeds, "train({})", *about),
                 )
             if not callable(fetches) or feeds is not None:
                 how = "Give a function without arguments: replica.train(lambda: model.train_on_batch(x, y))"
@@ -292,6 +290,8 @@ class Replica:
     @contextmanager
     def training(self) -> Iterator[Any]:
         """Treats several runs of the original as one step: no update reads values until the block ends.
+
+        The block must not wait for a step that begins later in another thread, because an update may be before it.
 
         Yields the session of the original; None if the original is an object without a session.
 
@@ -303,7 +303,7 @@ class Replica:
             ``with replica.training() as session: session.run(critic), session.run(actor)``
         """
         session = self._training_session("training()")
-        with acquire_all([self._original], open_ended=True):
+        with self._step_lock.reading():
             yield session
 
     def _training_session(self, request: str) -> Any:
@@ -365,13 +365,19 @@ class Replica:
             self._reopen()
             return self._transfer(*snapshot, tau, start, skipped, timeout)
 
+    @property
+    def _step_lock(self) -> RWLock:
+        """The lock for the steps of the original: a step shares it, an update holds it alone."""
+        session = self._session_of_original()
+        return self._object_steps if session is None else _steps_in(session)
+
     @contextmanager
-    def _alone(
-        self, observations: Sequence[Any], elements: Sequence[Any], locks: Sequence[RWLock], timeout: float
-    ) -> Iterator[None]:
-        """Holds some locks while these ops run in the observed session; other threads wait."""
+    def _alone(self, timeout: float, *locks: RWLock) -> Iterator[None]:
+        """Holds locks alone; other threads wait."""
         try:
-            with tf.run.session_tracking.exclusive(observations, elements, locks, timeout):
+            with ExitStack() as stack:
+                for lock in locks:
+                    stack.enter_context(lock.exclusive(timeout))
                 yield
         except BusyError as error:
             raise PlanError(
@@ -380,31 +386,11 @@ class Replica:
                 "Pause the steps and reads, or wait longer: replica.update(timeout=600)",
             ) from error
 
-    def _between_steps(self, timeout: float) -> Callable[[Sequence[Any]], AbstractContextManager[None]]:
-        """Returns a function: ops -> the context manager in which they must run to read the original."""
-        observed = self._observations[:1] if self._session_of_original() is not None else []
-        return lambda elements: self._alone(observed, elements, [self._original], timeout)
-
-    def _observe(self) -> None:
-        """Makes all runs in the current sessions use the locks of this duplicate."""
-        tracking = tf.run.session_tracking
-        _release(self._observations)
-        pairs, original = self._pairs.values(), self._session_of_original()
-        if original is not None:
-            graph = self.applied.copies[0].source.owner
-            places = tracking.places_of(graph, [pair.old.op for pair in pairs])
-            local = tracking.places_of(graph, [pair.old.op for pair in pairs if not pair.needed])
-            self._observations.append(tracking.observe(original, tracking.Interest(self._original, places, local)))
-        if self.session is not None:
-            places = tracking.places_of(self.graph, self.variables)
-            interest = tracking.Interest(self._lock, places, looks=True, refuse=self._state.refuse)
-            self._observations.append(tracking.observe(self.session, interest))
-
     def _newest(self, wait: float, timeout: float) -> tuple[tuple[str, dict[str, Any]] | None, Mapping[str, str]]:
         """Returns the new values with their origin, or None; and the skipped checkpoints with the reasons."""
         end = time.monotonic() + wait
         while True:
-            snapshot = self._source.newest(list(self._pairs.values()), self._between_steps(timeout))
+            snapshot = self._source.newest(list(self._pairs.values()), partial(self._alone, timeout, self._step_lock))
             if snapshot is not None:
                 return snapshot, self._source.skipped
             if time.monotonic() >= end:
@@ -426,9 +412,8 @@ class Replica:
             )
         hard = tau == 1.0
         op, feeds = (self._grouped.copy, {}) if hard else (self._grouped.soft, {self._grouped.tau: tau})
-        doors = [self._original, self._lock]
         with (
-            self._alone(self._observations, [op], doors, timeout),
+            self._alone(timeout, self._step_lock, self._lock),
             self._state.half_way(),  # TensorFlow reads all values before it sets the first one
             tf.values.variables.errors_if_empty([pair.old for pair in self._pairs.values()], "update()"),
         ):
@@ -478,8 +463,8 @@ class Replica:
         """Sets variables of the duplicate while no thread reads it."""
         pairs = {name: self._pairs[name] for name in values}
         self._hashes = {}  # after a failure, the next update sets all variables
-        ops = tf.values.replica_values.setters(self.session, pairs)
-        with self._alone(self._observations[-1:], ops, [self._lock], timeout), self._state.half_way():
+        step = _steps_in(self.session).reading()  # for another duplicate, with this one as its original
+        with step, self._alone(timeout, self._lock), self._state.half_way():
             tf.values.replica_values.feed(self.session, values, pairs)
 
     def _start(self, initial: Collection[str]) -> None:
@@ -493,7 +478,7 @@ class Replica:
         self._uninitialized = [name for name in self._pairs if name not in initial]
         if self._uninitialized and source is not None:
             pairs = [self._pairs[name] for name in self._uninitialized]
-            self._set(source.newest(pairs, self._between_steps(60.0))[1], 60.0)
+            self._set(source.newest(pairs, partial(self._alone, 60.0, self._step_lock))[1], 60.0)
             self._uninitialized = []
         self._copy_all = False  # so the first soft update moves only a fraction of the way
 
@@ -514,7 +499,7 @@ class Replica:
 
         When the session is made, the duplicate copies all values, regardless of `tau`.
         """
-        return tf.run.session_tracking.UpdateHook(self, check_interval(self.every if every is None else every, "hook"))
+        return tf.values.replica_values.UpdateHook(self, check_interval(self.every if every is None else every, "hook"))
 
     def attach(self, session: TFSession) -> Replica:
         """Follows the original in another session of its graph, for example after a crash, and copies all values.
@@ -529,7 +514,6 @@ class Replica:
         with self._update_lock:
             if self._grouped is None:
                 self._source = tf.values.replica_values.SessionSource(session)
-                self._observe()
             else:
                 tf.run.sessions.refuse_missing(self.applied.copies[0].step.device, session)
                 self._live_in(session)
@@ -541,7 +525,6 @@ class Replica:
         """Switches the duplicate to a session, and initializes everything there that has no original."""
         with self._lock.writing():
             self.session = session
-            self._observe()
             if session is not None and self._on_close is not None:
                 self._on_close(session)
 
@@ -601,7 +584,6 @@ class Replica:
             self._rest()
             with self._lock.writing():
                 self._source = source
-                self._observe()
                 self._state.waiting = source.folder.folder if self._uninitialized and values is None else ""
         if seconds is not None:
             self._stop = threading.Event()
@@ -617,7 +599,6 @@ class Replica:
             if self._open_session is not None and self.session is not None and not self._closed:
                 self.session.close()
             self._closed = True
-            _release(self._observations)
 
     def __enter__(self) -> Replica:
         return self
@@ -635,10 +616,17 @@ class Replica:
         assert self._open_session is not None
         with self._lock.writing():
             self.session = self._open_session()
-            self._observe()
             self._hashes, self._copy_all = {}, True
             if self._source is not None:
                 self._source.forget()
+
+
+_session_locks: weakref.WeakKeyDictionary[Any, RWLock] = weakref.WeakKeyDictionary()
+
+
+def _steps_in(session: TFSession) -> RWLock:
+    """Returns the lock for the steps in a session, which all its duplicates have in common."""
+    return _session_locks.setdefault(tf.private.sessions.innermost(session), RWLock())
 
 
 class _State:
@@ -690,11 +678,6 @@ def _proposing_attach() -> Iterator[None]:
         raise PlanError(
             error.request, error.problem, "Give another: replica.attach(session)", kind=error.kind
         ) from error
-
-
-def _release(observations: list[Any]) -> None:
-    while observations:
-        observations.pop().release()
 
 
 def _follow_loop(replica: weakref.ref[Replica], stop: threading.Event, seconds: float) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -11,8 +10,6 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
-from graphsurgeon.graph import concurrency
-from graphsurgeon.tf.run import session_tracking
 from tests.graphs import KINDS, model, put
 from tests.refusal import reads, refuses
 from tests.stress.hammer import PLACES, hammer
@@ -55,109 +52,79 @@ def halves(kind, middle):
     return session, step, both
 
 
-@contextmanager
-def unprotected(monkeypatch, protected):
-    """Takes the observation of sessions away, where it is asked for."""
-    with monkeypatch.context() as patch:
-        if not protected:
-            patch.setattr(session_tracking, "_replace", lambda *_: lambda: None)
-        yield
-
-
 @pytest.mark.parametrize("protected", [True, False])
 @pytest.mark.parametrize("same", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
-def test_in_each_step_somebody_updates_and_it_waits(kind, same, protected, monkeypatch):
-    """With the protection taken out, each single step is seen half."""
+def test_in_each_step_somebody_updates_and_it_waits(kind, same, protected):
+    """By `session.run` instead of `train`, each single step is seen half."""
     seen, updated, asked, stop = [], threading.Semaphore(0), threading.Semaphore(0), threading.Event()
 
     def middle():
         asked.release()
-        until(lambda: concurrency._waiting_requests or updated.acquire(blocking=False) or stop.is_set())
+        until(lambda: replica._step_lock.queue or updated.acquire(blocking=False) or stop.is_set())
 
     session, step, both = halves(kind, middle)
-    with unprotected(monkeypatch, protected):
-        replica = gs.duplicate(gs.open(session).select(outputs=both), values=session, graph=session if same else None)
+    replica = gs.duplicate(gs.open(session).select(outputs=both), values=session, graph=session if same else None)
 
-        def update():
-            while asked.acquire() and not stop.is_set():
-                replica.update()
-                seen.append(replica.run(replica[both]).tolist())
-                updated.release()
+    def update():
+        while asked.acquire() and not stop.is_set():
+            replica.update()
+            seen.append(replica.run(replica[both]).tolist())
+            updated.release()
 
-        thread = threading.Thread(target=update)
-        thread.start()
-        try:
-            for number in range(1, 11):
-                session.run(step)
-                until(lambda number=number: len(seen) == number)
-                while updated.acquire(blocking=False):
-                    pass
-        finally:
-            stop.set()
-            asked.release()
-            thread.join(30)
-        replica.close()
+    thread = threading.Thread(target=update)
+    thread.start()
+    try:
+        for number in range(1, 11):
+            replica.train(step) if protected else session.run(step)
+            until(lambda number=number: len(seen) == number)
+            while updated.acquire(blocking=False):
+                pass
+    finally:
+        stop.set()
+        asked.release()
+        thread.join(30)
+    replica.close()
     wanted = [[n, n if protected else n - 1] for n in range(1, 11)]
     assert seen == wanted
 
 
-@pytest.mark.parametrize("same", [True, False])
-def test_a_step_under_way_when_the_duplicate_is_made_is_waited_for(same, monkeypatch):
-    begun, waited = threading.Event(), threading.Event()
-
-    def middle():
-        begun.set()
-        assert waited.wait(30)
-
-    session, step, both = halves("resource", middle)
-    thread = threading.Thread(target=session.run, args=(step,))
-    thread.start()
-    assert begun.wait(30)
-    monkeypatch.setattr(session_tracking, "_pause", waited.set)
-    replica = gs.duplicate(gs.open(session).select(outputs=both), values=session, graph=session if same else None)
-    assert replica.run(replica[both]).tolist() == [1, 1]
-    thread.join(30)
-    replica.close()
-
-
 @pytest.mark.parametrize("protected", [True, False])
 @pytest.mark.parametrize("same", [True, False])
-def test_who_runs_the_session_past_the_duplicate_sees_one_version_too(same, protected, monkeypatch):
-    """An update that stops between two variables lets nobody see that."""
+def test_an_update_that_stops_between_two_variables_lets_nobody_see_that(same, protected, monkeypatch):
+    """By `session.run` instead of `run`, it is seen."""
     from graphsurgeon.tf.values import replica_values
 
     m = model("resource", optimizer=None)
     block = gs.open(m.session).select(inputs=[m.x], outputs=[m.y])
     seen, threads = [], []
-    with unprotected(monkeypatch, protected):
-        replica = gs.duplicate(block, values=m.session)
-        other = gs.duplicate(
-            gs.open(replica.session).select(), values=replica.session, graph=replica.session if same else None
-        )
-        session, both = replica.session, [replica["net/w"], replica["net/b"]]
-        real = replica_values.feed
+    replica = gs.duplicate(block, values=m.session)
+    other = gs.duplicate(
+        gs.open(replica.session).select(), values=replica.session, graph=replica.session if same else None
+    )
+    session, both = replica.session, [replica["net/w"], replica["net/b"]]
+    real = replica_values.feed
 
-        def slow(session, values, pairs):
-            for name, value in values.items():
-                real(session, {name: value}, pairs)
-                if not threads:
-                    threads.append(threading.Thread(target=read))
-                    threads[0].start()
-                    until(lambda: concurrency._waiting_requests or seen)
+    def slow(session, values, pairs):
+        for name, value in values.items():
+            real(session, {name: value}, pairs)
+            if not threads:
+                threads.append(threading.Thread(target=read))
+                threads[0].start()
+                until(lambda: replica._lock.queue or seen)
 
-        def read():
-            seen.append({float(array.flat[0]) for array in session.run(both)})
+    def read():
+        seen.append({float(array.flat[0]) for array in (replica if protected else session).run(both)})
 
-        put(m.w, 5.0, m.session)
-        put(m.b, 5.0, m.session)
-        monkeypatch.setattr(replica_values, "feed", slow)
-        replica.update()
-        threads[0].join(30)
-        monkeypatch.setattr(replica_values, "feed", real)
-        other.update()
-        assert {float(array.flat[0]) for array in other.run([other["net/w"], other["net/b"]])} == {5.0}
-        other.close(), replica.close()
+    put(m.w, 5.0, m.session)
+    put(m.b, 5.0, m.session)
+    monkeypatch.setattr(replica_values, "feed", slow)
+    replica.update()
+    threads[0].join(30)
+    monkeypatch.setattr(replica_values, "feed", real)
+    other.update()
+    assert {float(array.flat[0]) for array in other.run([other["net/w"], other["net/b"]])} == {5.0}
+    other.close(), replica.close()
     assert (seen == [{5.0}]) is protected
 
 
@@ -187,7 +154,7 @@ def test_several_runs_are_one_step_inside_training(same):
             assert session is m.session
             put(m.w, 1.0, session)
             half.set()
-            until(lambda: concurrency._waiting_requests)
+            until(lambda: replica._step_lock.queue)
             put(m.b, 1.0, session)
 
     put(m.w, 0.0, m.session), put(m.b, 0.0, m.session)
@@ -287,27 +254,6 @@ def test_a_queue_that_is_full_holds_up_nobody():
     assert replica.run(w) == 2.0
 
 
-def test_a_step_that_waits_for_another_step_gets_it_though_an_update_waits():
-    with tf.Graph().as_default() as graph:
-        w, v = (tf1.get_variable(name, initializer=0.0) for name in "wv")
-        token = tf.queue.FIFOQueue(1, tf.float32)
-        waits = w.assign_add(token.dequeue()).op
-        with tf.control_dependencies([v.assign_add(1.0)]):
-            gives = token.enqueue(1.0)
-        session = tf1.Session(graph=graph)
-        session.run([w.initializer, v.initializer])
-    replica = gs.duplicate(session)
-    threads = [threading.Thread(target=session.run, args=(waits,)), threading.Thread(target=replica.update)]
-    threads[0].start()
-    until(lambda: replica._original._read_counts)
-    threads[1].start()
-    until(lambda: concurrency._waiting_requests)
-    session.run(gives)
-    for thread in threads:
-        thread.join(30)
-    assert replica.run([w, v]) == [1.0, 1.0]
-
-
 def test_replicas_of_one_another_wait_for_one_another_and_never_for_good():
     m = model("resource", "sgd")
     first = gs.duplicate(m.session)
@@ -319,8 +265,8 @@ def test_replicas_of_one_another_wait_for_one_another_and_never_for_good():
         while not stop.is_set():
             work()
 
-    works = [lambda: m.session.run(m.train, m.feed()), first.update, second.update,
-             lambda: second.run(second["net/b"]), lambda: first.session.run(first["net/b"])]  # fmt: skip
+    works = [lambda: first.train(m.train, m.feed()), first.update, second.update,
+             lambda: second.run(second["net/b"]), lambda: first.run(first["net/b"])]  # fmt: skip
     threads = [threading.Thread(target=again, args=(work,), daemon=True) for work in works]
     for thread in threads:
         thread.start()
@@ -330,22 +276,6 @@ def test_replicas_of_one_another_wait_for_one_another_and_never_for_good():
     for thread in threads:
         thread.join(30)
         assert not thread.is_alive()
-
-
-def test_a_session_is_as_it_was_when_nobody_follows_it():
-    import gc
-
-    m = model()
-    before = set(vars(m.session))
-    replicas = [gs.duplicate(m.session), gs.duplicate(m.session, graph=m.session)]
-    assert set(vars(m.session)) > before
-    replicas[0].close()
-    replicas[1].close()
-    assert set(vars(m.session)) == before
-    replicas = [gs.duplicate(m.session)]
-    del replicas
-    gc.collect()
-    assert set(vars(m.session)) == before
 
 
 def test_a_session_that_is_followed_no_more_is_freed_at_once():

@@ -73,7 +73,7 @@ def numbers(graph: Any, resource: bool, device: str | None = None) -> tuple[Any,
 
 @contextmanager
 def placed(place: str, resource: bool, targets: Mapping[str, str]) -> Iterator[tuple[Any, Any, Callable[[], Any]]]:
-    """Gives a duplicate, what to read of it, and a function that takes a step as a stranger would."""
+    """Gives a duplicate, what to read of it, and a function that takes a step."""
     graph = tf.Graph()
     if place == "checkpoints":
         ends, _ = numbers(graph, resource)
@@ -94,7 +94,7 @@ def placed(place: str, resource: bool, targets: Mapping[str, str]) -> Iterator[t
             gs.open(graph).select(outputs=ends), values=session, graph=graph if same else None,
             target="" if same else there[0], device=there[1] or "keep",
         ) as replica:  # fmt: skip
-            yield replica, replica[ends], lambda: session.run(step)
+            yield replica, replica[ends], lambda: replica.train(step)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from ...graph.lazy_graph import graph_identity
 from ...graph.names import op_name
 from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFOp, TFSession
-from ...graph.variables import NOT_IN_SESSION, PLACEHOLDER_TYPES, VARIABLE_TYPES, VariableInfo
+from ...graph.variables import NOT_IN_SESSION, PLACEHOLDER_TYPES, READ_TYPES, VARIABLE_TYPES, VariableInfo
 from ..copy.tables_and_queues import ready_fillers
 from ..functions.library import definition
 from ..import_tensorflow import tf
@@ -27,7 +27,6 @@ from ..private.functions import functions_of
 from ..private.graphs import has_op
 from ..private.sessions import has_loaded, is_local
 from ..run.errors import error_text
-from ..run.session_tracking import READ_ONLY_TYPES
 from .transfer import stream, value_provider
 from .variables import Place, assigned_tensor, errors_if_closed, is_standalone, place_of, value_of, variable_infos
 
@@ -284,7 +283,7 @@ def _empty_places(session: TFSession, candidates: Iterable[Place]) -> frozenset[
 
 def _only_read(handle: TFOp) -> bool:
     """Whether no consumer of a handle can set the variable."""
-    return all(op.type in READ_ONLY_TYPES for op in handle.outputs[0].consumers())
+    return all(op.type in READ_TYPES for op in handle.outputs[0].consumers())
 
 
 def _in_functions(graph: TFGraph) -> bool:

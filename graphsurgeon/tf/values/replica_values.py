@@ -13,16 +13,15 @@ import numpy as np
 
 from ...errors import OpenError, PlanError
 from ...graph.types import TFGraph, TFOp, TFSession, TFTensor
-from ...graph.variables import VariableInfo
+from ...graph.variables import READ_TYPES, VariableInfo
 from ...plan.dependencies import REF_WRITERS
 from ..import_tensorflow import tf
 from ..private.eager import eager, variable_data
 from ..private.sessions import slice_of
-from ..run.session_tracking import READ_ONLY_TYPES
 from .checkpoint_folder import CheckpointFolder, CheckpointVariable
 from .checkpoints import array_of
 from .transfer import put
-from .variables import assign_op, dims_of, fetch, read_op, value_of, variable_objects
+from .variables import assign_op, dims_of, fetch, read_op, variable_objects
 
 tf1 = tf.compat.v1
 
@@ -85,7 +84,7 @@ def _is_written(graph: TFGraph, info: VariableInfo) -> bool:
     users = graph.get_operation_by_name(info.op).outputs[0].consumers()
     others = [op for op in users if op.name != info.initializer]
     if info.resource:
-        return any(op.type not in READ_ONLY_TYPES for op in others)
+        return any(op.type not in READ_TYPES for op in others)
     return any(op.type.startswith(REF_WRITERS) for op in others)
 
 
@@ -151,8 +150,8 @@ def _assign_op(graph: TFGraph, info: VariableInfo, value: TFTensor) -> TFOp:
 # -- between sessions ---------------------------------------------------------------------------------------
 
 
-#: A function: ops -> the context manager in which they must run to read the original.
-Exclusive = Callable[[Sequence[Any]], AbstractContextManager[None]]
+#: A function that returns the context manager in which the original must be read.
+Exclusive = Callable[[], AbstractContextManager[None]]
 
 
 class ReplicaSource:
@@ -191,7 +190,7 @@ class SessionSource(ReplicaSource):
             PlanError: a variable has no value in the session, or steps take too long.
         """
         graph, infos = self.session.graph, [p.old for p in pairs]
-        with exclusive([value_of(graph, info, "update()") for info in infos]):
+        with exclusive():
             return "its session", fetch(self.session, infos, graph, "update()")
 
 
@@ -212,7 +211,7 @@ class ObjectSource(ReplicaSource):
             PlanError: another thread changes the variables in the meantime, or steps take too long.
         """
         names = [p.old.op for p in pairs]
-        with exclusive([]), eager():
+        with exclusive(), eager():
             out = {name: np.array(self._value(name)) for name in names}
             for name in names:
                 if _digest(self._value(name)) != _digest(out[name]):
@@ -308,11 +307,6 @@ def feed(session: TFSession, values: Mapping[str, Any], pairs: Mapping[str, Pair
     put(session, dict(values), {name: pair.new for name, pair in pairs.items()})
 
 
-def setters(session: TFSession, pairs: Mapping[str, Pair]) -> list[Any]:
-    """Returns the ops that `feed` uses to set copies."""
-    return [session.graph.get_operation_by_name(pair.new.initializer) for pair in pairs.values()]
-
-
 def current_values(session: TFSession, pairs: Sequence[Pair]) -> dict[str, Any]:
     """Returns the values of copies, by the name of the original."""
     values = fetch(session, [p.new for p in pairs], session.graph, "update()")
@@ -332,3 +326,28 @@ def refuse_folded(pairs: Sequence[Pair]) -> None:
                 f"no op can set variable {pair.old.op!r}: its initializer has no initial value",
                 "Leave it out of the selection",
             )
+
+
+SessionRunHook: Any = tf.compat.v1.train.SessionRunHook
+
+
+class UpdateHook(SessionRunHook):
+    """Updates a replica after every n-th run of a monitored session.
+
+    Args:
+        replica: the `Replica`.
+        every: n.
+    """
+
+    def __init__(self, replica: Any, every: int) -> None:
+        self._replica, self._every, self._runs = replica, every, 0
+
+    def after_create_session(self, session: TFSession, coord: Any) -> None:
+        """Copies all values to the replica when TensorFlow makes a session, also after an earlier session failed."""
+        self._replica.attach(session)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Counts the runs, and updates the replica after every n-th run."""
+        self._runs += 1
+        if self._runs % self._every == 0:
+            self._replica.update()

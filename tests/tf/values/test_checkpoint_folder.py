@@ -499,11 +499,9 @@ def test_the_format_of_before_2016_is_not_followed(trained, tmp_path, sharded):
 
 def test_a_follower_answers_nothing_before_its_first_checkpoint(trained, tmp_path):
     _m, save, replica = trained
-    for run in (replica.run, replica.session.run):
-        with refuses(
-            PlanError, "run(...)", f"no checkpoint in {str(tmp_path)!r} yet", "follow(folder, values='initial')"
-        ):
-            run(replica["net/b"])
+    words = f"no checkpoint in {str(tmp_path)!r} yet", "follow(folder, values='initial')"
+    with refuses(PlanError, "run(...)", *words):
+        replica.run(replica["net/b"])
     assert not replica.update()
     with refuses(PlanError, "run(...)", "no checkpoint in"), replica.reading():
         pass
