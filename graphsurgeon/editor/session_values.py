@@ -267,6 +267,8 @@ class Values:
         targets = [info for name, info in infos.items() if name not in removed and (names is None or name in names)]
         due, report = tf.values.assign_values.ValueAssignment(None, "untrained()"), ValueReport()
         initialized, before = self._initialized_before(graph, own, targets, due.request)
+        if own is None:  # a session reads these from what was opened
+            initialized |= self._variables_in_file(graph, [info.op for info in targets])
         pending = self._pending_events(own, events) if own is not None and own.graph is graph else events
         self._decide(due, report, targets, initialized, events, pending, before, graph)
         filed = own is None and self._source is not None and graph is self._opened_graph()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import keras
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -86,6 +88,19 @@ def test_a_graph_without_a_session_has_initial_values_until_it_is_trained(kind):
     assert ed.untrained() == {"v": NOWHERE, "b": NOWHERE, "global_step": NOWHERE}
     ed.session().run("train")
     assert ed.untrained() == {}
+
+
+def test_a_plan_before_the_first_session_leaves_the_values_of_a_keras_model():
+    image = keras.Input((4,), name="image")
+    hidden = keras.layers.Dropout(0.1, name="drop")(keras.layers.Dense(3, name="hidden")(image))
+    model = keras.Model(image, keras.layers.Dense(2, name="scores")(hidden))
+    ed = gs.open(model, training=True)
+    scores = ed.layer("scores").outputs[0]
+    ed.apply(gs.recipes.for_inference(ed, scores))
+    assert ed.untrained() == {}
+    small = gs.recipes.frozen(ed, {"scores": scores})
+    rows = np.ones([2, 4], np.float32)
+    np.testing.assert_allclose(small.session().run(scores, {"image:0": rows}), model(rows), rtol=1e-6)
 
 
 def test_a_missing_index_file_is_told(tmp_path):
