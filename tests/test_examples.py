@@ -90,6 +90,7 @@ def test_the_loss_is_nan_in_training(folder):
     assert np.isfinite(session.run("logits:0", feeds)).all()
 
 
+@pytest.mark.deep
 def test_one_tower_of_the_large_graph_differs(folder):
     ed = gs.open(folder / "large.pb")
     assert 38_000 < len(ed) < 42_000

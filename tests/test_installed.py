@@ -21,6 +21,8 @@ import pytest
 import graphsurgeon as gs
 from tests.needs import ROOT
 
+pytestmark = pytest.mark.deep
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 

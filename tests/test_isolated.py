@@ -31,7 +31,10 @@ def numbers(trace):
     return {(n.tensor, n.rounds): (n.dtype, n.shape, n.numbers.tolist(), n.sample.tolist()) for n in trace.notes}
 
 
-@pytest.mark.parametrize("about", [{}, {"ops": ["mm", "h"], "memory": 1 << 20, "fetches": ["text:0", "y:0"]}])
+SOME = {"ops": ["mm", "h"], "memory": 1 << 20, "fetches": ["text:0", "y:0"]}
+
+
+@pytest.mark.parametrize("about", [pytest.param({}, marks=pytest.mark.deep), SOME])
 def test_it_gives_what_a_run_here_gives(about):
     ed = gs.open(net())
     feeds = {"x:0": np.ones((2, 3), np.float32)}
@@ -107,6 +110,7 @@ def endless():
     return gs.open(graph)
 
 
+@pytest.mark.deep
 def test_a_run_that_is_ended_by_hand_keeps_what_ran():
     seen = []
 

@@ -104,6 +104,7 @@ def notebook(stored, shown, tensorflow):
     return nbformat.v4.new_notebook(cells=[cell], metadata={"tensorflow": tensorflow})
 
 
+@pytest.mark.deep
 def test_nbval_compares_so(tmp_path):
     here = version("tensorflow").rpartition(".")[0]
     down, across, other = picture(direction="TB"), picture(direction="LR"), picture(OPS[:3])

@@ -305,6 +305,7 @@ def test_runs_of_two_dtypes_are_told_apart_by_a_tolerance():
     assert 0 < whole.differences(half)["y"] < 1e-2
 
 
+@pytest.mark.deep
 def test_a_run_of_another_machine_is_compared_by_its_file(tmp_path):
     script = """
 import sys, numpy as np, tensorflow as tf, graphsurgeon as gs
@@ -520,6 +521,7 @@ def test_an_op_without_a_kernel_is_named_and_the_rest_runs():
         trace["after:0"]
 
 
+@pytest.mark.deep
 def test_a_run_that_takes_too_long_keeps_what_ran():
     with tf.Graph().as_default() as graph:
         x = tf1.placeholder(tf.float32, [], name="x")
@@ -626,7 +628,7 @@ def test_time_and_memory_are_those_of_tensorflow():
         trace.cost("none")
 
 
-@pytest.mark.parametrize("id", corpus_cases(lambda item: bool(item.get("golden"))))
+@pytest.mark.parametrize("id", corpus_cases(lambda item: bool(item.get("golden")), quick=6))
 def test_the_graphs_of_the_corpus_give_their_golden_outputs(corpus, id):
     feeds, want = corpus.golden(id)
     filled = bool((corpus.item(id).get("run") or {}).get("fill_rule"))

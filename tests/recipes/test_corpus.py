@@ -30,6 +30,13 @@ FEW = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("recipe", "id"), [(recipe, id) for recipe, ids in FEW.items() for id in ids])
+@pytest.mark.parametrize(
+    ("recipe", "id"),
+    [
+        pytest.param(recipe, id, marks=pytest.mark.deep if i > 1 else ())
+        for recipe, ids in FEW.items()
+        for i, id in enumerate(ids)
+    ],
+)
 def test_it_does_what_it_says(corpus, recipe, id):
     assert RECIPES[recipe](corpus, id)

@@ -40,7 +40,7 @@ def covered(item: Item) -> bool:
 
 
 IDS = [*one_of_a_kind(corpus_ids(covered), 16), *HEAVY]
-CASES = corpus_cases(lambda item: item["id"] in IDS, quick=10)
+CASES = corpus_cases(lambda item: item["id"] in IDS, quick=6)
 UNCUT: set[str] = set()
 CALLS = {"PartitionedCall", "StatefulPartitionedCall"}
 

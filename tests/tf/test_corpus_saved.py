@@ -33,7 +33,7 @@ def trained(item: Item) -> bool:
     return covered(item) and held and bool(item["n_variables"]) and (item["n_ops"] or 0) < 4_000
 
 
-IDS = corpus_cases(trained, quick=6)
+IDS = corpus_cases(trained, quick=4)
 
 
 def plain(golden: tuple[dict[str, Any], dict[str, Any]], session: Any) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def test_frozen_it_gives_the_golden_or_says_why_not(corpus, id, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "id", corpus_cases(lambda item: trained(item) and bool(item["run"].get("checkpoint")), quick=6)
+    "id", corpus_cases(lambda item: trained(item) and bool(item["run"].get("checkpoint")), quick=4)
 )
 def test_its_checkpoint_restores_into_a_copy_and_back(corpus, id, tmp_path):
     feeds, fetches = corpus.golden(id)

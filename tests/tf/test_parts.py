@@ -105,7 +105,9 @@ def comes_second_from_an_iterator(x, z, v):
     tf.identity(other, name="mid_1")
 
 
-@pytest.mark.parametrize("how", [{}, {"memory": 1000}, {"isolated": True}, {"rounds": 1}])
+@pytest.mark.parametrize(
+    "how", [{}, {"memory": 1000}, pytest.param({"isolated": True}, marks=pytest.mark.deep), {"rounds": 1}]
+)
 def test_what_is_fed_is_not_run_in_a_trace(how):
     """The op has another output, and TensorFlow would stop at it: the iterator is not initialized."""
     for build, name in ((comes_from_an_iterator, "mid:0"), (comes_second_from_an_iterator, "mid:1")):

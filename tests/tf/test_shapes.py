@@ -401,7 +401,7 @@ def varint(number: int) -> bytes:
 
 
 @pytest.mark.usefixtures("tidy", "parsed_once")
-@pytest.mark.parametrize("id", corpus_cases(lambda item: item["expect"].startswith("loads") and fits(item), quick=6))
+@pytest.mark.parametrize("id", corpus_cases(lambda item: item["expect"].startswith("loads") and fits(item), quick=3))
 def test_each_real_graph_keeps_its_static_shapes(id, corpus, tmp_path):
     tags, path = corpus.item(id)["run"].get("tags"), of_few_words(corpus.path(id), tmp_path)
     found = {}

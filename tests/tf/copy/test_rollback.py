@@ -19,7 +19,7 @@ from tests.faults import Point, failing, points
 from tests.graphs import look, put, tf1
 from tests.refusal import reads, refuses
 from tests.scenes import SCENES, X, everything, inside_one, into_another
-from tests.tiers import share
+from tests.tiers import product, share
 
 #: What TensorFlow has made by half complains when it is thrown away.
 pytestmark = [pytest.mark.scaled, pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")]
@@ -147,8 +147,7 @@ STAGES = {
 REST = "reading back and the rest"
 
 
-@pytest.mark.parametrize("stage", [*STAGES, REST])
-@pytest.mark.parametrize("scene", list(SCENES)[:3])
+@pytest.mark.parametrize(("stage", "scene"), product([*STAGES, REST], list(SCENES)[:3], meets=1))
 def test_a_failure_leaves_the_graph_as_it_was_or_says_what_stays(scene, stage):
     stage_of = {file: name for name, files in STAGES.items() for file in files}
     tried: set[Any] = set()

@@ -73,7 +73,9 @@ def trained_in(graph, x, y):
 NESTINGS = ["loop cond", "cond loop", "loop case", "loop call cond", "case loop cond call"]
 
 
-@pytest.mark.parametrize("words", NESTINGS)
+@pytest.mark.parametrize(
+    "words", [pytest.param(words, marks=pytest.mark.deep) for words in NESTINGS[:-1]] + NESTINGS[-1:]
+)
 def test_a_variable_that_one_branch_leaves_alone_trains_in_every_copy(words, tmp_path):
     module = Nested(words)
     tf.saved_model.save(module, str(tmp_path / "saved"))

@@ -171,6 +171,7 @@ def test_what_runs_beside_an_op_that_fails_starts_from_the_same_values(memory):
     assert trace.results["beside:0"] == 3.0 + ed.trace({}, "sum:0").results["sum:0"]
 
 
+@pytest.mark.deep
 def test_without_memory_for_a_tensor_it_is_named_and_the_rest_is_kept():
     with tf.Graph().as_default() as graph:
         x = tf1.placeholder(tf.float32, [], name="x")
