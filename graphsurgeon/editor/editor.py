@@ -1398,10 +1398,10 @@ class Editor:
     def to_html(self, open_folds: Iterable[str] | None = None, theme: str = "auto") -> str:
         """Returns an HTML page to view, fold, unfold and search the graph, without kernel or network.
 
-        The page is at most about 6 MB. In very large graphs the deepest scopes stay folded, and the page shows how
-        many. The plan on screen is not part of the page; to include its changes, apply the plan first. The page has the
-        shapes in the file. It also has inferred shapes if TensorFlow is already imported and infers them within a
-        second.
+        The page contains the layout of each scope, in the direction of the picture on screen. It is at most about 5 MB.
+        In very large graphs the deepest scopes stay folded, and the page shows how many. The plan on screen is not part
+        of the page; to include its changes, apply the plan first. The page has the shapes in the file. It also has
+        inferred shapes if TensorFlow is already imported and infers them within a second.
 
         Args:
             open_folds: the scopes and calls that are open at first. Default: as on screen. Other calls stay closed.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextvars
-import json
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -132,11 +131,6 @@ def _end(graph: Graph, layers: Layers, i: int) -> str:
 
 
 THEMES = ("auto", "dark", "light")
-LARGEST = 5 << 20
-"""The maximum compressed size of a graph in a page, in bytes."""
-_ATTRIBUTES = 3_000_000  # maximum letters of attributes in a page
-
-
 PATIENCE = 1.0
 """The time that a static picture waits for shapes, in seconds."""
 
@@ -236,7 +230,7 @@ def html_page(
         SurgeryError: the theme does not exist.
         LayoutError: there would be more than 400 boxes, or no layout engine is installed.
     """
-    from ..ui.page import ITEMS, compress, document, pack
+    from ..ui.page import document, pack
     from ..view.layout import place
     from ..view.scene import build
     from ..view.svg import to_svg
@@ -247,39 +241,9 @@ def html_page(
         raise SurgeryError(f"to_html(theme={theme!r})", "there is no such theme", f"The themes are {themes}")
     keys = frozenset(key for key in open_folds if not key.endswith("+"))
     tree = Tree(graph)
-    first = place(build(tree, keys, marks), direction=direction).to_dict()
-    most = ITEMS
-    while True:
-        packed = pack(tree, keys, marks, most)
-        attributes, docs = _details(graph, packed)
-        data = {
-            "title": graph.title, "packed": packed, "first": first, "open": packed.pop("open"), "theme": theme,
-            "direction": direction, "attributes": attributes, "docs": docs,
-        }  # fmt: skip
-        if most < 200 or len(compress(json.dumps(data).encode())) <= LARGEST:
-            break
-        most //= 2
-    text = f"{graph.title}: {counted(graph.size, 'ops')}, {counted(len(first['boxes']), 'boxes')}"
-    return document(data, svg=to_svg(first, title=graph.title), text=text)
-
-
-def _details(graph: Graph, packed: dict[str, Any]) -> tuple[dict[str, list[list[str]]], dict[str, str]]:
-    """Returns attributes of the ops in a page, up to `_ATTRIBUTES` letters, and documentation of their types."""
-    attributes: dict[str, list[list[str]]] = {}
-    docs: dict[str, str] = {}
-    budget = _ATTRIBUTES
-    for _, kind, name, *_ in packed["rows"]:
-        op = graph.index.get(name, -1)
-        if op < 0 or kind not in ("op", "variable"):
-            continue
-        docs.setdefault(graph.types[op], tf.open.op_facts.documentation(graph.types[op]))
-        node = graph.nodes[op]
-        rows = [["device", node.device]] if getattr(node, "device", "") else []
-        attr = getattr(node, "attr", {})
-        rows += [[key, tf.open.op_facts.attribute_text(attr[key])] for key in sorted(attr) if key != "_output_shapes"]
-        budget -= sum(len(key) + len(value) for key, value in rows)
-        if budget < 0:
-            break
-        if rows:
-            attributes[name] = rows
-    return attributes, docs
+    first = build(tree, keys, marks)
+    placed = place(first, direction=direction)
+    packed = pack(tree, first, placed, tf.open.op_facts, marks, theme)
+    text = f"{graph.title}: {counted(graph.size, 'ops')}, {counted(len(first.boxes), 'boxes')}"
+    svg = to_svg(placed.to_dict(), title=graph.title)
+    return document(packed, title=graph.title, theme=theme, svg=svg, text=text)

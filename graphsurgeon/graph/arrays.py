@@ -38,7 +38,7 @@ def variable_bytes(info: VariableInfo) -> int:
 def constant_bytes(graph: Graph, mask: Mask) -> int:
     """Returns the size, in a file, of the constants in `mask` in bytes."""
     total = 0
-    for i in np.flatnonzero(mask & (graph.type_array == "Const")).tolist():
+    for i in np.flatnonzero(mask & graph.typed(("Const",))).tolist():
         attributes = getattr(graph.nodes[i], "attr", {})
         if "value" in attributes:
             total += attributes["value"].tensor.ByteSize()
@@ -47,8 +47,8 @@ def constant_bytes(graph: Graph, mask: Mask) -> int:
 
 def bytes_of(graph: Graph, mask: Mask) -> int:
     """Returns the size of the constants and variables in `mask` in bytes."""
-    variables = graph.state.variables.items()
-    return constant_bytes(graph, mask) + sum(variable_bytes(v) for name, v in variables if mask[graph.index[name]])
+    variables, names = graph.state.variables, (graph.names[i] for i in np.flatnonzero(mask).tolist())
+    return constant_bytes(graph, mask) + sum(variable_bytes(variables[name]) for name in names if name in variables)
 
 
 def size_text(count: int) -> str:

@@ -75,33 +75,33 @@ def entering_tensors(graph: Graph, mask: Mask, cuts: frozenset[Tensor] = frozens
 
     Tensors in `cuts` are included even if they are computed inside.
     """
-    rows = graph.data.rows
-    cross = mask[rows] & ~mask[graph.data.node]
+    _, at = graph.data.within(np.flatnonzero(mask))
+    cross = ~mask[graph.data.node[at]]
     keep = uncut_edges(graph, cuts)
     if keep is not None:
-        cross |= mask[rows] & ~keep
-    pairs = zip(graph.data.node[cross].tolist(), graph.data.port[cross].tolist(), strict=True)
-    return list(dict.fromkeys(pairs))
+        cross |= ~keep[at]
+    at = at[cross]
+    return list(dict.fromkeys(zip(graph.data.node[at].tolist(), graph.data.port[at].tolist(), strict=True)))
 
 
 def leaving_tensors(graph: Graph, mask: Mask) -> list[Tensor]:
     """Returns the tensors of `mask` with consumers outside, and outputs of its ops without consumers, in order."""
-    rows = graph.data.rows
-    cross = ~mask[rows] & mask[graph.data.node]
-    pairs = dict.fromkeys(zip(graph.data.node[cross].tolist(), graph.data.port[cross].tolist(), strict=True))
-    consumed = graph.mask(graph.data.node)
-    for op in np.flatnonzero(mask & ~consumed).tolist():
-        outputs = graph.outputs(op)
-        if outputs and graph.types[op] not in _NO_LEAKS:
+    ops, consumers = np.flatnonzero(mask), graph.consumers
+    row, at = consumers.within(ops)
+    cross = ~mask[consumers.node[at]]
+    pairs = dict.fromkeys(zip(ops[row[cross]].tolist(), consumers.port[at[cross]].tolist(), strict=True))
+    for op in ops[consumers.degrees[ops] == 0].tolist():
+        if graph.stated(op) and graph.types[op] not in _NO_LEAKS:
             pairs.setdefault((op, 0))
     return sorted(pairs)
 
 
 def control_entering(graph: Graph, mask: Mask) -> list[tuple[int, int]]:
     """Returns (inside op, outside op) for the control edges that enter `mask`."""
-    rows = graph.control.rows
-    cross = mask[rows] & ~mask[graph.control.node]
-    return list(zip(rows[cross].tolist(), graph.control.node[cross].tolist(), strict=True))
+    ops = np.flatnonzero(mask)
+    row, at = graph.control.within(ops)
+    cross = ~mask[graph.control.node[at]]
+    return list(zip(ops[row[cross]].tolist(), graph.control.node[at[cross]].tolist(), strict=True))
 
 
 def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], request: str) -> Mask:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +67,7 @@ class Edges(NamedTuple):
         """For each edge, the number of its row."""
         return np.repeat(np.arange(len(self.ptr) - 1, dtype=np.int32), self.degrees)
 
-    def within(self, targets: Ints) -> tuple[Ints, Ints]:
+    def within(self, targets: NDArray[np.integer[Any]]) -> tuple[Ints, Ints]:
         """Returns, for each edge in the target rows, the index of its row in `targets` and its place in the arrays."""
         if len(targets) == len(self.ptr) - 1 and (targets[1:] - targets[:-1] == 1).all():
             return self.rows, np.arange(len(self.node), dtype=np.int32)

@@ -72,9 +72,8 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: CallTree | None = Non
     if crossing.variables:
         rows.append(["variables", f"{len(crossing.variables):,}"])
     sized_ops = within.copy()
-    sized_ops[whole.data.node[within[whole.data.rows]]] = (
-        True  # a Keras layer reads variables that are outside its scope
-    )
+    _, at = whole.data.within(np.flatnonzero(within))
+    sized_ops[whole.data.node[at]] = True  # a Keras layer reads variables that are outside its scope
     size = bytes_of(whole, sized_ops)
     if size:
         rows.append(["holds", f"{size_text(size)} in constants and variables"])
@@ -82,8 +81,8 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: CallTree | None = Non
     if counted_flops[0]:
         rows.append(["FLOPs", f"{_flops_text(counted_flops)} for known shapes"])
     waits = sorted({outside for _, outside in crossing.control_inputs})
-    leave = mask[graph.data.node] & ~mask[graph.data.rows]
-    readers = [graph.names[i] for i in np.unique(graph.data.rows[leave]).tolist()]
+    reading = graph.consumers.node[graph.consumers.within(np.flatnonzero(mask))[1]]
+    readers = [graph.names[i] for i in np.unique(reading[~mask[reading]]).tolist()]
     ends = {"inputs": crossing.inputs, "outputs": crossing.outputs, "control_inputs": waits, "consumers": readers}
     return _panel(graph, name.strip("~/"), rows, ends, _MAX_NAMES, python=_python(inside, name))
 
@@ -242,7 +241,7 @@ def _op(tree: Tree, op: int, facts: Facts, calls: CallTree | None) -> dict[str, 
     rows += about["rows"]
     readers = sorted({graph.names[i] for i in graph.consumers.row(op).tolist()})
     waits = graph.control_names(op)
-    waiting = [graph.names[int(r)] for r in graph.control.rows[graph.control.node == op]]
+    waiting = graph.control_consumers.row(op)
     outputs = graph.stated(op)
     ports = np.unique(graph.consumers.ports(op)).tolist() or [0] if outputs is None else range(len(outputs))
     sizes = [_bytes(info) for info in outputs or ()]
@@ -254,7 +253,7 @@ def _op(tree: Tree, op: int, facts: Facts, calls: CallTree | None) -> dict[str, 
     flops = _flops(facts, tree, [op], calls)
     if flops[0]:
         rows.append(["FLOPs", _flops_text(flops)])
-    if waiting:
+    if len(waiting):
         rows.append(["waited for by", counted(len(waiting), "ops")])
     name = graph.names[op]
     ends = {

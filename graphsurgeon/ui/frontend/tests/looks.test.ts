@@ -3,7 +3,6 @@ import { beforeEach, expect, test } from "vitest";
 import { counted } from "../src/panels/dom";
 import type { Details, Legend } from "../src/model/types";
 import { sharedScope } from "../src/state/places";
-import { broken } from "../src/model/text";
 import { box, edge, scene } from "./fake";
 import { host, item, key, model, settled, start } from "./mounted";
 
@@ -167,16 +166,6 @@ test("a call is an op that opens: it unfolds in place, its output can be marked,
   expect(model.verbs.at(-1)).toEqual(["unfold", { pane: "source", name: "a" }]);
   key(item("a"), "i");
   expect(model.verbs.at(-1)).toEqual(["mark_input", { tensor: "a:0" }]);
-});
-
-test("labels break where those of Python do", () => {
-  // the same examples as in tests/view/test_text.py
-  expect(broken("mixed4a")).toEqual(["mixed4a"]);
-  expect(broken("InceptionV3/Predictions/Reshape_1")).toEqual(["InceptionV3/", "Predictions/Reshape_1"]);
-  expect(broken("block_8_expand_1 \u2026 block_8_add_1_more")).toEqual(["block_8_expand_1 \u2026", "block_8_add_1_more"]);
-  expect(broken("sparse_softmax_cross_entropy_loss")).toEqual(["sparse_softmax_", "cross_entropy_loss"]);
-  expect(broken("x".repeat(61))).toEqual(["x".repeat(30), "x".repeat(31)]);
-  expect(broken("x".repeat(63))).toEqual(["x".repeat(32), "x".repeat(31)]);
 });
 
 test("a list of the inspector counts what there is, not what came", async () => {

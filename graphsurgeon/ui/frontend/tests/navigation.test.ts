@@ -1,7 +1,5 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import { Minimap } from "../src/canvas/minimap";
-import { glob, shape } from "../src/page/find";
-import { type PackedRow, PageGraph, TooMany } from "../src/page/graph";
 import { View } from "../src/canvas/view";
 import { box, edge, NO_PLAN, scene } from "./fake";
 import { choices, click, host, item, key, model, settled, start } from "./mounted";
@@ -160,44 +158,6 @@ test("the map is there while a part is out of sight, and goes with w", () => {
   map.wanted = false;
   map.look();
   expect(map.element.hidden).toBe(true);
-});
-
-test.each([
-  ["?x8x3", "float32 (?, 8, 3)", true],
-  ["...,3", "float32 (?, 8, 3)", true],
-  ["*x8", "float32 (?, 8, 3)", false],
-  ["8", "int32 (8,)", true],
-  ["()", "int32 ()", true],
-  ["8", "resource", false],
-])("the shape %s of %s: %s", (asked, text, fits) => expect(shape(asked, text)).toBe(fits));
-
-test("signs of expressions are text in a pattern", () => {
-  expect(glob("a.b*")("a.bc")).toBe(true);
-  expect(glob("a.b*")("axbc")).toBe(false);
-  expect(glob("(a|b)")("a")).toBe(false);
-});
-
-test("a page refuses more than 400 boxes, and opens no fold that is not in it", () => {
-  const rows = (n: number): PackedRow[] => [
-    [-1, "scope", "s/", "s", "", n, "scope", 0, 64, 4],
-    ...Array.from({ length: n }, (_, i): PackedRow => [0, "op", `s/${i}`, String(i), "Neg", 1, "math", 1, 64, 0]),
-  ];
-  const graph = (n: number) =>
-    new PageGraph({
-      ops: n,
-      rows: rows(n),
-      helpers: [],
-      families: {},
-      kinds: [],
-      shut: 0,
-      tensors: [],
-      reads: [],
-      controls: [],
-      waits: [],
-    });
-  expect(graph(400).build(new Set([0])).boxes.length).toBe(400);
-  expect(() => graph(401).build(new Set([0]))).toThrow(TooMany);
-  expect(graph(3).build(new Set([2])).boxes.length).toBe(1);
 });
 
 test("what one goes to is large enough to read, also from far away", async () => {

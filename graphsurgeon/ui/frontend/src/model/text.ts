@@ -38,25 +38,3 @@ export function fitted(text: string, size: number, bold = false): Record<string,
   const wide = text.trim() ? measure(text, size, bold) : null;
   return wide === null ? {} : { textLength: wide, lengthAdjust: "spacingAndGlyphs" };
 }
-
-/** The maximum number of characters of a label on one line; longer labels have two lines. */
-const LINE = 30;
-
-/** A label as one line, or a long label as two lines; the same as `broken` of view/boxes.py. */
-export function broken(label: string): string[] {
-  const chars = [...label],
-    middle = chars.length / 2;
-  if (chars.length <= LINE) return [label];
-  for (const sign of ["/", "\u2026 ", " ", "_"]) {
-    const wide = [...sign].length,
-      places: number[] = [];
-    for (let i = wide; i <= chars.length; i++) {
-      if (chars.slice(i - wide, i).join("") === sign && i / chars.length >= 0.25 && i / chars.length <= 0.75) places.push(i);
-    }
-    if (!places.length) continue;
-    const at = places.reduce((best, i) => (Math.abs(i - middle) < Math.abs(best - middle) ? i : best));
-    return [chars.slice(0, at).join("").trimEnd(), chars.slice(at).join("").trimStart()];
-  }
-  const half = middle % 1 === 0.5 && Math.floor(middle) % 2 === 0 ? Math.floor(middle) : Math.round(middle);
-  return [chars.slice(0, half).join(""), chars.slice(half).join("")];
-}

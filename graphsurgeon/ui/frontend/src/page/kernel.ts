@@ -1,23 +1,20 @@
 // The verbs of Python that a page can answer itself: it folds, searches and shows, but changes nothing.
-import type { Details, Direction, ErrorParts, Row, Scene, State, TensorText } from "../model/types";
+import type { Details, ErrorParts, Row, Scene, State } from "../model/types";
 import type { Verbs } from "../model/verbs.generated";
 import { figure } from "../panels/dom";
-import { type Engine, Stopped } from "./engine";
-import { find, hitsOf } from "./find";
-import { MOST, type Packed, PageGraph, TooMany } from "./graph";
-import { place } from "./place";
+import { Finder, type Searchable } from "./find";
 import { LocalModel, NO_BOUNDARY, NO_PLAN } from "./model";
+import { type Nesting, picture, TooMany } from "./nest";
 import { PagePlaces, type Place } from "./places";
 
-export interface PageData {
+export interface PageData extends Nesting, Searchable {
   title: string;
-  packed: Packed;
-  first: Scene;
-  open: string[];
   theme: State["theme"];
-  direction: Direction | "auto";
-  attributes: Record<string, [string, string][]>;
+  rows: (Nesting["rows"][number] & Searchable["rows"][number])[];
+  /** The rows that are open at first. */ open: number[];
+  families: Record<string, string>;
   docs: Record<string, string>;
+  /** The number of folds whose contents were left out. */ shut: number;
 }
 
 class No extends Error {
@@ -28,8 +25,6 @@ class No extends Error {
     this.parts = { request, problem, suggestion };
   }
 }
-
-const SHOWN = 200;
 
 /** The verbs that a page answers: they only look. */
 const ANSWERS: readonly (keyof Verbs)[] = [
@@ -49,28 +44,19 @@ const ANSWERS: readonly (keyof Verbs)[] = [
   "outline_open",
   "outline_close",
   "fade",
-  "set_direction",
-  "cancel",
 ];
 
 /** A model for the screen, answered in the page itself. */
 export class PageModel extends LocalModel {
-  readonly graph: PageGraph;
-  #open: Set<number>;
-  readonly #opening: ReadonlySet<number>;
-  #rows = new Set<string>();
-  #kept = new Map<string, Scene>();
-  #direction: Direction | "auto";
-  #asked = 0;
-  #faded: string[] = [];
+  readonly #byName = new Map<string, number>();
+  readonly #finder: Finder;
   readonly #places = new PagePlaces();
+  #open: ReadonlySet<number>;
+  #rows: Set<string>;
+  #faded: string[] = [];
 
-  /** `engine` does the layout; null if no engine can run. */
-  constructor(
-    private readonly data: PageData,
-    readonly engine: Engine | null,
-  ) {
-    const left = data.packed.shut ? ` ${figure(data.packed.shut)} of its scopes are too deep for this page and stay folded.` : "";
+  constructor(private readonly data: PageData) {
+    const left = data.shut ? ` ${figure(data.shut)} of its scopes are too deep for this page and stay folded.` : "";
     super({
       protocol: 1,
       scenes: { source: null, destination: null },
@@ -84,13 +70,11 @@ export class PageModel extends LocalModel {
       still: true,
       answers: ANSWERS,
     });
-    this.graph = new PageGraph(data.packed);
-    this.#direction = data.direction;
-    this.#opening = new Set(data.open.map(name => this.graph.byName.get(name)).filter((i): i is number => i !== undefined));
-    this.#open = new Set(this.#opening);
-    this.#kept.set(this.#key(), data.first);
-    for (const i of this.#open) this.#rows.add(this.graph.row(i)[2]);
-    this.put({ scenes: { source: this.#shown(data.first), destination: null }, outline: { rows: this.#outline() } });
+    for (const [i, { name }] of data.rows.entries()) this.#byName.set(name, i);
+    this.#finder = new Finder(data);
+    this.#open = new Set(data.open);
+    this.#rows = new Set(data.open.map(i => data.rows[i]!.name));
+    this.#show(this.#open);
     this.#moved();
   }
 
@@ -109,11 +93,8 @@ export class PageModel extends LocalModel {
     );
   }
 
-  #say(text: string, level: State["status"]["level"] = "info"): void {
-    this.put({ status: { text, level } });
-  }
-  #key(): string {
-    return [...this.#open].sort((a, b) => a - b).join() + this.#direction;
+  #say(text: string): void {
+    this.put({ status: { text, level: "info" } });
   }
 
   async #answer(verb: string, args: any): Promise<unknown> {
@@ -126,7 +107,7 @@ export class PageModel extends LocalModel {
       case "fold":
         return this.#fold(args.name);
       case "fold_all":
-        return this.#go(new Set(this.#opening));
+        return this.#go(new Set(this.data.open));
       case "set_depth":
         return this.#go(this.#opened(args.depth));
       case "back":
@@ -142,9 +123,11 @@ export class PageModel extends LocalModel {
         return name;
       }
       case "show_view": {
-        const to = this.#view(args.name, verb);
-        this.#places.leave(this.#here());
-        await this.#arrive(to);
+        const to = this.#view(args.name, verb),
+          here = this.#here();
+        this.#arrive(to);
+        this.#places.leave(here);
+        this.#moved();
         return to.at;
       }
       case "forget_view":
@@ -165,29 +148,31 @@ export class PageModel extends LocalModel {
         return this.put({ outline: { rows: this.#outline() } });
       case "fade":
         this.#faded = args.keys;
-        return this.put({ scenes: { source: this.#shown(this.state.scenes.source!), destination: null } });
-      case "set_direction":
-        this.#direction = args.direction;
-        return this.#refold(this.#open);
-      case "cancel":
-        this.engine?.stop("it was cancelled");
-        return this.#say("");
+        return this.put({ scenes: { source: this.#colored(this.state.scenes.source!), destination: null } });
       default:
         throw new No(verb, "this is a saved page, which has no kernel", "Open the graph in a notebook with gs.open(...) to change it");
     }
   }
 
   /** A scene with its legend. */
-  #shown(scene: Scene): Scene {
-    const items = Object.entries(this.data.packed.families).map(([key, text]) => ({ key, text, colour: "", boxes: 0 }));
+  #colored(scene: Scene): Scene {
+    const items = Object.entries(this.data.families).map(([key, text]) => ({ key, text, colour: "", boxes: 0 }));
     const there = items.filter(item => scene.boxes.some(box => box.family === item.key));
     return { ...scene, legend: { by: "family", title: "", items: there, faded: this.#faded } };
   }
 
-  #row(name: string, request: string): number {
-    const i = this.graph.byName.get(name);
-    if (i === undefined) throw new No(request, `there is no box '${name.slice(0, 200)}' in this page`, "Search for a part of its name");
+  #row(name: string, verb: string): number {
+    const i = this.#byName.get(name);
+    if (i === undefined)
+      throw new No(`${verb}('${name.slice(0, 200)}')`, "there is no such box in this page", "Search for a part of its name");
     return i;
+  }
+
+  /** The folds around a row, outermost first. */
+  #above(i: number): number[] {
+    const out: number[] = [];
+    for (let at = this.data.rows[i]!.parent; at >= 0; at = this.data.rows[at]!.parent) out.unshift(at);
+    return out;
   }
 
   #here(): Place {
@@ -203,15 +188,15 @@ export class PageModel extends LocalModel {
     return found;
   }
 
-  async #arrive(to: Place): Promise<void> {
-    await this.#refold(new Set(to.open), () => ({ selected: to.selected, views: this.#places.shown() }));
+  #arrive(to: Place): void {
+    this.#show(to.open, { selected: to.selected, views: this.#places.shown() });
     this.#moved();
   }
 
   /** Opens other scopes, and remembers the current place. */
-  async #go(open: Set<number>): Promise<void> {
+  #go(open: ReadonlySet<number>): void {
     const here = this.#here();
-    await this.#refold(open);
+    this.#show(open);
     this.#places.leave(here);
     this.#moved();
   }
@@ -227,165 +212,99 @@ export class PageModel extends LocalModel {
 
   /** The scopes down to a depth; calls stay closed. */
   #opened(depth: number): Set<number> {
-    const rows = this.data.packed.rows.map((_, i) => i);
-    return new Set(rows.filter(i => this.graph.opens(i) && this.graph.row(i)[1] !== "call" && this.graph.above(i).length < depth));
+    const rows = Object.keys(this.data.inside).map(Number);
+    return new Set(rows.filter(i => i >= 0 && this.data.rows[i]!.kind !== "call" && this.#above(i).length < depth));
   }
 
-  #unfold(name: string): Promise<void> {
-    const i = this.#row(name, `unfold('${name.slice(0, 200)}')`);
-    if (!this.graph.opens(i)) {
+  #unfold(name: string): void {
+    const i = this.#row(name, "unfold");
+    if (!this.data.inside[i]) {
       throw new No(
         `unfold('${name.slice(0, 200)}')`,
         "the ops inside were left out to keep this page small",
-        "Open the graph in a notebook, or export a part of it: ed.to_html(unfolded=...)",
+        "Open the graph in a notebook, or export a part of it: ed.to_html(open_folds=...)",
       );
     }
-    return this.#go(new Set([...this.#open, i]));
+    this.#go(new Set([...this.#open, i]));
   }
 
-  #fold(name: string): Promise<void> {
-    const i = this.#row(name, `fold('${name.slice(0, 200)}')`);
-    return this.#go(new Set([...this.#open].filter(o => o !== i && !this.graph.above(o).includes(i))));
+  #fold(name: string): void {
+    const i = this.#row(name, "fold");
+    this.#go(new Set([...this.#open].filter(o => o !== i && !this.#above(o).includes(i))));
   }
 
-  async #reveal(name: string): Promise<void> {
-    const i = this.#row(name, `reveal('${name.slice(0, 200)}')`),
-      above = this.graph.above(i);
-    if (!above.every(f => this.#open.has(f))) await this.#go(new Set([...this.#open, ...above]));
-    else if (!this.state.selected.includes(name)) {
+  #reveal(name: string): void {
+    const i = this.#byName.get(name) ?? this.#finder.row(name) ?? -1;
+    if (i < 0) {
+      const hidden = this.data.names.includes(name);
+      throw new No(
+        `reveal('${name.slice(0, 200)}')`,
+        hidden ? "this op is hidden, and no box shows it" : "there is no such op in this page",
+        hidden ? "Open the graph in a notebook to show hidden ops" : "Search for a part of its name",
+      );
+    }
+    const above = this.#above(i),
+      own = this.data.rows[i]!.name;
+    if (!above.every(f => this.#open.has(f))) this.#go(new Set([...this.#open, ...above]));
+    else if (!this.state.selected.includes(own)) {
       this.#places.leave(this.#here());
       this.#moved();
     }
-    this.#select([name], "set");
+    this.#select([own], "set");
+    if (own !== name) this.#say(`'${name.slice(0, 200)}' has no separate box: it is in '${own.slice(0, 200)}', or helps it`);
   }
 
-  /** Lays out the open folds; after a failure nothing has changed. */
-  async #refold(open: Set<number>, also: () => Partial<State> = () => ({})): Promise<void> {
-    const before = this.#open,
-      asked = ++this.#asked;
-    this.#open = open;
-    const key = this.#key();
+  /** Draws the open folds; if they do not fit, nothing has changed. */
+  #show(open: ReadonlySet<number>, also: Partial<State> = {}): void {
+    let scene: Scene;
     try {
-      let scene = this.#kept.get(key);
-      if (!scene) {
-        const unplaced = this.graph.build(open);
-        if (!this.engine)
-          throw new No(
-            "laying out the picture",
-            "this browser does not run WebAssembly, so the page only shows its first picture",
-            "Open it in a newer browser",
-          );
-        this.#say(`laying out ${unplaced.boxes.length} boxes`, "busy");
-        scene = await place(unplaced, this.graph, this.engine, this.#direction, key);
-        this.#kept.set(key, scene);
-      }
-      if (asked !== this.#asked) return;
-      for (const i of open) if (!before.has(i)) this.#rows.add(this.graph.row(i)[2]);
-      for (const i of before) if (!open.has(i)) this.#rows.delete(this.graph.row(i)[2]);
-      this.put({ scenes: { source: this.#shown(scene), destination: null }, outline: { rows: this.#outline() }, ...also() });
-      this.#say([`${scene.boxes.length} boxes`, scene.stats.degraded].filter(Boolean).join(" \u00b7 "));
+      scene = picture(this.data, open);
     } catch (error) {
-      if (asked === this.#asked) {
-        this.#open = before;
-        this.#say("");
-      }
-      throw this.#refusal(error);
+      if (!(error instanceof TooMany)) throw error;
+      const problem = `the picture would have ${error.count} boxes, and the limit is ${this.data.limits.boxes}`;
+      throw new No("unfolding", problem, "Fold something first");
     }
+    for (const i of open) if (!this.#open.has(i)) this.#rows.add(this.data.rows[i]!.name);
+    for (const i of this.#open) if (!open.has(i)) this.#rows.delete(this.data.rows[i]!.name);
+    this.#open = open;
+    this.put({ scenes: { source: this.#colored(scene), destination: null }, outline: { rows: this.#outline() }, ...also });
+    if (this.state.views) this.#say(`${scene.boxes.length} boxes`);
   }
 
-  #refusal(error: unknown): unknown {
-    if (error instanceof TooMany) {
-      return new No(
-        `unfolding '${error.name.slice(0, 80)}'`,
-        `the picture would have ${error.count} boxes or more, and the limit is ${MOST}`,
-        "Fold something first",
-      );
-    }
-    if (error instanceof Stopped)
-      return new No("laying out the picture", error.message, "The picture did not change. Fold a scope and try again");
-    return error;
+  /** The name of the visible box that contains a row; empty if it is an open scope, or there is none. */
+  #visible(i: number): string {
+    if (i < 0 || (this.#open.has(i) && this.#above(i).every(f => this.#open.has(f)))) return "";
+    return this.data.rows[this.#above(i).find(f => !this.#open.has(f)) ?? i]!.name;
   }
 
   #find(query: string): unknown {
     try {
-      return hitsOf(
-        this.graph,
-        find(this.graph, query, i => this.#attributes(i)),
-        this.#open,
-      );
+      return this.#finder.find(query, row => this.#visible(row));
     } catch (error) {
-      throw new No(
-        `find('${query.slice(0, 100)}')`,
-        String(error instanceof Error ? error.message : error),
-        "Escape special characters with \\",
-      );
+      const problem = String(error instanceof Error ? error.message : error);
+      throw new No(`find('${query.slice(0, 100)}')`, problem, "Escape special characters with \\");
     }
-  }
-
-  #attributes(i: number): [string, string][] {
-    return this.data.attributes[this.graph.row(i)[2]] ?? [];
   }
 
   #details(name: string): Details {
-    const i = this.#row(name, `details('${name.slice(0, 200)}')`),
-      row = this.graph.row(i),
-      { tensors, reads, controls, waits } = this.data.packed;
-    const memo = new Map<number, boolean>();
-    const inside = (r: number): boolean => {
-      if (r < 0) {
-        const fold = this.data.packed.helpers[-1 - r]![0];
-        return fold >= 0 && inside(fold);
-      }
-      let known = memo.get(r);
-      if (known === undefined) {
-        const up = this.graph.row(r)[0];
-        known = r === i || (up >= 0 && inside(up));
-        memo.set(r, known);
-      }
-      return known;
-    };
-    const text = (t: number): TensorText => ({ tensor: tensors[t]![1], text: tensors[t]![2] });
-    const into = new Set<number>(),
-      out = new Set<number>(),
-      readers = new Set<string>();
-    for (const [t, reader] of reads) {
-      const a = inside(tensors[t]![0]),
-        b = inside(reader);
-      if (b && !a) into.add(t);
-      else if (a && !b) {
-        out.add(t);
-        if (reader >= 0) readers.add(this.graph.row(reader)[2]);
-      }
-    }
-    const isOp = row[1] === "op" || row[1] === "variable",
-      after = new Set<string>();
-    for (const [c, reader] of waits) if (inside(reader) && !inside(controls[c]![0])) after.add(controls[c]![1]);
-    const outputs = [...out].slice(0, SHOWN).map(text),
-      totals = { inputs: into.size, outputs: out.size, control_inputs: after.size, consumers: readers.size };
-    if (isOp && !outputs.length) for (let p = 0; p < row[7]; p++) outputs.push({ tensor: `${name}:${p}`, text: "" });
-    const rows: [string, string][] = isOp ? [["type", row[4]], ...this.#attributes(i)] : [["ops", figure(row[5])]];
-    return {
-      title: name.replace(/\/$/, ""),
-      rows,
-      inputs: [...into].slice(0, SHOWN).map(text),
-      outputs,
-      control_inputs: [...after].slice(0, SHOWN),
-      consumers: [...readers].slice(0, SHOWN),
-      totals,
-      doc: this.data.docs[row[4].split(" \u00b7 ")[0]!] ?? "",
-    };
+    const i = this.#row(name, "details"),
+      { sub, kind } = this.data.rows[i]!,
+      doc = kind === "op" || kind === "variable" ? (this.data.docs[sub.split(" \u00b7 ")[0]!] ?? "") : "";
+    return { title: name, rows: [], inputs: [], outputs: [], control_inputs: [], consumers: [], doc, ...this.data.details[i] };
   }
 
   #outline(): Row[] {
     const out: Row[] = [],
-      stack: [number, number][] = [...this.graph.roots].reverse().map(i => [i, 0]);
-    while (stack.length && out.length < 500) {
-      const [i, depth] = stack.pop()!,
-        [, kind, name, label, , count] = this.graph.row(i),
-        open = this.graph.opens(i) && this.#rows.has(name);
-      out.push({ name, label, kind, count, depth, open });
-      if (open) for (const child of [...this.graph.children[i]!].reverse()) stack.push([child, depth + 1]);
-    }
+      visit = (row: number, depth: number) => {
+        for (const [child] of this.data.inside[row]!.rects) {
+          const { name, label, kind, count } = this.data.rows[child]!,
+            open = child in this.data.inside && this.#rows.has(name);
+          if (out.length >= 500) return;
+          out.push({ name, label, kind, count, depth, open });
+          if (open) visit(child, depth + 1);
+        }
+      };
+    visit(-1, 0);
     return out;
   }
 }

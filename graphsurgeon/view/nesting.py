@@ -1,0 +1,181 @@
+"""Everything that a picture of a graph can show, laid out fold by fold, for a page that folds without Python."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..graph.edges import Edges
+from ..graph.graph import Graph, Ints
+from .boxes import Item, elide
+from .edges import CROSSROADS, HUB, TENSORS, Pair, by_pair
+from .helper_ops import KINDS, behind
+from .layout import PlacedScene, box_data, inside_frames, measure
+from .plan_marks import Marks
+from .scene import Scene, build
+from .tree import Tree
+
+DEPTH = 40
+"""The maximum number of folds inside each other."""
+
+
+@dataclass
+class Nesting:
+    """The boxes of all levels of a graph, and the layout of each level.
+
+    Args:
+        rows: the data of each box without its position, the row of its frame in ``parent`` (-1 for the picture), and in
+            ``hub`` the number of edges from which its edges are quiet.
+        inside: row of a fold, or -1 for the picture -> the layout of its contents. Other folds stay closed.
+        row_at: for each depth, the row of each op if all folds above that depth are open, or -1 for a hidden op.
+        holder: for each op, the innermost row that contains it, or that it helps if it is hidden, or -1.
+        shut: number of folds whose contents are left out.
+    """
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    inside: dict[int, dict[str, Any]] = field(default_factory=dict)
+    row_at: list[Ints] = field(default_factory=list)
+    holder: Ints = field(default_factory=lambda: np.empty(0, np.int32))
+    shut: int = 0
+
+
+def nest(tree: Tree, first: Scene, placed: PlacedScene, marks: Marks | None, limit: int) -> Nesting:
+    """Returns the boxes of all levels of a graph, with the layout of each level.
+
+    Levels of the first picture are laid out as there; in all other levels, the folds are closed.
+
+    Args:
+        tree: the graph, with its hidden helpers.
+        first: the first picture.
+        placed: its layout.
+        marks: op number -> mark, such as ``orphan``.
+        limit: the maximum number of boxes; boxes of upper levels come first.
+
+    Example:
+        >>> from graphsurgeon.graph.graph import Graph
+        >>> from .layout import place
+        >>> tree = Tree(Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])]))
+        >>> first = build(tree)
+        >>> [row["name"] for row in nest(tree, first, place(first), None, 100).rows]
+        ['a/', 'z', 'a/x', 'a/y']
+    """
+    out, number, opened = Nesting(), dict[str, int](), set[str]()
+    open_first = {group.name for group in first.groups}
+    items = tree.inside(tree.root)
+    while True:
+        depth, scene = len(out.row_at), build(tree, opened, marks, limit=tree.graph.size)
+        measure(scene)
+        leaves = {item.name: item.leaf for item in items}
+        for box in scene.boxes:
+            if box.name in leaves:
+                number[box.name] = len(out.rows)
+                parent = number[scene.groups[box.group].name] if box.group >= 0 else -1
+                hub = HUB if behind(leaves[box.name]) else CROSSROADS
+                out.rows.append({**box_data(box), "parent": parent, "hub": hub})
+        row_of = np.array([*(number[box.name] for box in scene.boxes), -1], np.int32)
+        out.row_at.append(row_of[scene.op_box])
+        new = [i for i, group in enumerate(scene.groups) if group.depth == depth - 1 and group.name not in open_first]
+        _lay_out(out, number, scene, new, placed.direction)
+        items = _open(tree, items, out, opened, limit, open_first) if depth < DEPTH else []
+        if not items:
+            break
+    _lay_out(out, number, first, range(-1, len(first.groups)), placed.direction, placed.to_dict())
+    out.holder = row_of[scene.boxes_of(np.arange(tree.graph.size))]
+    _count_hidden(tree, out)
+    return out
+
+
+def _count_hidden(tree: Tree, out: Nesting) -> None:
+    """Adds to the inside of each fold the number of hidden ops directly in it, by their kinds."""
+    helpers, outside = tree.helpers, np.full(tree.graph.size, -1, np.int32)
+    for inside in out.inside.values():
+        inside["hidden"] = Counter[str]()
+    for depth, (outer, inner) in enumerate(pairwise([outside, *out.row_at])):
+        ops = np.flatnonzero((inner < 0) & ((outer >= 0) | (depth == 0)))
+        pairs, first = np.unique(np.stack([outer[ops], helpers.thing[ops]]), axis=1, return_index=True)
+        for fold, op in zip(pairs[0].tolist(), ops[first].tolist(), strict=True):
+            out.inside[fold]["hidden"][KINDS[helpers.kind[op]]] += 1
+
+
+def _open(
+    tree: Tree, items: Iterable[Item], out: Nesting, opened: set[str], limit: int, always: Collection[str]
+) -> list[Item]:
+    """Adds keys of the folds among some items to `opened`, as far as they fit, and returns the items inside them."""
+    found = list[Item]()
+    for item in items:
+        below = tree.inside(item) if item.keys else []
+        if below and item.name not in always and len(out.rows) + len(found) + len(below) > limit:
+            out.shut += 1
+        elif below:
+            opened.add(item.keys[0])
+            found += below
+    return found
+
+
+def _lay_out(
+    out: Nesting,
+    number: Mapping[str, int],
+    scene: Scene,
+    levels: Iterable[int],
+    direction: str,
+    previous: Mapping[str, Any] | None = None,
+) -> None:
+    """Adds the layouts inside some frames of a scene."""
+    for level, found in inside_frames(scene, list(levels), direction, previous).items():
+        frame = scene.groups[level] if level >= 0 else None
+        out.inside[-1 if frame is None else number[frame.name]] = {
+            "size": found.size,
+            "label": "" if frame is None else frame.label,
+            "heading": found.heading,
+            "rects": [[number[name], *rect] for name, rect in found.rects.items()],
+            "lines": [[number[a], number[b], points, *label] for a, b, points, label in found.lines],
+        }
+
+
+def connections(graph: Graph, nesting: Nesting) -> dict[str, Any]:
+    """Returns all edges between two rows that a picture can show together.
+
+    Args:
+        graph: the snapshot.
+        nesting: its rows.
+
+    Returns:
+        ``edges`` and ``controls``, each with the rows of both ends, the number of tensors, and the first of them as
+        indices of ``tensors``, which has names and texts.
+    """
+    numbers, tensors = dict[tuple[int, int, bool], int](), list[list[str]]()
+
+    def numbered(pair: Pair, control: bool) -> list[int]:
+        (a, b), found = pair
+        for op, port in found[:TENSORS]:
+            if (op, port, control) not in numbers:
+                numbers[op, port, control] = len(tensors)
+                name, info = elide(graph.names[op], 400), None if control else graph.stated_info(op, port)
+                tensors.append([f"^{name}", ""] if control else [f"{name}:{port}", str(info or "")])
+        return [a, b, len(found), *(numbers[op, port, control] for op, port in found[:TENSORS])]
+
+    edges = [numbered(pair, False) for pair in _pairs(graph.data, nesting)]
+    between = {frozenset(edge[:2]) for edge in edges}
+    controls = [numbered(pair, True) for pair in _pairs(graph.control, nesting) if frozenset(pair[0]) not in between]
+    return {"tensors": tensors, "edges": edges, "controls": controls}
+
+
+def _pairs(edges: Edges, nesting: Nesting) -> Iterator[Pair]:
+    """Yields the pairs of rows with edges between them, and the outputs of the first that the second reads."""
+    parts, row_at = [], nesting.row_at
+    for i, above in enumerate(row_at):
+        for j, below in enumerate(row_at):
+            a, b, outer = above[edges.node], below[edges.rows], row_at[min(i, j)]
+            keep = (a >= 0) & (b >= 0) & (outer[edges.node] != outer[edges.rows])
+            if i:  # at each depth, only the rows that are new there
+                keep &= a != row_at[i - 1][edges.node]
+            if j:
+                keep &= b != row_at[j - 1][edges.rows]
+            parts.append(np.stack([a, b, edges.node, edges.port])[:, keep])
+    a, b, ops, ports = np.concatenate(parts, axis=1)
+    yield from by_pair(a, b, ops, ports, len(nesting.rows))
