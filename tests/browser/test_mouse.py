@@ -17,8 +17,11 @@ MIDDLE = """([a, b]) => {
     const [from, to] = [end(a), end(b)];
     const out = (low, at, high) => Math.max(low - at, 0, at - high);
     const off = ({ x, y }, r) => Math.hypot(out(r.left, x, r.right), out(r.top, y, r.bottom));
-    const paths = [...pane.querySelectorAll(".gs-edge-hit")].map(path => {
-        const at = part => path.getPointAtLength(path.getTotalLength() * part).matrixTransform(path.getScreenCTM());
+    const lines = [...pane.querySelectorAll(".gs-edge .gs-line")];
+    const paths = lines.flatMap(line => line.getAttribute("d").split(/(?=M)/).map(d => [line, d])).map(([line, d]) => {
+        const path = line.cloneNode();
+        path.setAttribute("d", d);
+        const at = part => path.getPointAtLength(path.getTotalLength() * part).matrixTransform(line.getScreenCTM());
         return { at, far: off(at(0), from) + off(at(1), to) };
     });
     const { x, y } = paths.sort((p, q) => p.far - q.far)[0].at(0.5);

@@ -13,7 +13,7 @@ from tests.browser.hands import shot
 from tests.corpus import corpus_cases
 from tests.tf2 import tf1
 from tests.view.test_hostile import NAMES
-from tests.widget.page import AXE
+from tests.widget.page import AXE, ON_EDGE
 
 SMALL, MIDDLE, LARGEST = "dl4j_lenet_frozen", "slim_resnet_v2_50_train", "slim_resnet152_16tower_train"
 UNFOLDED = (SMALL, "kws_ds_cnn_s", "sci_inceptionv3", MIDDLE)
@@ -203,6 +203,16 @@ EDITS = ("i", "o", "b", "c", "m", "r", "y", "a", "e", "x", "t", "g", "d", "z", "
          "Control+Enter")  # fmt: skip
 
 
+def open_menu(page, place):
+    """Opens the menu of a place; in the drawing, the menu of an edge."""
+    x, y = page.locator(".gs-edge .gs-line").first.evaluate(ON_EDGE)
+    page.locator(place).first.evaluate(
+        """(e, [clientX, clientY]) =>
+          e.dispatchEvent(new MouseEvent("contextmenu", {bubbles: true, cancelable: true, clientX, clientY}))""",
+        [x, y],
+    )
+
+
 def test_it_offers_what_it_can_do_and_nothing_else(shows):
     page = shows(small().to_html(open_folds=["head/"]))
     menu = page.locator(".gs-choice")
@@ -220,8 +230,8 @@ def test_it_offers_what_it_can_do_and_nothing_else(shows):
     assert page.locator(".gs-popup").count() == 0
     assert page.locator(".gs-status-text").inner_text() == "1 selected"
     offered = {}
-    for place in ('[data-name="head/opa"]', '[data-name="net/"]', ".gs-pane-source .gs-canvas", ".gs-edge-hit"):
-        page.locator(place).first.dispatch_event("contextmenu", {"bubbles": True, "cancelable": True})
+    for place in ('[data-name="head/opa"]', '[data-name="net/"]', ".gs-pane-source .gs-canvas", ".gs-svg"):
+        open_menu(page, place)
         offered[place] = menu.evaluate_all("all => all.map(e => e.firstChild.lastChild.textContent)")
         page.keyboard.press("Escape")
     assert list(offered.values()) == [
@@ -232,7 +242,7 @@ def test_it_offers_what_it_can_do_and_nothing_else(shows):
     ]
     for place, choices in offered.items():
         for i, choice in enumerate(choices):
-            page.locator(place).first.dispatch_event("contextmenu", {"bubbles": True, "cancelable": True})
+            open_menu(page, place)
             menu.nth(i).click()
             page.wait_for_function("() => !document.querySelector('.gs[data-waits]')")
             assert "no kernel" not in page.locator(".gs-status-text").inner_text(), choice

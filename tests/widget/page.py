@@ -12,6 +12,11 @@ from tests.needs import ROOT
 from tests.widget.channel import Channel, home
 
 AXE = ROOT / "graphsurgeon" / "ui" / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+#: A point of the first edge, in the window, of the line that draws it.
+ON_EDGE = """line => {
+  const {x, y} = line.getPointAtLength(10).matrixTransform(line.getScreenCTM());
+  return [x, y];
+}"""
 #: Shows a widget at the end of the page: the model is what Jupyter's widget manager gives the bundle.
 _MODEL = """async ([address, state]) => {
   if (!document.querySelector("link[rel=stylesheet]")) {

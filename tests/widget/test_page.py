@@ -7,6 +7,7 @@ import pytest
 from graphsurgeon.plan.plan import without_muted
 from graphsurgeon.plan.recipe_registry import Recipe
 from tests.browser.hands import painted
+from tests.widget.page import ON_EDGE
 from tests.widget.subject import HOSTILE, plain_screen
 
 CONTRAST = """e => {
@@ -334,6 +335,14 @@ def test_m_and_m_connect_and_ask_for_the_input(widget_page):
     assert shown.sent[-1] == ("connect", {"tensor": "scale:0", "to": "grafted/head/MatMul", "input": 1})
 
 
+def test_the_name_of_an_open_scope_is_seen(widget_page):
+    screen = plain_screen(destination=None)
+    screen.unfold("head/")
+    heading = widget_page(screen).page.locator(".gs-group[data-name='head/'] .gs-heading")
+    assert heading.text_content() == "head"
+    assert heading.evaluate("e => getComputedStyle(e).opacity") == "1"
+
+
 def test_a_rewired_edge_is_drawn_thick_with_an_open_head_and_the_lost_one_dotted_with_a_cross(widget_page):
     screen = plain_screen(destination=None)
     screen.unfold("head/")
@@ -411,7 +420,7 @@ def test_the_menu_of_an_edge_inserts_on_it_and_the_inspector_holds_its_words(wid
     shown = widget_page(screen)
     page = shown.page
     page.get_by_role("button", name="Fit to window").click()
-    page.locator(".gs-edge-hit").first.click(button="right", force=True)
+    page.mouse.click(*page.locator(".gs-edge .gs-line").first.evaluate(ON_EDGE), button="right")
     assert page.locator(".gs-menu .gs-popup-title").inner_text() == f"{names[0]}:0"
     assert page.locator(".gs-inspect-title").inner_text() == f"{names[0]}:0"
     inside = page.evaluate(

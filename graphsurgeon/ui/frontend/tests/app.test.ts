@@ -1,7 +1,7 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import { brightness } from "../src/panels/theme";
 import { box, edge, group, NO_BOUNDARY, NO_PLAN, scene } from "./fake";
-import { click, close, host, item, key, model, settled, start } from "./mounted";
+import { click, close, drawing, host, item, key, model, settled, start } from "./mounted";
 
 beforeEach(() => start());
 
@@ -447,7 +447,7 @@ test("the focus stays on a scope that becomes a group", () => {
 });
 
 test("a click on an edge shows its tensors", () => {
-  click(host.querySelector(".gs-edge-hit")!);
+  click(drawing());
   expect(host.querySelector(".gs-inspector")!.textContent).toContain("a:0");
   expect(model.verbs).toEqual([]);
 });

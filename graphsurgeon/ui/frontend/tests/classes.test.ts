@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
-const SWITCHED = /classList\.(?:toggle|add|remove)\(([^,)]*)/g;
+const SWITCHED = /(?:classList\.(?:toggle|add|remove)|#toggle)\(([^,)]*)/g;
 /** A class name in a string; after a dot it is part of a selector. */
 const NAME = /(?<![.\w-])gs-[a-z]+(?:-[a-z]+)*(?![\w-])/g;
 /** States that mean the same in two lists: the entry that Enter takes, and what is selected. */

@@ -1,12 +1,9 @@
 // @vitest-environment jsdom
 import { expect, test } from "vitest";
 import { box, edge, NO_PLAN, scene } from "./fake";
-import { choices, click, host, item, key, model, settled, start } from "./mounted";
+import { choices, click, drawing, host, item, key, model, settled, start } from "./mounted";
 
-const menu = (at = 0, pane = "source") =>
-  host
-    .querySelectorAll(`.gs-pane-${pane} .gs-edge-hit`)
-    [at]!.dispatchEvent(new MouseEvent("contextmenu", { bubbles: true, cancelable: true }));
+const menu = (clientX = 0) => drawing().dispatchEvent(new MouseEvent("contextmenu", { bubbles: true, cancelable: true, clientX }));
 const title = () => host.querySelector(".gs-popup-title")!.textContent;
 const choose = (text: string) => click(choices().find(c => c.textContent!.startsWith(text))!);
 const field = () => host.querySelector<HTMLInputElement>(".gs-dialog input")!;
@@ -66,12 +63,17 @@ test("of an edge that stands for several tensors one is chosen first", () => {
 
 test("a control edge is removed from its menu, if it stands for one", () => {
   const of = { control: true, tensors: ["^a"] };
-  start({ scenes: { source: scene([box("a"), box("b"), box("s/")], [edge("a", "b", of), edge("a", "s/", of)]), destination: null } });
+  start({
+    scenes: {
+      source: scene([box("a"), box("b"), box("s/")], [edge("a", "b", of), edge("a", "s/", { ...of, d: "M50,0L50,30" })]),
+      destination: null,
+    },
+  });
   menu();
   expect(title()).toBe("Control edge from a");
   choose("Remove");
   expect(model.verbs.at(-1)).toEqual(["remove_control", { op: "b", after: "a" }]);
-  menu(1);
+  menu(50);
   expect((choices()[0] as HTMLButtonElement).disabled).toBe(true);
 });
 
@@ -94,7 +96,7 @@ test("where nothing can be edited, the menu goes to the ends of the edge", () =>
 
 test("the key of the menu is about the edge that was clicked", () => {
   open();
-  click(host.querySelector(".gs-edge-hit")!);
+  click(drawing());
   key(item("a"), "ContextMenu");
   expect(title()).toBe("net/conv/Relu:0");
 });

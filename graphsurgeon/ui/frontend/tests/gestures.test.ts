@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from "vitest";
 import { crossed } from "../src/canvas/crossing";
 import { within } from "../src/canvas/pointer";
 import { box, edge, NO_BOUNDARY, NO_PLAN, scene } from "./fake";
-import { choices, click, host, item, key, model, settled, start } from "./mounted";
+import { choices, click, drawing, host, item, key, model, settled, start } from "./mounted";
 
 const taker = (op: string, input = 0, why = "", adaptable = false) => ({ op, input, reads: "x:0", why, adaptable });
 const answer = (boxes: object, pane = "source", copies = 0) => ({ tensor: "a:0", text: "float32 (2,)", pane, boxes, copies });
@@ -230,11 +230,11 @@ test("a drop on nothing offers what could read it, what is nearest first", async
 });
 
 test("an edge gives its tensor; one that stands for several, or for none, says so", async () => {
-  drag(host.querySelector(".gs-edge-hit")!, 60, 60);
+  drag(drawing(), 0, 60, { clientX: 0 });
   expect(model.verbs).toEqual([["takers", { tensor: "a:0", pane: "source" }]]);
   drop();
   open({ scenes: { source: scene([box("a"), box("b")], [edge("a", "b", { n: 3 })]), destination: null } });
-  drag(host.querySelector(".gs-edge-hit")!, 60, 60);
+  drag(drawing(), 0, 60, { clientX: 0 });
   expect(model.verbs).toEqual([]);
   expect(status()).toContain("combines 3 tensors");
 });
@@ -401,10 +401,10 @@ test("a box is dragged to the other pane, which copies it; onto an edge, which i
   drop(300, 50);
   expect(model.verbs.at(-1)).toEqual(["duplicate", { names: ["a"], pane: "source", to: null, keep: false }]);
   drag(item("a"), 50, 300);
-  under = right.querySelector(".gs-edge-hit");
-  mouse(canvas(), "move", { clientX: 300, clientY: 50 });
+  under = drawing("destination");
+  mouse(canvas(), "move", { clientX: 200, clientY: 20 });
   expect(tip()).toBe("\u2713 a copy of a after z:0");
-  drop(300, 50);
+  drop(200, 20);
   expect(model.verbs.at(-1)).toEqual(["insert_copy", { names: ["a"], on: "z:0", to: null, pane: "source" }]);
   // the region goes as a whole
   model.put({ boundary: { ...NO_BOUNDARY, ops: 2, boxes: { a: 1, b: 1 } } });

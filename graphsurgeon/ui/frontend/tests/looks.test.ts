@@ -4,7 +4,7 @@ import { counted } from "../src/panels/dom";
 import type { Details, Legend } from "../src/model/types";
 import { sharedScope } from "../src/state/places";
 import { box, edge, scene } from "./fake";
-import { host, item, key, model, settled, start } from "./mounted";
+import { click, drawing, host, item, key, model, settled, start } from "./mounted";
 
 const LOOK = { shown: [], hidden: [], training: "scopes" as const, by: "family", name: "", faded: [], budget: 200 };
 const press = (text: string, within = host) => {
@@ -210,7 +210,7 @@ test("several that are selected are listed without the scopes that all of them a
 
 test("an edge names its ends and tells dtype and shape of its tensors", () => {
   start({ scenes: { source: scene([box("a"), box("b")], [edge("a", "b", { texts: ["float32 (2,)"] })]), destination: null } });
-  host.querySelector(".gs-edge")!.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  click(drawing());
   const said = host.querySelector(".gs-inspector")!;
   expect(said.querySelector(".gs-doc")!.textContent).toBe("a \u2192 b");
   expect([...said.querySelectorAll(".gs-tensor")].map(t => t.textContent)).toEqual(["a:0float32 (2,)"]);

@@ -15,6 +15,8 @@ export const item = (label: string) =>
   [...host.querySelectorAll<SVGGElement>(".gs-item")].find(g => g.getAttribute("aria-label")!.startsWith(label))!;
 export const choices = () => [...host.querySelectorAll<HTMLElement>(".gs-choice")];
 export const click = (e: Element, more = {}) => e.dispatchEvent(new MouseEvent("click", { bubbles: true, ...more }));
+/** The drawing of a pane, in which events happen at the points of edges. */
+export const drawing = (pane = "source") => host.querySelector(`.gs-pane-${pane} .gs-svg`)!;
 export const key = (e: Element, name: string, more = {}) =>
   e.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true, ...more }));
 export const settled = () => new Promise(done => setTimeout(done));

@@ -125,7 +125,7 @@ test("boxes move from where they stood, over the pan that keeps the clicked one 
   d.draw(scene([box("a", { x: 40 }), box("b", { x: 100 }), box("c", { x: 200 })]));
   for (const [key, { g }] of d.items)
     g.animate = ((frames: Keyframe[]) => moves.push([key, frames[0]!["transform"] ?? frames[0]!["opacity"]])) as never;
-  d.moveFrom(stood, { x: 0, y: 0, k: 1 }, { x: -40, y: 0, k: 1 });
+  d.moveFrom(stood, { x: 0, y: 0, k: 1 }, { x: -40, y: 0, k: 1 }, () => true);
   expect(moves).toEqual([
     ["b:b", "translate(140px,0px)"],
     ["b:c", 0],

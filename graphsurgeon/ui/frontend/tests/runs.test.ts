@@ -1,6 +1,6 @@
 // A run: its form, its panel, and what the inspector shows of it.
 import { beforeEach, expect, test } from "vitest";
-import { choices, click, host, item, key, model, settled, start } from "./mounted";
+import { choices, click, drawing, host, item, key, model, settled, start } from "./mounted";
 import type { Held, RunShown } from "../src/model/types";
 
 const RUN: RunShown = {
@@ -116,10 +116,10 @@ test("the inspector shows what the tensors of a box held, with their picture", a
 });
 
 test("and those of an edge, by name; a picture is a picture and nothing else", async () => {
-  click(host.querySelector(".gs-edge-hit")!);
+  click(drawing());
   expect(model.verbs.some(([verb]) => verb === "held")).toBe(false);
   model.put({ run: RUN } as any);
-  click(host.querySelector(".gs-edge-hit")!);
+  click(drawing());
   expect(last()).toEqual(["held", { tensors: ["a:0"] }]);
   model.answer("held", [HELD, { ...HELD, tensor: "b:0", picture: "javascript:alert(1)" }]);
   await settled();
@@ -130,7 +130,7 @@ test("and those of an edge, by name; a picture is a picture and nothing else", a
 
 test("all of a large tensor comes when it is asked for", async () => {
   model.put({ run: RUN } as any);
-  click(host.querySelector(".gs-edge-hit")!);
+  click(drawing());
   model.answer("held", [{ ...HELD, picture: "", more: true }]);
   await settled();
   expect(host.querySelector(".gs-held img")).toBe(null);

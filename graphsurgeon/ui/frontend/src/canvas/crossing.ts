@@ -1,4 +1,4 @@
-// Finds the edges that a stroke crosses by their coordinates: `elementFromPoint` for each point would take longer than a frame.
+// Finds edges by their coordinates: the edge at a point, and the edges that a stroke crosses. An edge has no element.
 import { numbers } from "./shapes";
 import type { Edge } from "../model/types";
 
@@ -6,6 +6,8 @@ type Point = [number, number];
 
 /** The number of lines that approximate a bend. */
 const PARTS = 6,
+  /** The distance from which an edge reacts to the pointer, px of the picture. */
+  REACH = 6,
   known = new WeakMap<Edge, Point[]>();
 
 /** Points of an edge: the ends of its lines, and some points of its bends. */
@@ -42,4 +44,21 @@ export function crossed(edges: readonly Edge[], a: Point, b: Point): Edge[] {
       return p && side(a, b, p) * side(a, b, q) <= 0 && side(p, q, a) * side(p, q, b) <= 0;
     }),
   );
+}
+
+/** The edge nearest to a point of the picture; null if no edge is near. */
+export function edgeAt(edges: readonly Edge[], [x, y]: Point): Edge | null {
+  let best: Edge | null = null,
+    least = REACH;
+  for (const edge of edges) {
+    const all = points(edge);
+    for (let i = 1; i < all.length; i++) {
+      const [ax, ay] = all[i - 1]!,
+        [bx, by] = [all[i]![0] - ax, all[i]![1] - ay],
+        t = Math.max(0, Math.min(1, ((x - ax) * bx + (y - ay) * by) / (bx * bx + by * by || 1))),
+        far = Math.hypot(ax + t * bx - x, ay + t * by - y);
+      if (far < least) [best, least] = [edge, far];
+    }
+  }
+  return best;
 }

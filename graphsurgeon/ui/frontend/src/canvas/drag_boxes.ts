@@ -50,7 +50,7 @@ export class Carry {
     let last: { there: Pane | undefined; edge: Edge | null } = { there: undefined, edge: null };
     const under = (e: PointerEvent): typeof last => {
       const there = all.find(p => p.holds(e)),
-        found = there?.drawing.at(there.under(e));
+        found = there?.found(e, there.under(e));
       const edge = found && !("g" in found) && !found.control && (same || there?.name === "destination") ? found : null;
       return { there, edge };
     };

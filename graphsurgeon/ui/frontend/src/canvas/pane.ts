@@ -175,7 +175,7 @@ export class Pane {
     this.arrive();
     this.#seek();
     this.map.draw(scene);
-    if (stood) this.drawing.moveFrom(stood, from, this.view);
+    if (stood) this.drawing.moveFrom(stood, from, this.view, r => this.view.sees(r, ...this.size));
   }
 
   /** Shows a saved view. */
@@ -363,6 +363,11 @@ export class Pane {
   /** The element under a point of the window, even if another element has captured the pointer. */
   under({ clientX, clientY }: { clientX: number; clientY: number }): Element | null {
     return (this.canvas.getRootNode() as Document).elementFromPoint(clientX, clientY);
+  }
+
+  /** The box, group or edge of an event; by default of its target. */
+  found(e: MouseEvent, target: EventTarget | null = e.target): Item | Edge | null {
+    return this.drawing.at(target, this.toScene(e.clientX, e.clientY));
   }
 
   /** Cancels a pending move, because the user has moved the camera. */

@@ -26,6 +26,7 @@ export interface Ground {
   readonly scene: Scene | null;
   readonly current: Item | null;
   toScene(x: number, y: number): [number, number];
+  found(e: MouseEvent): Item | Edge | null;
   focus(item: Item, show?: boolean): void;
   /** Cancels a pending move, because the user has moved the camera. */
   stay(): void;
@@ -160,7 +161,7 @@ export class Pointer {
       pane.stay();
     });
     canvas.addEventListener("pointermove", e => {
-      if (!from) return drawing.hover(drawing.at(e.target));
+      if (!from) return drawing.hover(pane.found(e));
       if (!this.#moved) {
         if (Math.hypot(e.clientX - from.clientX, e.clientY - from.clientY) < STILL) return;
         this.#moved = true;
@@ -183,7 +184,7 @@ export class Pointer {
         this.#moved = false;
         return;
       }
-      const found = drawing.at(e.target);
+      const found = pane.found(e);
       if (found && "g" in found) {
         pane.focus(found, false);
         events.selected([found.of.name], e.ctrlKey || e.metaKey ? "toggle" : e.shiftKey ? "add" : "set");
@@ -194,12 +195,12 @@ export class Pointer {
       }
     });
     canvas.addEventListener("dblclick", e => {
-      const found = drawing.at(e.target);
+      const found = pane.found(e);
       if (found && "g" in found && opens(found.of)) events.opened(found.of);
     });
     canvas.addEventListener("contextmenu", e => {
       if (e.altKey) return handled(e); // a stroke with the other button
-      const found = drawing.at(e.target);
+      const found = pane.found(e);
       if (!found) return;
       // otherwise, the notebook opens its own menu
       handled(e);

@@ -2,11 +2,12 @@
 import { arrange, clean, hasFocus, put as write, s } from "../panels/dom";
 import { type BoxMarks, chipsOf, isPart, labelOf, marksOf } from "../state/marks";
 import { gives, opens, overlap } from "../state/places";
+import { edgeAt } from "./crossing";
 import {
   drawBox,
   drawChips,
-  drawEdge,
   drawEdgeLabel,
+  drawEdges,
   drawFlow,
   drawFound,
   drawGroup,
@@ -16,14 +17,16 @@ import {
   outputsOf,
   portOf,
   safeColour,
+  widthOf,
 } from "./shapes";
 import { LABEL, measure } from "../model/text";
 import type { Boundary, Box, Edge, Group, Rect, Scene, Taker } from "../model/types";
 
-const MOVES_MS = 200,
-  MOST_MOVED = 300;
+const MOVES_MS = 200;
 
 const FLOWS = ["up", "down"] as const;
+/** The marks of boxes that their edges have too. */
+const EDGE_MARKS = ["lit", "faded", "away"] as const;
 
 /** How a pane marks a scene. */
 type Look = { x: number; y: number; k: number };
@@ -42,9 +45,14 @@ export class Drawing {
   readonly items = new Map<string, Item>();
   scene: Scene | null = null;
   #byElement = new WeakMap<Element, Item | Edge>();
-  #edges = new Map<string, { g: SVGGElement; label: SVGElement | null; of: Edge; drawn: string }>();
+  /** The edges by their looks: one element draws all edges that look the same. */
+  #edges = new Map<string, SVGGElement>();
+  #labels = new Map<string, SVGElement>();
   /** The names of boxes by id. */
   #names = new Map<string, string>();
+  /** The boxes whose edges are marked, and the marked edge. */
+  #marked: Record<(typeof EDGE_MARKS)[number], ReadonlySet<string>> = { lit: new Set(), faded: new Set(), away: new Set() };
+  #chosen: Edge | null = null;
   #marks = new Map<string, BoxMarks>();
   #ends = new Map<string, [number, number]>();
   #far = 0;
@@ -62,8 +70,7 @@ export class Drawing {
   };
   #outputs = s("g");
   #inputs = s("g");
-  #hovered: Item | null = null;
-  #alone = false;
+  #hovered: Item | Edge | null = null;
   #outs = new WeakMap<Element, { box: Box; port: number }>();
   #ins = new WeakMap<Element, { box: string; taker: Taker }>();
   #offered: Record<string, Taker[]> | null = null;
@@ -110,7 +117,7 @@ export class Drawing {
       // re-appending a focused element would blur it: only misplaced elements move
       if (item.g.parentNode !== layer) layer.append(item.g);
     };
-    for (const group of [...scene.groups].sort((a, b) => a.depth - b.depth)) put("g:" + group.name, group, this.#layers.groups);
+    for (const group of scene.groups) put("g:" + group.name, group, this.#layers.groups);
     for (const box of scene.boxes) put("b:" + box.name, box, this.#layers.boxes);
     for (const [key, item] of this.items)
       if (!seen.has(key)) {
@@ -118,7 +125,7 @@ export class Drawing {
         this.items.delete(key);
       }
     this.#order(scene);
-    this.#drawEdges(scene);
+    this.#drawEdges();
     this.#farNames();
   }
 
@@ -155,7 +162,7 @@ export class Drawing {
   /** Highlights a box that the user is viewing. */
   point(name: string | null): void {
     const at = name === null ? undefined : this.named(name);
-    for (const item of this.items.values()) item.g.classList.toggle("gs-at", item === at);
+    this.#toggle("gs-at", item => item === at);
   }
 
   /** Draws a box as an empty frame until the next scene has its contents. */
@@ -166,30 +173,34 @@ export class Drawing {
   /** Highlights the selected boxes; called at once on a click, before Python's answer. */
   select(names: ReadonlySet<string>): void {
     const selected = new Set([...names].map(name => this.named(name)));
-    for (const item of this.items.values()) {
+    this.#toggle("gs-selected", item => {
       const on = selected.has(item);
-      item.g.classList.toggle("gs-selected", on);
       write(item.g, "aria-selected", String(on));
-    }
-    for (const { g, of } of this.#edges.values())
-      g.classList.toggle("gs-lit", names.has(this.#nameOf(of.from)) || names.has(this.#nameOf(of.to)));
+      return on;
+    });
+    this.#mark("lit", names);
   }
 
   /** Fades the boxes of these entries of the legend, and their edges. */
   fade(keys: readonly string[]): void {
-    const weak = new Set(keys),
-      ids = new Set<string>();
-    for (const item of this.items.values()) {
-      if (!("kind" in item.of)) continue;
-      const on = weak.has(item.of.paint?.key ?? item.of.family);
-      if (on) ids.add(item.of.id);
-      item.g.classList.toggle("gs-faded", on);
-    }
-    for (const { g, label, of } of this.#edges.values()) {
-      const on = ids.has(of.from) || ids.has(of.to);
-      g.classList.toggle("gs-faded", on);
-      label?.classList.toggle("gs-faded", on);
-    }
+    this.#mark(
+      "faded",
+      this.#toggle("gs-faded", ({ of }) => "kind" in of && keys.includes(of.paint?.key ?? of.family)),
+    );
+  }
+
+  /** Gives some items a class; returns their names. */
+  #toggle(name: string, on: (item: Item) => boolean): Set<string> {
+    const names = new Set<string>();
+    for (const item of this.items.values()) if (item.g.classList.toggle(name, on(item))) names.add(item.of.name);
+    return names;
+  }
+
+  /** Marks the edges of some boxes. */
+  #mark(kind: (typeof EDGE_MARKS)[number], names: ReadonlySet<string>): void {
+    const old = this.#marked[kind];
+    this.#marked[kind] = names;
+    if (old.size !== names.size || [...names].some(name => !old.has(name))) this.#drawEdges();
   }
 
   /** The positions of all items, by key. */
@@ -197,18 +208,18 @@ export class Drawing {
     return new Map([...this.items].map(([key, { of }]) => [key, [of.x, of.y]]));
   }
 
-  /** Moves items from their old positions to the new ones; new items and the edges fade in meanwhile. */
-  moveFrom(stood: Map<string, [number, number]>, from: Look, to: Look): void {
-    if (this.items.size > MOST_MOVED) return;
+  /** Moves items from their old positions to the new ones, if they are in sight; new items and the edges fade in meanwhile. */
+  moveFrom(stood: Map<string, [number, number]>, from: Look, to: Look, seen: (r: Rect) => boolean): void {
     const timing = { duration: MOVES_MS, easing: "ease-out" },
       at = (x: number, y: number) => ({ transform: `translate(${x}px,${y}px)` });
     for (const [key, { g, of }] of this.items) {
       const was = stood.get(key) ?? stood.get((key.startsWith("b:") ? "g:" : "b:") + key.slice(2));
-      if (!was) g.animate?.([{ opacity: 0 }, { opacity: 1 }], timing);
+      if (!was) seen(of) && g.animate?.([{ opacity: 0 }, { opacity: 1 }], timing);
       else {
         const x = (was[0] * from.k + from.x - to.x) / to.k,
           y = (was[1] * from.k + from.y - to.y) / to.k;
-        if (Math.abs(x - of.x) + Math.abs(y - of.y) > 1) g.animate?.([at(x, y), at(of.x, of.y)], timing);
+        if (Math.abs(x - of.x) + Math.abs(y - of.y) > 1 && (seen(of) || seen({ ...of, x, y })))
+          g.animate?.([at(x, y), at(of.x, of.y)], timing);
       }
     }
     for (const name of ["hull", "edges", "labels", "found"] as const)
@@ -250,16 +261,20 @@ export class Drawing {
   /** Marks the boxes that the selection frame touches while it is drawn. */
   touch(boxes: readonly Box[]): void {
     const names = new Set(boxes.map(b => b.name));
-    for (const item of this.items.values()) item.g.classList.toggle("gs-touched", "kind" in item.of && names.has(item.of.name));
+    this.#toggle("gs-touched", ({ of }) => "kind" in of && names.has(of.name));
   }
 
-  /** Shows the outputs of the box at the pointer, to drag tensors from. */
+  /** Shows the outputs of the box at the pointer, to drag tensors from, and highlights its edges, or the edge at the pointer. These
+   * are drawn over the picture, so that the picture does not change. */
   hover(found: Item | Edge | null): void {
-    const item = found && "g" in found ? found : null;
-    if (item === this.#hovered) return;
-    this.#hovered = item;
-    this.#flow(item);
-    const box = item && "kind" in item.of ? item.of : null;
+    if (found === this.#hovered) return;
+    this.#hovered = found;
+    const { scene } = this,
+      item = found && "g" in found ? found : null,
+      box = item && "kind" in item.of ? item.of : null,
+      edge = found && "d" in found ? drawEdges(s("g", { class: `${this.#look(found)} gs-pointed` }), [found]) : null;
+    this.#layers.flow.replaceChildren(...(scene && box ? FLOWS.map(way => drawFlow(scene, box, way)) : edge ? [edge] : []));
+    this.root.parentElement?.classList.toggle("gs-on-edge", !!edge);
     this.#outputs.replaceChildren(
       ...Array.from({ length: box ? outputsOf(box) : 0 }, (_, port) => {
         const g = drawPort(portOf(box!, port, "output", this.scene!.direction), "out");
@@ -270,33 +285,14 @@ export class Drawing {
     );
   }
 
-  /** Highlights the edges of a box: drawn over the picture, so that hundreds of elements do not change. */
-  #flow(item: Item | null): void {
-    const { scene } = this,
-      from = item && "kind" in item.of ? item.of : null;
-    this.#layers.flow.replaceChildren(...(scene && from ? FLOWS.map(way => drawFlow(scene, from, way)) : []));
-  }
-
   /** Fades all but some boxes, with their edges; null: no box fades. */
   only(names: ReadonlySet<string> | null): void {
-    if (!names && !this.#alone) return;
-    this.#alone = !!names;
-    const ids = new Set<string>(),
-      kept: Box[] = [];
-    for (const { g, of } of this.items.values()) {
-      if (!("kind" in of)) continue;
-      const away = !!names && !names.has(of.name);
-      if (away) ids.add(of.id);
-      else kept.push(of);
-      g.classList.toggle("gs-away", away);
-    }
-    for (const { g, of } of this.items.values())
-      if (!("kind" in of)) g.classList.toggle("gs-away", !!names && !kept.some(box => overlap(box, of)));
-    for (const { g, label, of } of this.#edges.values()) {
-      const away = ids.has(of.from) || ids.has(of.to);
-      g.classList.toggle("gs-away", away);
-      label?.classList.toggle("gs-away", away);
-    }
+    if (!names && !this.#marked.away.size) return;
+    const kept = (this.scene?.boxes ?? []).filter(box => !names || names.has(box.name));
+    this.#mark(
+      "away",
+      this.#toggle("gs-away", ({ of }) => !!names && ("kind" in of ? !names.has(of.name) : !kept.some(box => overlap(box, of)))),
+    );
   }
 
   /** Highlights the possible consumers of a tensor, with their inputs; the others fade. Nothing is offered if `takers` is null. */
@@ -321,7 +317,7 @@ export class Drawing {
 
   /** Marks the box under the current drag. */
   aim(item: Item | null): void {
-    for (const one of this.items.values()) one.g.classList.toggle("gs-aimed", one === item);
+    this.#toggle("gs-aimed", one => one === item);
   }
 
   /** The output that an event happened on. */
@@ -336,16 +332,16 @@ export class Drawing {
     return (g && this.#ins.get(g)) ?? null;
   }
 
-  /** The box, group or edge of an event; a group only by its heading. */
-  at(target: EventTarget | null): Item | Edge | null {
+  /** The box, group or edge of an event, which may be at a point of the picture; a group only by its heading. */
+  at(target: EventTarget | null, point?: [number, number]): Item | Edge | null {
     for (let e = target as Element | null; e && e !== this.root; e = e.parentElement) {
       const found = this.#byElement.get(e);
       if (!found) continue;
       if ("g" in found && !("kind" in found.of) && !(target as Element).closest(".gs-head, .gs-heading, .gs-chips") && target !== found.g)
-        return null;
+        break;
       return found;
     }
-    return null;
+    return point && this.root.parentElement?.contains(target as Node) ? edgeAt(this.scene?.edges ?? [], point) : null;
   }
 
   /** The box or group of a name; for a scope without one, the first below it (a chain of scopes is one box). */
@@ -368,7 +364,9 @@ export class Drawing {
   }
 
   lightEdge(edge: Edge | null): void {
-    for (const { g, of } of this.#edges.values()) g.classList.toggle("gs-chosen", of === edge);
+    if (edge === this.#chosen) return;
+    this.#chosen = edge;
+    this.#drawEdges();
   }
 
   /** Marks the edges that a stroke has crossed. */
@@ -377,34 +375,46 @@ export class Drawing {
     this.#layers.flow.replaceChildren(...(d ? [s("path", { class: "gs-line gs-flow gs-struck", d })] : []));
   }
 
-  #drawEdges(scene: Scene): void {
-    const old = this.#edges;
-    this.#edges = new Map();
-    for (const of of [...scene.edges].sort((a, b) => Number(isQuiet(b)) - Number(isQuiet(a)))) {
-      let key = [this.#nameOf(of.from), this.#nameOf(of.to), of.control].join(" ");
-      while (this.#edges.has(key)) key += "+";
-      const drawn = JSON.stringify({ ...of, id: 0, from: 0, to: 0 }),
-        was = old.get(key);
-      let { g, label } = was ?? { g: s("g"), label: null };
-      if (was?.drawn !== drawn) {
-        const state = of.state && `gs-is-${of.state}`;
-        write(g, "class", ["gs-edge", of.control && "gs-control", isQuiet(of) && "gs-quiet-edge", state].filter(Boolean).join(" "));
-        drawEdge(g, of);
-        label = of.label ? drawEdgeLabel(of) : null;
+  /** The classes of an edge. */
+  #look(e: Edge): string {
+    const marks = EDGE_MARKS.filter(mark => [e.from, e.to].some(id => this.#marked[mark].has(this.#nameOf(id))));
+    return [
+      "edge",
+      e.control && "control",
+      isQuiet(e) && "quiet-edge",
+      e.state && `is-${e.state}`,
+      ...marks,
+      e === this.#chosen && "chosen",
+    ]
+      .filter(Boolean)
+      .map(word => "gs-" + word)
+      .join(" ");
+  }
+
+  /** Draws the edges and their labels: faint edges are below the others. */
+  #drawEdges(): void {
+    const looks = new Map<string, Edge[]>(),
+      labels = new Map<string, SVGElement>();
+    for (const quiet of [true, false])
+      for (const e of this.scene?.edges ?? []) {
+        if (isQuiet(e) !== quiet) continue;
+        const look = this.#look(e),
+          key = `${look} ${widthOf(e)}`;
+        if (!looks.get(key)?.push(e)) looks.set(key, [e]);
+        if (!e.label) continue;
+        let name = [this.#nameOf(e.from), this.#nameOf(e.to), e.control, e.label].join(" ");
+        while (labels.has(name)) name += "+";
+        const label = drawEdgeLabel(this.#labels.get(name), e, look.replace("gs-edge", "gs-edge-label"));
+        labels.set(name, label);
+        this.#byElement.set(label, e);
       }
-      this.#byElement.set(g, of);
-      if (label) this.#byElement.set(label, of);
-      this.#edges.set(key, { g, label, of, drawn });
-    }
-    const edges = [...this.#edges.values()];
-    arrange(
-      this.#layers.edges,
-      edges.map(e => e.g),
+    const old = this.#edges;
+    this.#edges = new Map(
+      [...looks].map(([key, edges]) => [key, drawEdges(old.get(key) ?? s("g", { class: this.#look(edges[0]!) }), edges)]),
     );
-    arrange(
-      this.#layers.labels,
-      edges.flatMap(e => e.label ?? []),
-    );
+    this.#labels = labels;
+    arrange(this.#layers.edges, [...this.#edges.values()]);
+    arrange(this.#layers.labels, [...labels.values()]);
   }
 
   /** One soft shape around all boxes of the region and the edges between them. */

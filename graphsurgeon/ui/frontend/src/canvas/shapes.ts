@@ -173,19 +173,34 @@ export function drawPort([x, y]: [number, number], kind: string): SVGGElement {
   return g;
 }
 
-function widthOf(e: Edge): number {
+/** The width of the line of an edge. */
+export function widthOf(e: Edge): number {
   return e.control || isQuiet(e) ? 1 : Math.min(6, 1.25 + Math.log2(Math.max(1, e.n)) * 0.75);
 }
 
-/** An edge: line and arrow head; the wide invisible line is easier to hit. */
-export function drawEdge(g: SVGGElement, e: Edge): void {
-  const wide = widthOf(e),
-    head = arrow(e.d, 6 + (e.state === "joined" ? 6 : wide));
-  if (!g.firstChild) g.append(...["gs-edge-hit", "gs-line", "gs-arrow"].map(name => s("path", { class: name })));
-  for (const [i, d] of [e.d, e.d, head ?? ""].entries()) put(g.children[i]!, "d", d);
-  put(g.children[1]!, "stroke-width", wide.toFixed(2));
-  g.querySelector(".gs-badge")?.remove();
-  if (e.state === "removed") g.append(badge(e.lx, e.ly, e.state));
+/** The lines of edges; a curve that edges have in common is drawn once. */
+function once(edges: readonly Edge[]): string {
+  const parts = new Set<string>();
+  for (const { d } of edges) {
+    const [start, ...curves] = d.split("C");
+    if (!curves.length) parts.add(d);
+    curves.reduce((from, curve) => {
+      parts.add(`${from}C${curve}`);
+      return "M" + curve.split(" ").at(-1);
+    }, start!);
+  }
+  return [...parts].join("");
+}
+
+/** Edges that look the same: their lines and arrow heads. */
+export function drawEdges(g: SVGGElement, edges: readonly Edge[]): SVGGElement {
+  const [{ state }] = edges as [Edge],
+    wide = widthOf(edges[0]!);
+  if (!g.firstChild) g.append(s("path", { class: "gs-line", "stroke-width": wide.toFixed(2) }), s("path", { class: "gs-arrow" }));
+  put(g.children[0]!, "d", once(edges));
+  put(g.children[1]!, "d", edges.map(e => arrow(e.d, 6 + (state === "joined" ? 6 : wide))).join(""));
+  if (state === "removed") g.replaceChildren(g.children[0]!, g.children[1]!, ...edges.map(e => badge(e.lx, e.ly, state)));
+  return g;
 }
 
 /** The edges into a box, or out of it, and rings around the boxes at their other ends, as one path for each kind. */
@@ -212,8 +227,10 @@ function ring(b: Box): string {
 }
 
 /** The label next to an edge, above all boxes. */
-export function drawEdgeLabel(e: Edge): SVGElement {
-  return s("text", { class: `gs-edge-label${e.state && ` gs-is-${e.state}`}`, x: e.lx, y: e.ly + 3.5, ...fitted(e.label, SUB) }, e.label);
+export function drawEdgeLabel(known: SVGElement | undefined, e: Edge, look: string): SVGElement {
+  const label = known ?? s("text", fitted(e.label, SUB), e.label);
+  for (const [name, value] of Object.entries({ class: look, x: e.lx, y: e.ly + 3.5 })) put(label, name, String(value));
+  return label;
 }
 
 /** An edge of many to one box: drawn faint, below other edges. */
@@ -221,15 +238,17 @@ export function isQuiet(e: Edge): boolean {
   return !!e.quiet && !e.state;
 }
 
+/** The number of characters at the end of a path that have its last control points. */
+const ENDING = 99;
+
 /** The numbers of a path. */
 export function numbers(d: string): number[] {
   return (d.match(/-?\d+(?:\.\d+)?(?:e-?\d+)?/g) ?? []).map(Number);
 }
 
 /** The arrow head at the end of a path, along its last control point. */
-export function arrow(d: string, size: number): string | null {
-  const n = numbers(d);
-  if (n.length < 4) return null;
+export function arrow(d: string, size: number): string {
+  const n = numbers(d.slice(-ENDING));
   const x = n[n.length - 2]!,
     y = n[n.length - 1]!;
   let dx = 0,
@@ -239,7 +258,7 @@ export function arrow(d: string, size: number): string | null {
     dy = y - n[i + 1]!;
   }
   const long = Math.hypot(dx, dy);
-  if (!long) return null;
+  if (!long) return "";
   dx /= long;
   dy /= long;
   const bx = x - dx * size,

@@ -285,7 +285,7 @@ export class Hands {
   dragged(pane: Pane, e: PointerEvent): Drag | null {
     if (!this.acts.p.api.answers("connect")) return null;
     if (e.altKey) return stroke(this.acts, pane, e);
-    const found = pane.drawing.outputAt(e.target) ?? pane.drawing.at(e.target);
+    const found = pane.drawing.outputAt(e.target) ?? pane.found(e);
     if (!found) return null;
     return "g" in found ? this.carry.begin(pane, found) : this.wires.begin(pane, found, e);
   }
