@@ -92,9 +92,10 @@ def place(scene: Any, *, direction: str = "auto", **_: Any) -> PlacedScene:
     for line in found.get("edges", []):
         points = [at(token.removeprefix("e,")) for token in line["pos"].split()]
         first, rest = (points[1], points[2:]) if line["pos"].startswith("e,") else (points[0], points[1:])
-        tip = f"L{points[0][0]},{points[0][1]}" if line["pos"].startswith("e,") else ""
+        if line["pos"].startswith("e,"):  # the tip: a straight curve
+            rest += [rest[-1], points[0], points[0]]
         paths[number[line["tail"]], number[line["head"]]] = (
-            f"M{first[0]},{first[1]}C{' '.join(f'{x},{y}' for x, y in rest)}{tip}"
+            f"M{first[0]},{first[1]}C{' '.join(f'{x},{y}' for x, y in rest)}"
         )
     places = {box.id: i for i, box in enumerate(boxes)}
     edges = [replace(e, d=paths[places[e.source], places[e.target]]) for e in scene.edges]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -119,64 +117,46 @@ Rect = tuple[float, float, float, float]
 MAX_PLACES = 12
 """The number of places that are tried for a label, near the middle of its edge."""
 
-_NUMBERS = str.maketrans("MC,", "   ")
+
+def _pieces(d: str) -> Iterator[tuple[str, str]]:
+    """Yields the curves of SVG path data that one command draws, each after the point at which they start."""
+    start, *pieces = d[1:].split("C")
+    for piece in pieces:
+        yield start, piece
+        start = piece[piece.rfind(" ") + 1 :]
 
 
-def samples(d: str, per_curve: int = 12) -> list[Point]:
-    """Returns points along SVG path data of the form ``M.. L.. C.. L..``.
+Samples = dict[tuple[str, str], Points]
+"""Points along parts of paths."""
+
+
+def sample_paths(paths: Iterable[str], per_curve: int = 12) -> Samples:
+    """Returns points along all parts of SVG path data of the form ``M.. C.. C..``. Many paths have parts in common.
 
     Example:
-        >>> samples("M0,0L10,0", 2)
-        [(0.0, 0.0), (5.0, 0.0), (10.0, 0.0)]
+        >>> path = "M0,0C0,5 0,5 0,10"
+        >>> sampled(path, sample_paths([path], 2)).tolist()
+        [[0.0, 0.0], [0.0, 5.0], [0.0, 10.0]]
     """
-    out: list[Point] = []
-    at: Point = (0.0, 0.0)
-    shares = _shares(per_curve)
-    for command, body in re.findall(r"([MLC])([^MLC]*)", d):
-        flat = [float(v) for v in body.replace(",", " ").split()]
-        points = list(zip(flat[::2], flat[1::2], strict=True))
-        if command == "M":
-            at = points[0]
-            out.append(at)
-        elif command == "L":
-            for end in points:
-                (x, y), (dx, dy) = at, (end[0] - at[0], end[1] - at[1])
-                out += [(x + dx * t, y + dy * t) for t, _ in shares]
-                at = end
-        else:
-            for (x1, y1), (x2, y2), end in zip(points[::3], points[1::3], points[2::3], strict=True):
-                (x, y), (x3, y3) = at, end
-                out += [
-                    (a * x + b * x1 + c * x2 + e * x3, a * y + b * y1 + c * y2 + e * y3) for _, (a, b, c, e) in shares
-                ]
-                at = end
-    return out
-
-
-def sample_paths(paths: Sequence[str], per_curve: int) -> list[NDArray[np.float64]]:
-    """Returns the `samples` of each path; faster if the paths consist only of curves."""
-    if not paths or any("L" in d for d in paths):
-        return [np.array(samples(d, per_curve)) for d in paths]
-    counts = np.array([d.count(",") for d in paths])
-    flat = np.array(" ".join(paths).translate(_NUMBERS).split(), float).reshape(-1, 2)
-    curves, starts = (counts - 1) // 3, np.cumsum(counts) - counts
+    pieces = list(dict.fromkeys(piece for d in paths for piece in _pieces(d)))
+    if not pieces:
+        return {}
+    flat = np.array(" ".join(map(" ".join, pieces)).replace(",", " ").split(), float).reshape(-1, 2)
+    curves = np.array([piece.count(",") // 3 for _, piece in pieces])
     before = np.cumsum(curves) - curves
-    firsts = np.repeat(starts - 3 * before, curves) + 3 * np.arange(curves.sum())
-    weights = np.array([each for _, each in _shares(per_curve)])
-    points = np.einsum("tk,skx->stx", weights, flat[firsts[:, None] + np.arange(4)]).reshape(-1, 2)
-    whole = np.insert(points, before * per_curve, flat[starts], axis=0)
-    return np.split(whole, np.cumsum(curves * per_curve + 1)[:-1])
+    firsts = np.repeat(np.arange(len(pieces)), curves) + 3 * np.arange(curves.sum())
+    a, b, c, d = (flat[firsts + i][:, None] for i in range(4))
+    t = np.arange(1, per_curve + 1)[:, None] / per_curve
+    u = 1 - t
+    points = (u * u * u * a + 3 * u * u * t * b + 3 * u * t * t * c + t * t * t * d).reshape(-1, 2)
+    whole = np.insert(points, before * per_curve, flat[3 * before + np.arange(len(pieces))], axis=0)
+    return dict(zip(pieces, np.split(whole, np.cumsum(curves * per_curve + 1)[:-1]), strict=True))
 
 
-@cache
-def _shares(count: int) -> list[tuple[float, tuple[float, float, float, float]]]:
-    """Returns for each of `count` steps along a curve its position from 0 to 1, and the weights of the four points."""
-    found = []
-    for i in range(1, count + 1):
-        t = i / count
-        u = 1 - t
-        found.append((t, (u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t)))
-    return found
+def sampled(d: str, parts: Samples) -> Points:
+    """Returns the points along a path, from its `sample_paths`."""
+    first, *rest = (parts[piece] for piece in _pieces(d))
+    return np.concatenate([first, *(piece[1:] for piece in rest)]) if rest else first
 
 
 def place_labels(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], picture_width: float) -> None:
@@ -188,51 +168,85 @@ def place_labels(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[
     frames = [(b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1) for b in boxes]
     frames += [(g.x, g.y, g.x + g.w, g.y + 22) for g in groups]
     frames += [side for g in groups for side in _sides(g)]
-    paths = dict(zip((edge.id for edge in edges), sample_paths([edge.d for edge in edges], 6), strict=True))
-    room = _Room(frames, np.concatenate([np.empty((0, 2)), *paths.values()]))
-    for edge in sorted(edges, key=lambda e: (not e.state, not e.label.startswith("×"), e.id)):
-        points = paths[edge.id]
-        middle = points[len(points) // 2].tolist()
-        edge.lx, edge.ly = round(middle[0], 1), round(middle[1], 1)
+    parts = sample_paths((edge.d for edge in edges), 6)
+    labeled: list[tuple[Edge, Points]] = []
+    for edge in edges:
         if edge.quiet:
             edge.label = ""
-        if not edge.label:
+        if not edge.label and not edge.state:
             continue
-        size = width(edge.label, SUBLABEL) + 2, SUBLABEL + 2
-        found = room.first(_places(points, size[0]), size, picture_width)
-        if found is None:
+        points = sampled(edge.d, parts)
+        x, y = points[len(points) // 2].tolist()
+        edge.lx, edge.ly = round(x, 1), round(y, 1)
+        if edge.label:
+            labeled.append((edge, points))
+    labeled.sort(key=lambda one: (not one[0].state, not one[0].label.startswith("×"), one[0].id))
+    sizes = [(width(edge.label, SUBLABEL) + 2, SUBLABEL + 2) for edge, _ in labeled]
+    found = _free_places([points for _, points in labeled], sizes, frames, [*parts.values()], picture_width)
+    for (edge, _), place in zip(labeled, found, strict=True):
+        if place is None:
             edge.label = edge.label if edge.state == "changed" else ""
         else:
-            edge.lx, edge.ly = round(found[0], 1), round(found[1], 1)
+            edge.lx, edge.ly = round(place[0], 1), round(place[1], 1)
 
 
-class _Room:
-    """The occupied rectangles of a picture, and points of lines that must stay visible.
+def _free_places(
+    paths: Sequence[Points], sizes: Sequence[Point], frames: Sequence[Rect], lines: Sequence[Points], width: float
+) -> Iterator[Point | None]:
+    """Yields for each label the center of the first free place next to its path; None if there is none.
 
     Args:
-        frames: left, top, right and bottom of each rectangle.
-        points: the points.
+        paths: for each label, points of its edge.
+        sizes: the width and height of each label.
+        frames: left, top, right and bottom of occupied rectangles.
+        lines: points that must stay visible.
+        width: the width of the picture.
     """
+    if not paths:
+        return
+    near = np.full((len(paths), MAX_PLACES // 2, 2), np.nan)
+    for i, points in enumerate(paths):
+        order = _nearest(len(points))
+        near[i, : len(order)] = points[order]
+    w, h = (np.array(side)[:, None] for side in zip(*sizes, strict=True))
+    x, y = (np.repeat(near[:, :, axis], 2, axis=1) for axis in (0, 1))
+    x = x + np.tile([1, -1], MAX_PLACES // 2) * (w / 2 + 4)
+    rects = left, top, right, bottom = np.stack([x - w / 2, y - h / 2, x + w / 2, y + h / 2])
+    free = (left >= 0) & (right <= width)
+    occupied = np.array(frames).reshape(-1, 4).T
+    around = np.concatenate([np.nanmin(rects[:2], axis=2), np.nanmax(rects[2:], axis=2)])
+    label, frame = np.nonzero(_overlap(around[:, :, None], occupied[:, None]))
+    if len(label):
+        some, first = np.unique(label, return_index=True)
+        met = _overlap(rects[:, label], occupied[:, frame, None])
+        free[some] &= ~np.logical_or.reduceat(met, first)
+    across, along = np.concatenate(lines).T
+    order = np.argsort(along)  # few points are at the height of a label
+    across, along = across[order], along[order]
+    label, place = np.nonzero(free)
+    begin, end = np.searchsorted(along, top[free]), np.searchsorted(along, bottom[free], "right")
+    count = end - begin
+    tried = np.repeat(np.arange(len(count)), count)
+    points = np.arange(count.sum()) + np.repeat(begin - np.cumsum(count) + count, count)
+    beside = tried[(left[free][tried] <= across[points]) & (across[points] <= right[free][tried])]
+    free[label[beside], place[beside]] = False
+    taken, used = np.empty((4, len(paths))), 0
+    for i, row in enumerate(free):
+        places = np.flatnonzero(row)
+        clear = places[~_overlap(rects[:, i, places, None], taken[:, :used]).any(axis=1)] if len(places) else places
+        if not len(clear):
+            yield None
+            continue
+        at = i, clear[0]
+        taken[:, used] = rects[:, *at]
+        used += 1
+        yield float(x[at]), float(y[at])
 
-    def __init__(self, frames: Sequence[Rect], points: NDArray[np.float64]) -> None:
-        self._occupied = np.array(frames).reshape(-1, 4).T
-        self._x, y = points[np.argsort(points[:, 1])].T  # sorted by y: few points are at the height of a label
-        self._y: list[float] = y.tolist()
 
-    def first(self, places: Points, size: Point, width: float) -> Point | None:
-        """Occupies the first place with enough space for a rectangle, and returns its center; None if there is none."""
-        w, h = size
-        x, y = places.T
-        left, top, right, bottom = x - w / 2, y - h / 2, x + w / 2, y + h / 2
-        a, b, c, d = self._occupied[:, :, None]
-        free = (left >= 0) & (right <= width) & ~((left < c) & (a < right) & (top < d) & (b < bottom)).any(axis=0)
-        for i in np.flatnonzero(free).tolist():
-            begin, end = bisect_left(self._y, top[i]), bisect_right(self._y, bottom[i])
-            beside = self._x[begin:end]
-            if not ((left[i] <= beside) & (beside <= right[i])).any():
-                self._occupied = np.column_stack([self._occupied, (left[i], top[i], right[i], bottom[i])])
-                return float(x[i]), float(y[i])
-        return None
+def _overlap(a: Points, b: Points) -> NDArray[np.bool_]:
+    """Returns whether rectangles overlap; the first axis is left, top, right and bottom."""
+    found: NDArray[np.bool_] = (a[0] < b[2]) & (b[0] < a[2]) & (a[1] < b[3]) & (b[1] < a[3])
+    return found
 
 
 def _sides(g: Group) -> list[Rect]:
@@ -243,13 +257,6 @@ def _sides(g: Group) -> list[Rect]:
         (right - 1, g.y, right + 1, bottom),
         (g.x, bottom - 1, right, bottom + 1),
     ]
-
-
-def _places(points: Points, w: float) -> Points:
-    """Returns the places to try, from the middle of the edge towards both ends."""
-    found = np.repeat(points[_nearest(len(points))], 2, axis=0)
-    found[:, 0] += np.tile((w / 2 + 4, -w / 2 - 4), len(found) // 2)
-    return found
 
 
 @cache
@@ -291,33 +298,34 @@ def wires(graph: Graph, boxes: list[Box], op_box: Ints) -> tuple[list[Edge], int
     out: list[Edge] = []
     hidden, at = 0, [0] * n
 
-    def add(a: int, b: int, found: list[tuple[int, int]], control: bool) -> Edge:
-        names = [f"^{graph.names[op]}" if control else f"{graph.names[op]}:{port}" for op, port in found[:TENSORS]]
-        label = f"×{len(found)}" if len(found) > 1 else ""
-        out.append(Edge(f"e{len(out)}", boxes[a].id, boxes[b].id, len(found), control, names, label=label))
+    def add(a: int, b: int, count: int, control: bool, names: list[str]) -> Edge:
+        label = f"×{count}" if count > 1 else ""
+        out.append(Edge(f"e{len(out)}", boxes[a].id, boxes[b].id, count, control, names, label=label))
         return out[-1]
 
-    infos_of: dict[int, Sequence[TensorInfo] | None] = {}  # many edges have the same producer
+    known: dict[tuple[int, int], tuple[str, TensorInfo | None, str]] = {}  # many edges have the same tensor
 
-    def info_of(op: int, port: int) -> TensorInfo | None:
-        if op not in infos_of:
-            infos_of[op] = graph.stated(op)
-        return output_at(infos_of[op], port)
+    def tensor(op: int, port: int) -> tuple[str, TensorInfo | None, str]:
+        if (op, port) not in known:
+            info = output_at(graph.stated(op), port)
+            known[op, port] = f"{graph.names[op]}:{port}", info, str(info) if info else ""
+        return known[op, port]
 
     between: set[tuple[int, int]] = set()
     for (a, b), tensors in _pairs(graph.data, op_box, n):
         between |= {(a, b), (b, a)}
-        edge, infos = add(a, b, tensors, False), [info_of(*tensor) for tensor in tensors[:TENSORS]]
-        if not edge.label and infos[0] and infos[0].shape is not None:
-            edge.label = str(infos[0])
-        edge.texts = [str(info) if info else "" for info in infos]
+        found = [tensor(*one) for one in tensors[:TENSORS]]
+        edge = add(a, b, len(tensors), False, [name for name, _, _ in found])
+        edge.texts = [text for _, _, text in found]
+        if not edge.label and (info := found[0][1]) and info.shape is not None:
+            edge.label = edge.texts[0]
     for (a, b), tensors in _pairs(graph.control, op_box, n):
         if (a, b) in between or at[a] >= CONTROL_MOST or at[b] >= CONTROL_MOST:
             hidden += len(tensors)
             continue
         at[a] += 1
         at[b] += 1
-        add(a, b, tensors, True)
+        add(a, b, len(tensors), True, [f"^{graph.names[op]}" for op, _ in tensors[:TENSORS]])
     return out, hidden
 
 

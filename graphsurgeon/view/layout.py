@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -410,11 +410,12 @@ class _Picture:
             (x, y), (w, h) = corner[::turn], self._size(key)[::turn]
             things[thing.name] = replace(thing, x=round(x, 1), y=round(y, 1), w=round(w, 1), h=round(h, 1))
         lines, edges = [], dict[tuple[str, str], Edge]()
-        for (tail, head), points in zip(ends, found.paths, strict=False):
-            names, path = (self._name(tail), self._name(head)), (points + start)[:, ::turn]
-            lines.append((*names, np.round(path, 1).ravel().tolist()))
+        paths = found.paths[: len(ends)]
+        for (tail, head), points, text in zip(ends, paths, _texts(paths, start, self.down), strict=True):
+            names = self._name(tail), self._name(head)
+            lines.append((*names, np.round((points + start)[:, ::turn], 1).ravel().tolist()))
             edge, whole = self.lines[level][tail, head][0], tail[0] == head[0] == "box"
-            edges[names] = replace(edge, d="M{}{}".format(*_text(path)), label=edge.label if whole else "")
+            edges[names] = replace(edge, d="M{}{}".format(*text), label=edge.label if whole else "")
         w, h = (round(v, 1) for v in size[::turn])
         boxes = [thing for thing in things.values() if isinstance(thing, Box)]
         place_labels(boxes, [one for one in things.values() if isinstance(one, Group)], list(edges.values()), w)
@@ -440,12 +441,13 @@ class _Picture:
                     thing.w, thing.h = (round(v, 1) for v in (size if self.down else size[::-1]))
                     inner = self._inner(key[1])
                     corner[key[1]] = a + inner[0], b + inner[1]
-            for ends, points in zip(self.structures[level][1], found.paths, strict=False):
-                texts[level, ends] = _text((points + start)[:, :: 1 if self.down else -1])
+            lines = self.structures[level][1]
+            for ends, text in zip(lines, _texts(found.paths[: len(lines)], start, self.down), strict=True):
+                texts[level, ends] = text
         edges = []
         for edge, way in zip(scene.edges, self.ways, strict=True):
             pieces = [texts[line] for line in way]
-            edges.append(replace(edge, d=f"M{pieces[0][0]}{''.join(rest for _, rest in pieces)}"))
+            edges.append(Edge(**{**vars(edge), "d": f"M{pieces[0][0]}{''.join(rest for _, rest in pieces)}"}))
         columns = {}
         for level, found in self.levels.items():
             keys, name = list(self.items[level]), self._name(("frame", level)) if level >= 0 else ""
@@ -463,7 +465,18 @@ def _is_reversed(old: list[float], level: Level, sizes: Iterable[tuple[float, fl
     return bool(np.nansum(order * (rank[:, None] == rank)) < 0)
 
 
-def _text(points: Any) -> tuple[str, str]:
-    """Returns SVG path data of curves: the first point, and the rest."""
-    first, *rest = [f"{x:g},{y:g}" for x, y in np.round(points, 1).tolist()]
-    return first, f"C{' '.join(rest)}" if rest else ""
+def _texts(paths: Sequence[Any], start: Any, down: bool) -> Iterator[tuple[str, str]]:
+    """Yields SVG path data of curves: the first point, and the rest.
+
+    Args:
+        paths: the control points of each curve, across and along.
+        start: the corner of their level, across and along.
+        down: whether across is x.
+    """
+    if not paths:
+        return
+    points = np.round(np.concatenate(paths) + start, 1)[:, :: 1 if down else -1]
+    words, end = ("%g,%g " * len(points) % tuple(points.ravel().tolist())).split(), 0
+    for path in paths:
+        begin, end = end, end + len(path)
+        yield words[begin], f"C{' '.join(words[begin + 1 : end])}" if len(path) > 1 else ""

@@ -7,6 +7,7 @@ from typing import Any
 
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view import graphviz, levels
+from graphsurgeon.view.edges import sample_paths, sampled
 from graphsurgeon.view.layout import place
 
 Op = tuple[str, str, list[str]]
@@ -105,3 +106,8 @@ def drawn(scene: Any) -> list[str]:
     engine = Limited()
     place(scene, engine=engine)
     return engine.seen
+
+
+def samples(d: str, per_curve: int = 12) -> list[tuple[float, float]]:
+    """Points along the path of an edge."""
+    return [(x, y) for x, y in sampled(d, sample_paths([d], per_curve)).tolist()]

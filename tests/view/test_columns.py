@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view.edges import samples
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
-from tests.view.graphs import chain
+from tests.view.graphs import chain, samples
 
 
 def test_a_long_chain_is_set_in_columns():

@@ -10,7 +10,6 @@ from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.open_graph import OpenedGraph
 from graphsurgeon.tf.open.signature import signature_tensors, signatures
 from graphsurgeon.view.boxes import LABEL, SUBLABEL, width
-from graphsurgeon.view.edges import samples
 from graphsurgeon.view.first_picture import MOST, first_unfolded, pinned_ops
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
@@ -18,6 +17,7 @@ from graphsurgeon.view.svg import to_svg
 from graphsurgeon.view.tree import Tree
 from tests.corpus import corpus_cases
 from tests.cost import lines
+from tests.view.graphs import samples
 
 BROKEN = {"tf_g2m_graph_malformed"}  # not even a protobuf
 LAYERED = {"dl4j_bstack_bidir"}  # two cells that are alike, one after the other: one of them open would look like more

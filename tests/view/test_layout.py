@@ -8,10 +8,9 @@ from graphsurgeon.errors import LayoutError
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view import layout, levels
 from graphsurgeon.view.boxes import LABEL, SUBLABEL, width
-from graphsurgeon.view.edges import samples
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
-from tests.view.graphs import Limited, chain, network, towers
+from tests.view.graphs import Limited, chain, network, samples, towers
 
 
 def overlaps(boxes):

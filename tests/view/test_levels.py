@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view import edges, layout
-from graphsurgeon.view.edges import samples
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
+from tests.view.graphs import samples
 
 SCOPES = ["", "a/", "a/b/", "a/b/c/", "d/", "d/e/"]
 OPS = st.lists(
