@@ -60,6 +60,7 @@ class TrainingFacts:
         regularizers: variable -> its regularizer, if the Keras variable does not have it.
         renamed: op of the graph when it was opened -> its current name, if the names differ.
         kept: ids of layers that a new model keeps, with their effects.
+        training: whether the graph is that of training.
 
     Example:
         >>> TrainingFacts().added(None, (), (), None)
@@ -72,6 +73,7 @@ class TrainingFacts:
     regularizers: Mapping[str, Any] = field(default_factory=dict)
     renamed: Mapping[str, str] = field(default_factory=dict)
     kept: Container[int] = ()
+    training: bool = False
 
     @cached_property
     def _names(self) -> dict[str, str]:
@@ -112,9 +114,13 @@ class TrainingFacts:
         notes = [f"the mask of {few(map(repr, ends))} ends here: later layers and losses do not get it"] * bool(ends)
         names = {one.layer.name: None for one in self._within(base, inputs, outputs, region) if one.differs}
         if same_ops and names:
+            mode, other = (
+                ("inference as in training", "") if self.training else ("training as in inference", ", training=True")
+            )
+            how = "call its keras_layer with this editor as" if self.training else "give that editor as"
             notes.append(
-                f"computed in training as in inference: {few(map(repr, names))}. To change this, apply the same plan "
-                "to gs.open(model, training=True), and give that editor as training="
+                f"computed in {mode}: {few(map(repr, names))}. To change this, apply the same plan to "
+                f"gs.open(model{other}), and {how} training="
             )
         return notes
 

@@ -240,6 +240,7 @@ class ModelOrigin:
         effects: the effects of the calls of its layers on training.
         masked: tensors of the graph that have a mask.
         regularizers: variable -> its regularizer, if the variable of Keras does not have it.
+        training: whether the model was called for training.
     """
 
     model: Any
@@ -250,10 +251,12 @@ class ModelOrigin:
     effects: tuple[LayerEffect, ...] = ()
     masked: frozenset[str] = frozenset()
     regularizers: Mapping[str, Any] = field(default_factory=dict)
+    training: bool = False
 
     def facts(self, new_names: Mapping[str, str], kept_layers: Container[int] = ()) -> TrainingFacts:
         """Returns the properties of the model that the graph does not contain; arguments as for `TrainingFacts`."""
-        return TrainingFacts(self.effects, self.masked, self.variables, self.regularizers, new_names, kept_layers)
+        about = self.effects, self.masked, self.variables, self.regularizers
+        return TrainingFacts(*about, new_names, kept_layers, self.training)
 
     @property
     def named(self) -> dict[int, str]:
@@ -270,7 +273,9 @@ def origin_of(trace: Any, lifted_graph: LiftedGraph) -> ModelOrigin:
     known = {id(variable): regularizer for variable, regularizer in pairs}
     origin = _connections(trace, lifted_graph, names)
     regularizers = {name: known[id(v)] for name, v in origin.variables.items() if id(v) in known}
-    return replace(origin, effects=effects, masked=masked, regularizers=regularizers)
+    return replace(
+        origin, effects=effects, masked=masked, regularizers=regularizers, training=trace.training
+    )  # fmt: skip
 
 
 def _effects(trace: Any, names: _LiftedNames) -> tuple[LayerEffect, ...]:

@@ -41,6 +41,7 @@ class TracedFunction:
         model: the Keras model or layer that it calls, if any.
         held: the layers and modules that are known to be in it, possibly the object itself with an empty path.
         seen: the calls of layers and modules while it was traced; empty if it was traced earlier.
+        training: whether the Keras model was called for training.
     """
 
     concrete: Any
@@ -51,6 +52,7 @@ class TracedFunction:
     model: Any = None
     held: Sequence[TracedObject] = ()
     seen: Sequence[ObservedCall] = ()
+    training: bool = False
 
     @property
     def frozen(self) -> frozenset[int]:
@@ -292,7 +294,8 @@ def _trace_keras(model: Any, signature: Any, training: bool) -> TracedFunction:
     variables = [(v if isinstance(v, tf.Variable) else v.value, getattr(v, "path", v.name)) for v in model.variables]
     variable_names = [(variable, name) for variable, name in variables if isinstance(variable, tf.Variable)]
     code = f"gs.open(model{_signature_code(signature)}{', training=True' * training})"
-    return TracedFunction(concrete, model.name, code, variable_names, (model, call), model, objects, calls)
+    about = variable_names, (model, call), model, objects, calls, training
+    return TracedFunction(concrete, model.name, code, *about)
 
 
 def _keras_specs(model: Any, request: str) -> tuple[Any, ...]:
