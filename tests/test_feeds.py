@@ -8,7 +8,8 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError
-from graphsurgeon.running.feeds import last_outputs, only_computes, random_feeds, resolve_feeds
+from graphsurgeon.graph.open_graph import outputs_of
+from graphsurgeon.running.feeds import default_fetches, random_feeds, resolve_feeds
 from tests.graphs import tf1
 from tests.refusal import refuses
 
@@ -142,7 +143,7 @@ def test_what_is_in_a_branch_is_no_output():
     finally:
         if on:
             tf1.enable_control_flow_v2()
-    found = last_outputs(gs.open(graph))
+    found = outputs_of(gs.open(graph).snapshot)
     assert "y:0" in found
     assert all(name == "y:0" or name.startswith("loop/Exit") for name in found), found
 
@@ -153,9 +154,7 @@ def test_what_sets_a_variable_does_not_only_compute():
         with tf.control_dependencies([w.assign_add(1.0)]):
             tf.constant(1.0, name="after")
         tf.negative(w, name="y")
-    ed = gs.open(graph)
-    assert only_computes(ed, "y:0")
-    assert not only_computes(ed, "after:0")
+    assert default_fetches(gs.open(graph), "trace()", "fetches") == ["y:0"]
 
 
 def test_what_checks_draws_looks_up_and_gathers_only_computes():
@@ -178,9 +177,10 @@ def test_what_checks_draws_looks_up_and_gathers_only_computes():
         tf.identity(queue.dequeue(), name="taken")
     ed = gs.open(graph)
     assert {"TensorArrayV3", "Enter"} <= set(ed.snapshot.types)
+    fetches = default_fetches(ed, "trace()", "fetches")
     for name in ("checked", "drawn/RandomUniform", "looked_up", "scanned"):
-        assert only_computes(ed, f"{name}:0"), name
-    assert not only_computes(ed, "taken:0")
+        assert f"{name}:0" in fetches, name
+    assert "taken:0" not in fetches
 
 
 def test_a_graph_with_a_loop_of_arrays_runs_without_being_told_what():
@@ -192,3 +192,17 @@ def test_a_graph_with_a_loop_of_arrays_runs_without_being_told_what():
     finally:
         (tf1.enable_control_flow_v2 if was else tf1.disable_control_flow_v2)()
     assert gs.open(graph).trace({"x:0": np.ones([3, 2])}).results["y:0"].tolist() == [[1, 1], [2, 2], [3, 3]]
+
+
+def test_a_run_and_the_proof_of_a_file_choose_outputs_by_one_rule(tmp_path):
+    """The last op of the graph has an effect: a run fetches the rest, and the proof also what that op reads."""
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [], name="x")
+        tf.constant(1.0, name="loose")
+        tf.negative(x, name="y")
+        count = tf1.get_variable("count", initializer=1.0, use_resource=True)
+        count.assign_add(tf.exp(x, name="step"), read_value=False)
+    ed = gs.open(graph)
+    assert list(ed.trace({"x:0": 0.0}).results) == ["y:0"]
+    saved = ed.save(tmp_path / "m.pb")
+    assert saved.proof == "opened again by TensorFlow: 2 outputs as in this graph on random values for x:0"

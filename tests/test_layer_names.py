@@ -18,7 +18,7 @@ from graphsurgeon.graph.conversion_verdict import ConversionResult
 from graphsurgeon.graph.layers import Layer, LayerCall, Layers
 from graphsurgeon.graph.names import op_name
 from graphsurgeon.graph.open_graph import OpenedGraph
-from graphsurgeon.tf.save import converters
+from graphsurgeon.tf.save import save
 from tests.refusal import refuses
 
 #: Multiples of 1/256; with the weights of `ed`, sums are exact in any order, and two runs are equal to the last bit.
@@ -255,7 +255,7 @@ def head() -> gs.Editor:
 @pytest.mark.parametrize("name", CASES)
 def test_a_layer_by_its_name(ed, name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(converters, "convert", lambda *a: ConversionResult())  # which takes seconds, and reads no names
+    monkeypatch.setattr(save, "convert_to_tflite", lambda *a: ConversionResult(b"model"))  # the converter takes seconds
     kind, call = CASES[name]
     layer = "conv1" if kind == "consumer" else "features"
     means = MEANS[kind](ed, layer)

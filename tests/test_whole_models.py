@@ -432,10 +432,47 @@ def test_variables_keep_their_attributes_in_a_folder_of_tf2(tmp_path):
     ed.apply(ed.plan().rename({"k": "weights"}))
     saved = ed.save(tmp_path / "out", format="saved_model_tf2")
     loaded = tf.saved_model.load(saved.path)
-    assert (loaded.inner.kernel.numpy().tolist(), loaded.bias.numpy().tolist()) == ([2.0], [0.5])
+    kept = loaded.inner.kernel, loaded.bias, loaded.items[0]
+    assert [variable.numpy().tolist() for variable in kept] == [[2.0], [0.5], [1.0]]
     loaded.inner.kernel.assign([3.0])
     assert loaded.signatures["one"](x=tf.constant([1.0]))["y"].numpy().tolist() == [4.0]
-    assert "variables are not attributes under the paths of the opened file: items/0" in str(saved)
+    assert "are not attributes" not in str(saved)
+
+
+def test_variables_in_lists_keep_their_places_in_a_folder_of_tf2(tmp_path):
+    """The first block has no variable that the signature reads, and the second has a list of its own."""
+    model = tf.Module()
+    model.blocks = [tf.Module(), tf.Module()]
+    model.blocks[0].unused = tf.Variable([5.0])
+    model.blocks[1].kernels = [tf.Variable([2.0], name="k"), tf.Variable([3.0], name="k")]
+    model.variables_of = {"a": tf.Variable([1.0], name="a")}
+    spec = [tf.TensorSpec([1], name="x")]
+    kernels, bias = model.blocks[1].kernels, model.variables_of["a"]
+    call = tf.function(lambda x: {"y": x * kernels[0] * kernels[1] + bias}, input_signature=spec)
+    tf.saved_model.save(model, str(tmp_path / "in"), signatures={"one": call})
+    saved = gs.open(tmp_path / "in").save(tmp_path / "out", format="saved_model_tf2")
+    loaded = tf.saved_model.load(saved.path)
+    assert [kernel.numpy().tolist() for kernel in loaded.blocks[1].kernels] == [[2.0], [3.0]]
+    assert loaded.variables_of.a.numpy().tolist() == [1.0]
+    loaded.blocks[1].kernels[1].assign([4.0])
+    assert loaded.signatures["one"](x=tf.constant([1.0]))["y"].numpy().tolist() == [9.0]
+
+
+@pytest.mark.parametrize("format", FOLDERS)
+def test_the_default_of_an_argument_with_any_name_is_kept(tmp_path, format):
+    with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:
+        x = tf.compat.v1.placeholder(tf.float32, [None], name="x")
+        scale = tf.compat.v1.placeholder(tf.float32, [], name="scale")
+        made = tf.compat.v1.saved_model.predict_signature_def({"a-b": scale, "x": x}, {"y": tf.multiply(x, scale)})
+        made.defaults["a-b"].CopyFrom(tf.make_tensor_proto(3.0))
+        builder = tf.compat.v1.saved_model.Builder(str(tmp_path / "in"))
+        builder.add_meta_graph_and_variables(session, ["serve"], signature_def_map={"serving_default": made})
+        builder.save()
+    del graph
+    saved = gs.open(tmp_path / "in").save(tmp_path / "out", format=format)
+    name = "a-b" if format == "saved_model" else "a_b"
+    assert described(saved.path)["serving_default"] == ([name, "x"], ["y"], {name: 3.0})
+    assert ("the argument 'a-b' is called 'a_b'" in str(saved)) == (name == "a_b")
 
 
 ROWS = [(thing, way) for thing, about in THINGS.items() for way in about.ways]

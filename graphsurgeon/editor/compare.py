@@ -25,7 +25,6 @@ from ..graph.trace import FirstDifference, refuse_no_tolerance
 from ..graph.training import unseeded_ops
 from ..graph.types import FeedDict, GraphSource, Named, OpLike, PathLike, TensorLike, TFSession
 from ..plan.dependencies import needed_ops
-from ..plan.editor_like import described
 from ..plan.plan import Plan
 from ..running.feeds import default_fetches, random_feeds, resolve_feeds
 from ..running.trace import trace
@@ -225,9 +224,8 @@ class _CopyByName:
         return self.editor.session()
 
     def outputs(self) -> list[str]:
-        """Returns the outputs of both graphs: the known ones, or all without consumers whose ops only compute."""
-        opened_outputs = [name for name in described(self.source).ends[1] if name in self]
-        return opened_outputs or [name for name in default_fetches(self.source, "compare()", "outputs") if name in self]
+        """Returns the default fetches of the original that are in both graphs."""
+        return [name for name in default_fetches(self.source, "compare()", "outputs") if name in self]
 
 
 def same_places(graph_a: Graph, graph_b: Graph) -> dict[str, str]:

@@ -1113,6 +1113,10 @@ class Editor:
     ) -> Any:
         """Returns a TF2 callable made from a part of this graph, with its own variables.
 
+        Each call makes new variables, so two functions of one graph are trained separately; the `notes` of the second
+        one list the doubled variables. For shared variables, make one function with all outputs, or save both
+        functions: ``ed.save(folder, signatures={name: (inputs, outputs), ...})``.
+
         Args:
             inputs: the tensors that become arguments, by name or object: one, several, or a dict of argument name ->
                 tensor. An argument has the dtype and static shape of its tensor. The name of a Keras layer means its
@@ -1159,6 +1163,9 @@ class Editor:
         trainable: bool = True,
     ) -> Any:
         """Returns a Keras layer made from a part of this graph, with its own weights.
+
+        Each call makes new weights, so two layers of one graph are trained separately. For shared weights, make one
+        layer with all outputs.
 
         `fit` trains the weights, and ``layer.trainable = False`` freezes them. You can save a model with the layer as
         ``.keras``, and export it as a SavedModel, which TensorFlow serves without graphsurgeon. A process that loads

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +11,9 @@ from ..errors import PlanError, SelectionError, counted, few, one_or_all, warn
 from ..graph.boundary import region
 from ..graph.calls import CallTree
 from ..graph.graph import Graph
-from ..graph.layers import Layers, update_layers
+from ..graph.layers import update_layers
 from ..graph.names import op_name, tensor_name
-from ..graph.open_graph import OpenedGraph, placeholders_in
+from ..graph.open_graph import Ends, OpenedGraph, placeholders_in
 from ..graph.references import ReferenceResolver
 from ..graph.selection import Selection
 from ..plan.editor_like import EditorLike, described
@@ -30,22 +30,20 @@ def function_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, name
         name: the name of the function.
         also: ops to run with each call.
     """
-    request, graph, layers = f"function(outputs={outputs!r})", editor.snapshot, editor.layers
-    opened = described(editor)
-    packed = opened.packed if outputs is None else None
-    also = tuple(map(ReferenceResolver(graph, layers, request).op, also if isinstance(also, list | tuple) else [also]))
-    ends = opened.outputs if outputs is None else outputs
-    takes, gives = _boundary(graph, opened, layers, inputs, ends, "function", request)
-    _refuse_no_outputs(editor, gives, request)
-    _refuse_unconnected(graph, layers, inputs, takes, gives, also, request)
-    if values is None and inputs is None:
-        editor.values.refuse_missing(tf.functions.graph_function.tensors_of(gives), request)
-    source, defaults = _value_source(editor, values), opened.defaults if inputs is None else {}
-    functions = tf.functions.graph_function
-    notes = _training_facts(editor).left_out(graph, functions.arguments(takes).values(), functions.tensors_of(gives))
-    about: dict[str, Any] = {"packed": packed, "also": also, "defaults": defaults, "notes": notes}
-    function = functions.graph_function(graph, takes, gives, source, name, **about)
-    updates = functions.updates_left_out(graph, takes, gives, also)
+    request, graph, functions = f"function(outputs={outputs!r})", editor.snapshot, tf.functions.graph_function
+    resolver = ReferenceResolver(graph, editor.layers, request)
+    also = [op_name(resolver.op(one)) for one in (_several(also))]
+    ends = _ends(editor, inputs, outputs, "function", request)
+    request = f"function(outputs={one_or_all(list(ends.outputs.values())[:_MAX_LISTED])!r})"
+    if inputs is not None:
+        ends = replace(ends, defaults={})  # arguments with a default come last; the request has another order
+    _refuse_unusable(editor, values, inputs, ends, also, request)
+    notes = _training_facts(editor).left_out(graph, ends.inputs.values(), ends.outputs.values())
+    function = functions.graph_function(
+        graph, ends, _value_source(editor, values), name, request, also=also, notes=notes
+    )  # fmt: skip
+    functions.note_separate_variables(graph, function)
+    updates = functions.updates_left_out(graph, ends, also)
     if updates:
         warn(
             f"{request}: {few(map(repr, updates))} keep averages or counts of its results, and do not run: no "
@@ -68,25 +66,19 @@ def layer_of(
         name: the name of the layer.
         trainable: whether its weights are trained.
     """
-    graph, opened, layers = editor.snapshot, described(editor), editor.layers
-    request = "keras_layer()" if outputs is None else f"keras_layer(outputs={outputs!r})"
-    takes, gives = _boundary(graph, opened, layers, inputs, outputs, "keras_layer", request)
-    _refuse_no_outputs(editor, gives, request)
-    if values is None and inputs is None:
-        editor.values.refuse_missing(tf.functions.graph_function.tensors_of(gives), request)
-    run_too = () if inputs is None else tf.functions.graph_function.updates_left_out(graph, takes, gives)
-    _refuse_unconnected(graph, layers, inputs, takes, gives, run_too, request)
+    graph, request = editor.snapshot, "keras_layer()" if outputs is None else f"keras_layer(outputs={outputs!r})"
+    ends = _ends(editor, inputs, outputs, "keras_layer", request)
+    run_too = () if inputs is None else tf.functions.graph_function.updates_left_out(graph, ends)
+    _refuse_unusable(editor, values, inputs, ends, run_too, request)
     if hasattr(training, "opened"):
-        about = (training.snapshot, described(training), training.layers)
-        there = _boundary(*about, inputs, outputs, "keras_layer", request)
-        training = (training.snapshot, *there, _value_source(training, None), _training_facts(training))
+        there = _ends(training, inputs, outputs, "keras_layer", request)
+        training = training.snapshot, there, _value_source(training, None), _training_facts(training)
     elif training is not None:
-        training = ReferenceResolver(graph, layers, request).tensor(training)
+        training = ReferenceResolver(graph, editor.layers, request).tensor(training)
     source, facts = _value_source(editor, values), _training_facts(editor)
-    layer = tf.functions.keras_layer.keras_layer(graph, takes, gives, source, name, training, trainable, request, facts)
-    tf.functions.keras_layer.note_separate_weights(graph, layer)
-    for key in opened.defaults if inputs is None else ():
-        layer.add_note(f"the default of {key!r} is not included: give this argument")
+    layer = tf.functions.keras_layer.keras_layer(graph, ends, source, name, training, trainable, request, facts)
+    tf.functions.graph_function.note_separate_variables(graph, layer)
+    layer.add_notes(f"the default of {key!r} is not included: give this argument" for key in ends.defaults)
     return layer
 
 
@@ -108,51 +100,53 @@ def model_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, trainin
     """
     graph, opened, renamed = editor.snapshot, editor.opened, editor.history.renamed
     request = "keras_model()" if outputs is None else f"keras_model(outputs={outputs!r})"
-    takes, gives = _boundary(graph, described(editor), editor.layers, inputs, outputs, "keras_model", request)
-    _refuse_no_outputs(editor, gives, request)
-    several = isinstance(inputs, list | tuple) or (inputs is None and len(takes) > 1)
+    ends = _ends(editor, inputs, outputs, "keras_model", request)
+    several = isinstance(inputs, list | tuple) or (inputs is None and len(ends.inputs) > 1)
     form = "dict" if isinstance(inputs, Mapping) else "list" if several else "one"
     if inputs is None and opened.origin is not None and opened.origin.inputs:
-        takes = None
+        form = "same"
     if hasattr(training, "opened"):
         training = training.snapshot, training.history.renamed, training.opened.origin, _value_source(training, None)
     elif training is not None:
         training = ReferenceResolver(graph, editor.layers, request).tensor(training)
     first = tf.open.snapshot.snapshot(opened.graph if opened.origin is None else opened.origin.graph)
     about = _value_source(editor, values), name, training, request
-    return tf.functions.keras_model.keras_model(graph, first, renamed, opened.origin, takes, form, gives, *about)
+    return tf.functions.keras_model.keras_model(graph, first, renamed, opened.origin, ends, form, *about)
 
 
-def _refuse_no_outputs(editor: EditorLike, results: Any, request: str) -> None:
-    """Refuses a function without outputs. The error lists the signatures of the file."""
-    if isinstance(results, (Mapping, list, tuple)) and not results:
+def _ends(editor: EditorLike, inputs: Any, outputs: Any, verb: str, request: str) -> OpenedGraph:
+    """Returns the model of an editor with the requested inputs and outputs; by default those of the opened function.
+
+    A function returns a dict if the opened function has no structure. A layer or model then returns its only result.
+
+    Raises:
+        PlanError: there are no outputs. The message lists the signatures of the file.
+        SelectionError: a tensor does not exist.
+    """
+    model = described(editor)
+    takes = None if inputs is None else _tensors(editor, inputs, verb, f"{verb}(inputs={inputs!r})", named=True)
+    gives = None if outputs is None else _tensors(editor, outputs, verb, request)
+    ends = model.chosen(takes, _structured(model) if gives is None and verb != "function" else gives)
+    if not ends.outputs:
         editor.graph  # noqa: B018  # raises an error if the graph can only be viewed
-        ways = [f"gs.open(..., signature={one.name!r})" for one in editor.opened.serving.signatures]
+        ways = [f"gs.open(..., signature={one.name!r})" for one in model.serving.signatures]
         others = f", or open what is served: {few(ways)}" if ways else ""
         raise PlanError(request, "no outputs are given", f"Name the tensors to return: outputs='softmax:0'{others}")
+    return ends
 
 
-def _boundary(
-    graph: Graph, opened_graph: OpenedGraph, layers: Layers, inputs: Any, outputs: Any, verb: str, request: str
-) -> tuple[Any, Any]:
-    """Returns the input and output tensors; by default those of the opened function."""
-    takes = (
-        opened_graph.inputs
-        if inputs is None
-        else _tensors(graph, layers, inputs, verb, f"{verb}(inputs={inputs!r})", named=True)
-    )
-    return takes, _as_packed(opened_graph) if outputs is None else _tensors(graph, layers, outputs, verb, request)
-
-
-def _refuse_unconnected(
-    graph: Graph, layers: Layers, inputs: Any, feed_tensors: Any, results: Any, also: Any, request: str
+def _refuse_unusable(
+    editor: EditorLike, values: Any, inputs: Any, ends: Ends, also: Sequence[str], request: str
 ) -> None:
-    """Refuses requested inputs that no output depends on, and outputs that are the inputs themselves."""
+    """Refuses variables without a value, inputs that no output depends on, and outputs that are the inputs."""
+    graph, layers = editor.snapshot, editor.layers
     if inputs is None:
+        if values is None:
+            editor.values.refuse_missing(ends.outputs.values(), request)
         return
-    cuts = [graph.tensor(name, request) for name in tf.functions.graph_function.arguments(feed_tensors).values()]
-    ends_of = [graph.tensor(name, request) for name in tf.functions.graph_function.tensors_of(results)]
-    along = [graph.find(op_name(op), request) for op in (also if isinstance(also, list | tuple) else [also])]
+    cuts = [graph.tensor(name, request) for name in ends.inputs.values()]
+    ends_of = [graph.tensor(name, request) for name in ends.outputs.values()]
+    along = [graph.find(op, request) for op in also]
     if ends_of and not along and set(ends_of) <= set(cuts):
         names = [getattr(one, "path", one) for one in (inputs if isinstance(inputs, list | tuple) else [inputs])]
         layer = next((one for name in names if isinstance(name, str) for one in layers.called(name)), None)
@@ -166,33 +160,40 @@ def _refuse_unconnected(
     region(graph, used_cuts, [*(end for end in ends_of if end not in cuts), *((op, 0) for op in along)], request)
 
 
-def _tensors(graph: Graph, layers: Layers, objects: Any, verb: str, request: str, named: bool = False) -> Any:
-    """Returns tensor names in the structure of the given references.
+def _tensors(editor: EditorLike, objects: Any, verb: str, request: str, named: bool = False) -> Any:
+    """Returns tensors in the structure of the given references: one, a list or a dict.
 
-    A layer name becomes the outputs of the layer. If `named`, and all references are such names, the result is a dict
-    by name.
+    Args:
+        editor: the editor of the graph.
+        objects: one reference, several, or a dict. A layer means its outputs.
+        verb, request: the method and the request, for messages.
+        named: return a dict by the references if all of them are names of layers with one output.
     """
-
-    def one(obj: Any) -> Any:
+    resolver = ReferenceResolver(editor.snapshot, editor.layers, request)
+    references = list(objects.values() if isinstance(objects, Mapping) else _several(objects))
+    for obj in references:
         if isinstance(obj, Selection):
             raise _selected_tensors(obj, verb)
         if not isinstance(getattr(obj, "name", obj), str):
             problem = f"{obj!r} is of type {type(obj).__name__}, neither a text nor an object with a name"
             raise SelectionError(request, problem, "Give one name such as 'x:0', several, or a dict")
-        tensors = ReferenceResolver(graph, layers, request).ends([obj])
-        for tensor in tensors:
-            graph.tensor(tensor_name(tensor), request)
-        return tensors[0] if len(tensors) == 1 else tensors
-
-    if isinstance(objects, Mapping):
-        return {key: one(thing) for key, thing in objects.items()}
-    references = list(objects) if isinstance(objects, (list, tuple)) else [objects]
-    tensors = [one(thing) for thing in references]
-    if named and all(
-        isinstance(a, str) and a != b and isinstance(b, str) for a, b in zip(references, tensors, strict=True)
+    mapping = isinstance(objects, Mapping)
+    tensors = list(map(resolver.tensor, references)) if mapping else resolver.ends(references)
+    for tensor in tensors:
+        editor.snapshot.tensor(tensor_name(tensor), request)
+    if mapping:
+        return dict(zip(objects, tensors, strict=True))
+    if (
+        named
+        and len(tensors) == len(references)
+        and all(isinstance(a, str) and a != b and isinstance(b, str) for a, b in zip(references, tensors, strict=True))
     ):
         return dict(zip(references, tensors, strict=True))
-    return tensors if isinstance(objects, (list, tuple)) else tensors[0]
+    return tensors if isinstance(objects, list | tuple) or len(tensors) > 1 else tensors[0]
+
+
+def _several(objects: Any) -> Sequence[Any]:
+    return objects if isinstance(objects, list | tuple) else [objects]
 
 
 def _selected_tensors(selection: Selection, verb: str) -> SelectionError:
@@ -217,7 +218,7 @@ def _value_source(editor: EditorLike, values: Any) -> Any:
     return values if giver is None else giver.reader
 
 
-def _as_packed(opened_graph: OpenedGraph) -> Any:
+def _structured(opened_graph: OpenedGraph) -> Any:
     """Returns the output names in the structure that the opened function returns: one, a list or a dict."""
     names = list(opened_graph.outputs.values())
     if opened_graph.packed is None:
@@ -246,11 +247,6 @@ def inlined(graph: Graph, opened_graph: OpenedGraph, values: Values, calls: Iter
     """
     expansion = tf.functions.inline.inline_calls(graph, calls)
     call = f".inlined({', '.join(repr(op_name(one)) for one in calls)})"
-
-    def moved_ends(ends: Mapping[str, str]) -> dict[str, str]:
-        return {key: expansion.tensors.get(name, name) for key, name in ends.items()}
-
-    others = {key: (dict(ins), moved_ends(outs)) for key, (ins, outs) in opened_graph.other_signatures.items()}
     layers = update_layers(
         opened_graph.layers,
         graph,
@@ -264,5 +260,5 @@ def inlined(graph: Graph, opened_graph: OpenedGraph, values: Values, calls: Iter
         "values": values.in_other(expansion.graph),
         "layers": layers,
     }
-    about |= {"outputs": moved_ends(opened_graph.outputs), "other_signatures": others}
-    return replace(opened_graph, graph=expansion.graph, lack="", **about), call
+    model = opened_graph.moved(lambda tensor: expansion.tensors.get(tensor, tensor))
+    return replace(model, graph=expansion.graph, lack="", **about), call

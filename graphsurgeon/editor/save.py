@@ -80,9 +80,7 @@ def save(
     if whole.timeline is not timeline:
         timeline, values, value_source = whole.timeline, whole.values, INITIAL if initial else None
     init_ops, feeds = values.init_ops
-    paths = {**opened_graph.variable_paths, **whole.variable_paths}
-    model = replace(opened_graph, other_signatures=whole.signatures, init_ops=init_ops, asset_feeds=feeds)
-    options = replace(options, model=replace(model, variable_paths=paths))
+    options = replace(options, model=replace(whole.model, init_ops=init_ops, asset_feeds=feeds))
     base, own = timeline.snapshot, value_source is None or initial
     if options.constant or options.kind != "graph_def":
         variables = [info for info in base.state.variables.values() if not info.local]
@@ -93,7 +91,7 @@ def save(
     source = values.reader if own else tf.values.transfer.values_of(value_source)
     if own and (options.keeps_signatures or options.constant):
         signatures = options.all_signatures(base)
-        ends = [tensor for _, outputs in signatures.values() for tensor in outputs.values()]
+        ends = [tensor for one in signatures.values() for tensor in one.outputs.values()]
         values.refuse_missing(ends or base.state.variables, options.request)
     given = {str(name).removesuffix(":0") for name in source} if isinstance(source, Mapping) else set()
     uninitialized = (values.uninitialized - given) | _empty_locals(base, source, options)
@@ -112,8 +110,7 @@ def _lost_training(timeline: Timeline, opened_graph: OpenedGraph, options: Any) 
         return []
     base, facts = timeline.snapshot, opened_graph.origin.facts(History(timeline.events).renamed)
     signatures = options.all_signatures(base).values()
-    ends = ([tensor for side in sides for tensor in side.values()] for sides in zip(*signatures, strict=True))
-    inputs, outputs = ends if signatures else ([], [])
+    inputs, outputs = ([t for one in signatures for t in getattr(one, side).values()] for side in ("inputs", "outputs"))
     return list(facts.left_out(base, inputs, outputs))
 
 
@@ -160,15 +157,13 @@ class WholeModel:
     Args:
         timeline: the graph: the given one, or a copy with the ops of the other signatures.
         values: the values of its variables.
-        signatures: the other signatures.
-        variable_paths: paths of the variables that only the other signatures have, as in `OpenedGraph`.
+        model: the description of the model.
         notes: the signatures that are left out, with the reasons.
     """
 
     timeline: Timeline
     values: Values
-    signatures: dict[str, Ends] = field(default_factory=dict)
-    variable_paths: dict[str, str] = field(default_factory=dict)
+    model: OpenedGraph
     notes: list[str] = field(default_factory=list)
 
 
@@ -184,7 +179,7 @@ def with_signatures(
         options: the request.
         value_source: the argument `values` of `Editor.save`.
     """
-    whole = WholeModel(timeline, values)
+    whole = WholeModel(timeline, values, replace(opened_graph, other_signatures={}))
     own = opened_graph.signature or ("" if options.outputs is None else DEFAULT)
     served = options.kind.startswith(("saved_model", "tflite"))  # the format has a place for a signature
     names = [one.name for one in opened_graph.serving.signatures]
@@ -200,19 +195,20 @@ def with_signatures(
     if reason:
         whole.notes.append(f"not included: {_named(names)}, because {reason}")
         return whole
-    index = timeline.snapshot.index
-    for name, (inputs, outputs) in opened_graph.other_signatures.items():
-        lost = [tensor for tensor in (*inputs.values(), *outputs.values()) if op_name(tensor) not in index]
+    index, kept = timeline.snapshot.index, dict[str, Ends]()
+    for name, ends in opened_graph.other_signatures.items():
+        lost = [tensor for tensor in (*ends.inputs.values(), *ends.outputs.values()) if op_name(tensor) not in index]
         if lost:
             whole.notes.append(f"not included: {_named([name])}, because {lost[0]!r} is not in the graph")
         elif name in names:
-            whole.signatures[name] = inputs, outputs
+            kept[name] = ends
+    whole.model = replace(opened_graph, other_signatures=kept)
     elsewhere = [name for name in names if name not in opened_graph.other_signatures]
     if opened_graph.serving.other is None or not opened_graph.signature:
         reason = "they are not in the graph, and cannot be read from its file"
         whole.notes += [f"not included: {_named(elsewhere)}, because {reason}"] if elsewhere else []
         return whole
-    return _merged(whole, opened_graph, elsewhere, value_source)
+    return _merged(whole, elsewhere, value_source)
 
 
 def _named(names: list[str]) -> str:
@@ -232,39 +228,42 @@ def _reason_to_leave_out(graph: Graph, options: Any) -> str:
     return f"inputs= cuts the graph at {few(list(map(repr, cuts)))}" if cuts else ""
 
 
-def _merged(model: WholeModel, opened_graph: OpenedGraph, names: list[str], value_source: Any) -> WholeModel:
+def _merged(whole: WholeModel, names: list[str], value_source: Any) -> WholeModel:
     """Copies a graph, and the ops of other signatures of its file, to a new graph.
 
     The variables that the signatures share are in it once, with their current values. A variable that an edit has
     removed has its value from the file.
     """
-    base = model.timeline.snapshot
-    new = OpenedGraph(tf.graph_parts.graph_with_placeholders({}, "save()"), opened_graph.title)
+    base = whole.timeline.snapshot
+    model = whole.model
+    new = OpenedGraph(tf.graph_parts.graph_with_placeholders({}, "save()"), model.title)
     timeline = Timeline(new)
     values = Values(new, timeline)
-    given = model.values if value_source is None or isinstance(value_source, str) else value_source
+    given = whole.values if value_source is None or isinstance(value_source, str) else value_source
     plan = new_plan(timeline.snapshot).copy(select(base), to="", control="include", values=given, collections="keep")
     if plan.effect.faults:
         problem = plan.effect.faults[0].problem
-        model.notes.append(f"not included: {_named(names)}, because the graph cannot be copied: {problem}")
-        return model
-    known = {identity: name for name, identity in model.values.identities().items()}
+        whole.notes.append(f"not included: {_named(names)}, because the graph cannot be copied: {problem}")
+        return whole
+    known = {identity: name for name, identity in whole.values.identities().items()}
     added, paths = dict[str, Ends](), dict[str, str]()
     for name in names:
         try:
-            result = _with_signature(plan, opened_graph, name, known, paths)
+            result = _with_signature(plan, model, name, known, paths)
         except SurgeryError as error:
             result = error.problem
         if isinstance(result, str):
-            model.notes.append(f"not included: {_named([name])}, because {result}")
+            whole.notes.append(f"not included: {_named([name])}, because {result}")
         else:
             plan, added[name] = result
     if not added:
-        return model
+        return whole
     timeline.apply(plan, values, record=False)
-    if any(not event.undone for event in model.timeline.events):
-        model.notes.append(f"not edited: {_named(list(added))}; the plans changed {opened_graph.signature!r}")
-    return WholeModel(timeline, values, {**model.signatures, **added}, paths, model.notes)
+    if any(not event.undone for event in whole.timeline.events):
+        whole.notes.append(f"not edited: {_named(list(added))}; the plans changed {model.signature!r}")
+    others, paths = {**model.other_signatures, **added}, {**model.variable_paths, **paths}
+    model = replace(model, other_signatures=others, variable_paths=paths)
+    return WholeModel(timeline, values, model, whole.notes)
 
 
 def _with_signature(
@@ -308,7 +307,5 @@ def _with_signature(
         return fault.problem
     known |= new
     paths |= {f"{scope}/{op}": path for op, path in other.variable_paths.items() if f"{scope}/{op}" in new.values()}
-    inputs, outputs = (
-        {key: f"{scope}/{tensor}" for key, tensor in side.items()} for side in (other.inputs, other.outputs)
-    )
-    return more, (inputs, outputs)
+    ends = {"inputs": other.inputs, "outputs": other.outputs, "defaults": other.defaults}
+    return more, Ends(**ends).moved(lambda tensor: f"{scope}/{tensor}")

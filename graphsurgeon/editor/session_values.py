@@ -90,7 +90,7 @@ class Values:
 
     def __init__(self, opened_graph: OpenedGraph, timeline: Timeline) -> None:
         self._session, self._source = opened_graph.session, opened_graph.values
-        self._init_ops, self._asset_feeds = opened_graph.init_ops, opened_graph.asset_feeds
+        self._model = opened_graph.of(None, "")  # without the graph, which may be deleted
         self._timeline = timeline
         self._first = weakref.ref(graph_identity(opened_graph.graph))
         self._has_initial_source = opened_graph.values is not None or bool(opened_graph.lack)
@@ -152,7 +152,8 @@ class Values:
     @property
     def init_ops(self) -> tuple[list[str], dict[str, str]]:
         """The current init ops of the opened file and of files that plans have copied from, and their feeds."""
-        names, paths = self._init_ops_as(History(self._timeline.events).renamed)
+        model = self._model.renamed(History(self._timeline.events).renamed)
+        names, paths = [*model.init_ops], {**model.asset_feeds}
         events = self._timeline.log.now()
         for number, event in enumerate(events, 1):
             now = History(events[number:]).renamed if event.applied.made.init_ops else {}
@@ -160,11 +161,6 @@ class Values:
             for _, feeds in event.applied.made.init_ops:
                 paths |= {rename_input(tensor, now): path for tensor, path in feeds.items()}
         return [op for op in dict.fromkeys(names) if op in self.snapshot.index], paths
-
-    def _init_ops_as(self, names: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-        """Returns the init ops of the opened file and their feeds after ops are renamed: op -> its new name."""
-        feeds = {rename_input(tensor, names): path for tensor, path in self._asset_feeds.items()}
-        return [names.get(op, op) for op in self._init_ops], feeds
 
     @property
     def graph(self) -> Any:
@@ -308,7 +304,7 @@ class Values:
         untrained = partial(self.untrained, local=True)
         fill = partial(
             tf.values.assign_values.fill_tables,
-            init_ops=[] if self._init_ops else None,
+            init_ops=[] if self._model.init_ops else None,
             unchanged=self._source is not None,
         )
         return tf.values.assign_values.SessionValues(
@@ -439,7 +435,7 @@ class Values:
             request: the request, for messages.
         """
         graph, source, new = session.graph, self._source, session is not source_session
-        init_ops = self._init_ops_as(self._current_names(graph))
+        model = self._model.renamed(self._current_names(graph))
         pending = self._pending_events(session, events)
         if not new and not pending and self._graph_versions.get(session) == graph.version:
             return ValueReport()
@@ -453,7 +449,7 @@ class Values:
         settled_events = (
             frozenset() if source_session is None else self._applied_events.get(source_session, frozenset())
         )
-        ran = self._init_ops if filed else ()
+        ran = model.init_ops if filed else ()
         if ran:  # the initialization ops of the file may have set more variables
             more = [info for info in targets if info.op not in initialized]
             initialized |= tf.values.initialization.initialized_variables(
@@ -469,7 +465,7 @@ class Values:
                 self._variables_in_file(graph, [info.op for _, info in bare]),
                 self._current_names,
             )
-            tf.values.assign_values.run_init_ops(session, *init_ops)
+            tf.values.assign_values.run_init_ops(session, model.init_ops, model.asset_feeds)
         for event in pending:
             if event.number in settled_events:
                 tf.values.assign_values.fill_new_tables(session, event.applied.made)
@@ -478,7 +474,7 @@ class Values:
             due.initial, report.initial = [], []
         tf.values.assign_values.apply_assignment(due, [infos[name] for name in removed if name in infos])
         if new and source_session is None and not filed:
-            tf.values.assign_values.run_init_ops(session, *init_ops)
+            tf.values.assign_values.run_init_ops(session, model.init_ops, model.asset_feeds)
         if new:
             tf.values.assign_values.fill_tables(session, unchanged=source is not None and graph is self._opened_graph())
         for event in pending:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -429,6 +430,21 @@ def tensors_by_key(objects: Any) -> dict[str, str]:
     for tensor in map(tensor_name, objects if isinstance(objects, (list, tuple)) else [objects]):
         leaf = tensor.partition(":")[0].rpartition("/")[2]
         out[free_name(leaf, out.__contains__)] = tensor
+    return out
+
+
+def argument_names(names: Iterable[str]) -> dict[str, str]:
+    """Returns name -> the name of an argument of a Python function, for names that may not be Python identifiers.
+
+    Example:
+        >>> argument_names(["x", "a-b", "a_b", "class"])
+        {'x': 'x', 'a-b': 'a_b', 'a_b': 'a_b_2', 'class': 'arg_class'}
+    """
+    out: dict[str, str] = {}
+    for name in names:
+        plain = re.sub(r"\W", "_", name)
+        plain = f"arg_{plain}" if not plain.isidentifier() or keyword.iskeyword(plain) else plain
+        out[name] = free_name(plain, [*out.values()].__contains__)
     return out
 
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from .control_flow import outside_control_flow
 from .graph import Graph, Mask, TensorInfo
 from .layers import NO_LAYERS, Layers
 from .lazy_graph import LiveGraphAttribute
-from .names import join_scope, op_name, rename_input
+from .names import argument_names, join_scope, op_name, rename_input, tensors_by_key
 from .provenance import orphan_mask
 from .training import training_ops
-from .traversal import forward
+from .traversal import backward, forward
 from .types import TFSession
 from .variables import FEED_TYPES, PLACEHOLDER_TYPES, VARIABLE_TYPES
 
@@ -73,8 +75,6 @@ class ServingInfo:
 
 DEFAULT = "serving_default"
 """The name of the signature that programs call by default."""
-#: The tensors of a signature: argument -> tensor, result -> tensor.
-Ends = tuple[Mapping[str, str], Mapping[str, str]]
 LIVE = ("gs.open(graph)", "gs.open(session)")
 KINDS = "a GraphDef (.pb, .pbtxt), a MetaGraph (.meta) or a SavedModel folder, each also as .gz, or a .keras file"
 """The kinds of files that can be opened."""
@@ -105,9 +105,71 @@ class OpenedFile:
         return cls(os.path.abspath(path), values, os.path.abspath(main), stamp)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Ends:
+    """The inputs and outputs of a model, of one of its signatures, or of a part of it.
+
+    Args:
+        inputs, outputs: argument or result -> name of its tensor.
+        defaults: argument -> array, for the arguments that have a default.
+        packed: makes the return value of a call from its results; None for a dict by their names.
+    """
+
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    packed: Callable[[Sequence[Any]], Any] | None = None
+
+    def moved(self, tensors: Callable[[str], str]) -> Self:
+        """Returns the same ends with other tensors: a function of the old names returns the new ones."""
+        inputs, outputs = ({key: tensors(t) for key, t in side.items()} for side in (self.inputs, self.outputs))
+        return replace(self, inputs=inputs, outputs=outputs)
+
+    def within(self, ops: Container[str]) -> Self:
+        """Returns the same ends without the inputs and outputs that are not among some ops."""
+        inputs, outputs = (
+            {key: t for key, t in side.items() if op_name(t) in ops} for side in (self.inputs, self.outputs)
+        )
+        return replace(
+            self, inputs=inputs, outputs=outputs, defaults={key: v for key, v in self.defaults.items() if key in inputs}
+        )
+
+    def chosen(self, inputs: Any = None, outputs: Any = None) -> Self:
+        """Returns the ends of a part of the model. An input keeps the default of its tensor.
+
+        Args:
+            inputs, outputs: the tensors of the part: one, several, or name -> tensor; None for those of the model.
+        """
+        ends = self
+        if inputs is not None:
+            values, takes = {self.inputs[key]: array for key, array in self.defaults.items()}, tensors_by_key(inputs)
+            ends = replace(ends, inputs=takes, defaults={key: values[t] for key, t in takes.items() if t in values})
+        if outputs is not None:
+            form = (
+                None if isinstance(outputs, Mapping) else list if isinstance(outputs, list | tuple) else itemgetter(0)
+            )
+            ends = replace(ends, outputs=tensors_by_key(outputs), packed=form)
+        return ends
+
+    def with_argument_names(self) -> Self:
+        """Returns the same ends with names of inputs that Python accepts as names of arguments."""
+        names = argument_names(self.inputs)
+        inputs, defaults = ({names[key]: one for key, one in old.items()} for old in (self.inputs, self.defaults))
+        return replace(self, inputs=inputs, defaults=defaults)
+
+    @property
+    def form(self) -> str:
+        """The form of the return value of a call: ``one`` result, a ``list`` or a ``dict``."""
+        return "dict" if self.packed is None else "list" if self.packed is list else "one"
+
+    def pack(self, results: Sequence[Any]) -> Any:
+        """Returns the return value of a call, given its results."""
+        return dict(zip(self.outputs, results, strict=True)) if self.packed is None else self.packed(results)
+
+
 @dataclass(frozen=True)
-class OpenedGraph:
-    """An opened graph, with its source and the description of its model: the ends of its signatures, and init ops.
+class OpenedGraph(Ends):
+    """An opened graph, with its source and the description of its model: its ends, other signatures, and init ops.
 
     Args:
         graph: the live graph; the live graph of a file may be deferred or pending.
@@ -115,15 +177,12 @@ class OpenedGraph:
         code: the Python that opens it again; empty if it will not be needed.
         session: the given session, if there is one.
         values: the source of the values of its variables, if there is one.
-        inputs, outputs: for a function: argument or result -> name of its tensor.
-        defaults: argument -> array, for the arguments of the function that have a default.
         signature: the name of the signature that has these inputs and outputs; empty for other functions.
         other_signatures: the other signatures of the file whose tensors are in the graph.
         init_ops: the ops that run once after the values are set, for example to fill tables.
         asset_feeds: tensor -> path of its asset: the feeds of these ops.
         variable_paths: variable -> its path of attributes from the saved object, with slashes; if it is known.
         serving: the signatures of a SavedModel, and the opened signature.
-        packed: for a function: makes its return value from its results.
         lack: why a variable has no value, if the file with the values is missing.
         layers: the Keras layers that have ops in the graph.
         origin: the Keras model that the graph was made from, and its connections, if there is one.
@@ -136,16 +195,12 @@ class OpenedGraph:
     code: str = ""
     session: TFSession | None = None
     values: Any = None
-    inputs: Mapping[str, str] = field(default_factory=dict)
-    outputs: Mapping[str, str] = field(default_factory=dict)
-    defaults: Mapping[str, Any] = field(default_factory=dict)
     signature: str = ""
     other_signatures: Mapping[str, Ends] = field(default_factory=dict)
     init_ops: Sequence[str] = ()
     asset_feeds: Mapping[str, str] = field(default_factory=dict)
     variable_paths: Mapping[str, str] = field(default_factory=dict)
     serving: ServingInfo = field(default_factory=ServingInfo)
-    packed: Callable[[Sequence[Any]], Any] | None = None
     lack: str = ""
     layers: Layers = NO_LAYERS
     origin: Any = None
@@ -162,12 +217,6 @@ class OpenedGraph:
         default = not self.signature or (chosen and all(one.name != DEFAULT for one in self.serving.signatures))
         return [*filter(None, [self.signature]), *[DEFAULT] * default]
 
-    def defaults_of(self, name: str) -> Mapping[str, Any]:
-        """Returns the defaults of a signature: argument -> array."""
-        if name in self.served_names:
-            return self.defaults
-        return next((one.defaults for one in self.serving.signatures if one.name == name), {})
-
     @property
     def ends(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The input and output tensors of the opened signature or function; if neither is opened, of all signatures.
@@ -180,9 +229,11 @@ class OpenedGraph:
             parts = {f"{stem}_{part}" for stem in stems for part in ("indices", "dense_shape")}
             return [tensor for key, tensor in ends.items() if key not in parts]
 
-        own = (self.inputs, self.outputs)
-        sides = [own] if self.outputs else [own, *self.other_signatures.values()]
-        inputs, outputs = (tuple(dict.fromkeys(t for one in sides for t in tensors(one[side]))) for side in (0, 1))
+        opened = [self] if self.outputs else [self, *self.other_signatures.values()]
+        inputs, outputs = (
+            tuple(dict.fromkeys(t for one in opened for t in tensors(getattr(one, side))))
+            for side in ("inputs", "outputs")
+        )
         return inputs, outputs
 
     def renamed(self, names: Mapping[str, str]) -> OpenedGraph:
@@ -191,14 +242,9 @@ class OpenedGraph:
         Args:
             names: op -> its new name.
         """
-
-        def new(ends: Mapping[str, str]) -> dict[str, str]:
-            return {key: rename_input(tensor, names) for key, tensor in ends.items()}
-
-        others = {name: (new(inputs), new(outputs)) for name, (inputs, outputs) in self.other_signatures.items()}
         feeds = {rename_input(tensor, names): path for tensor, path in self.asset_feeds.items()}
         return replace(
-            self, inputs=new(self.inputs), outputs=new(self.outputs), other_signatures=others,
+            self.moved(lambda tensor: rename_input(tensor, names)),
             init_ops=[names.get(op, op) for op in self.init_ops], asset_feeds=feeds,
             variable_paths={names.get(op, op): path for op, path in self.variable_paths.items()},
         )  # fmt: skip
@@ -246,23 +292,23 @@ class OpenedGraph:
             variable_paths=paths, serving=ServingInfo(notes=tuple(notes)),
         )  # fmt: skip
 
-    def within(self, ops: Container[str]) -> OpenedGraph:
+    def moved(self, tensors: Callable[[str], str]) -> Self:
+        """Returns the same description with other tensors at the ends of all signatures; see `Ends.moved`."""
+        others = {name: ends.moved(tensors) for name, ends in self.other_signatures.items()}
+        return replace(super().moved(tensors), other_signatures=others)
+
+    def within(self, ops: Container[str]) -> Self:
         """Returns the same description without the inputs and outputs that are not among some ops."""
-
-        def there(ends: Mapping[str, str]) -> dict[str, str]:
-            return {key: tensor for key, tensor in ends.items() if op_name(tensor) in ops}
-
-        others = {name: (there(inputs), there(outputs)) for name, (inputs, outputs) in self.other_signatures.items()}
-        return replace(self, inputs=there(self.inputs), outputs=there(self.outputs), other_signatures=others)
+        others = {name: ends.within(ops) for name, ends in self.other_signatures.items()}
+        return replace(super().within(ops), other_signatures=others)
 
     def end_texts(self) -> dict[str, str]:
         """Returns the input and output tensors of signatures and of a function -> a description of each."""
         out: dict[str, str] = {}
-        for side, (ends, word, other) in enumerate(
-            ((self.inputs, "input", "an input"), (self.outputs, "output", "an output"))
-        ):
-            others = (tensor for one in self.other_signatures.values() for tensor in one[side].values())
-            out |= dict.fromkeys(others, other) | {tensor: f"the {word} {key!r}" for key, tensor in ends.items()}
+        for word in ("input", "output"):
+            others = (tensor for one in self.other_signatures.values() for tensor in getattr(one, f"{word}s").values())
+            own = {tensor: f"the {word} {key!r}" for key, tensor in getattr(self, f"{word}s").items()}
+            out |= dict.fromkeys(others, f"an {word}") | own
         return out
 
     @property
@@ -287,6 +333,8 @@ _HELPER_TYPES = (
 
 #: Unused ops of gradients and shape computations; listed after other outputs.
 _HELPERS = ("Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike", "Fill", "BroadcastGradientArgs", "Squeeze")
+#: Dtypes of tensors that cannot be fetched.
+_HANDLES = ("resource", "variant")
 #: Ops with several results, each read through a separate Identity or Exit.
 _CALL_TYPES = ("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase", "PartitionedCall",
            "StatefulPartitionedCall", "Switch")  # fmt: skip
@@ -297,31 +345,45 @@ def placeholders_in(graph: Graph, ops: Mask) -> list[str]:
     return [f"{graph.names[i]}:0" for i in np.flatnonzero(ops & graph.typed(PLACEHOLDER_TYPES)).tolist()]
 
 
-def outputs_of(graph: Graph) -> list[str]:
+def outputs_of(graph: Graph, acting: Mask | None = None) -> list[str]:
     """Returns the likely outputs of a graph without a signature: tensors without consumers, results first.
 
-    Orphans, and helpers such as the read op of a variable, are left out.
+    Orphans, handles, and helpers such as the read op of a variable are left out. Ops in loops and branches are left out
+    if there are others.
+
+    Args:
+        graph: the graph.
+        acting: ops that must not run. The tensors that they read are outputs, if no other op reads them.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("c", "Const", []), ("s", "Shape", ["x"]), ("y", "Neg", ["x"])])
-        >>> outputs_of(g)
-        ['y:0', 's:0']
+        >>> outputs_of(g), outputs_of(g, g.mask([3]))
+        (['y:0', 's:0'], ['s:0'])
     """
-    has_consumers = np.zeros(graph.size, np.bool_)
-    has_consumers[graph.data.node] = True
-    quiet = graph.typed([*_HELPER_TYPES, *VARIABLE_TYPES])
-    candidates = np.flatnonzero(~has_consumers & ~quiet & ~orphan_mask(graph))
+    fed = forward(graph, graph.typed(FEED_TYPES), control=False)
+    plain, free, has_consumers = outside_control_flow(graph), ~orphan_mask(graph), np.zeros(graph.size, np.bool_)
+    edges = np.ones(len(graph.data.node), np.bool_)
+    if acting is not None:
+        runs = ~forward(graph, acting)
+        free &= runs
+        edges = ~fed[graph.data.node] | backward(graph, free & plain, within=runs)[graph.data.rows]
+    has_consumers[graph.data.node[edges]] = True
+    candidates = np.flatnonzero(free & ~has_consumers & ~graph.typed([*_HELPER_TYPES, *VARIABLE_TYPES]))
+    candidates = candidates[plain[candidates]] if plain[candidates].any() else candidates
     exits = np.flatnonzero((graph.type_array == "Exit") & has_consumers).tolist()
     loop_scopes = {graph.names[i].rpartition("/")[0] for i in exits}
     candidates = np.array(
         [i for i in candidates.tolist() if not _is_leftover(graph, i, has_consumers, loop_scopes)], np.int64
     )
     # Outputs that depend on a feed come first: they are the results. Unused helpers follow, then gradients.
-    fed = forward(graph, graph.typed(FEED_TYPES), control=False)
     helper = graph.typed(_HELPERS)
     rank = 4 * training_ops(graph)[candidates] + 2 * ~fed[candidates] + helper[candidates]
     order = candidates[np.argsort(rank, kind="stable")].tolist()
-    return [f"{graph.names[i]}:0" for i in order if graph.outputs(i) is None or graph.outputs(i)]
+    return [
+        f"{graph.names[i]}:0"
+        for i in order
+        if (infos := graph.outputs(i)) is None or (infos and getattr(infos[0], "dtype", "") not in _HANDLES)
+    ]
 
 
 def _is_leftover(graph: Graph, i: int, has_consumers: Mask, loop_scopes: set[str]) -> bool:

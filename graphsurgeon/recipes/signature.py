@@ -7,15 +7,15 @@ from typing import Any
 
 from ..editor.editor import Editor
 from ..errors import PlanError, few
-from ..graph.names import expand_wildcard, tensor_name
-from ..graph.open_graph import outputs_of, placeholders_in
+from ..graph.names import expand_wildcard, op_name, tensor_name
+from ..graph.open_graph import Ends, outputs_of, placeholders_in
 from ..graph.parts import refuse_part, required_ops
 from ..graph.provenance import orphan_mask
 from ..graph.types import TensorLike, TensorsLike
 from ..plan.editor_like import described
 from ..plan.plan import Plan
-from .recipe_context import RecipeContext, recipe_context, results, tensors
-from .split import block, keys_of, part
+from .recipe_context import recipe_context, results, tensors
+from .split import block, inputs_of, keys_of, part
 
 
 def rename(obj: Editor | Plan, names: Mapping[str, str]) -> Plan:
@@ -61,15 +61,13 @@ def rename(obj: Editor | Plan, names: Mapping[str, str]) -> Plan:
 
 def rows(editor: Editor) -> list[str]:
     """Returns the names that users usually change: inputs, outputs, outermost scopes and variables, in this order."""
-    graph = editor.snapshot
-    context = RecipeContext(editor.plan(), graph, frozenset(), (), "rename()")
-    inputs, outputs = editor.inputs, editor.outputs
+    graph, inputs, outputs = editor.snapshot, editor.inputs, editor.outputs
+    living = ~orphan_mask(graph)
     parts = tuple(f"{name}/" for name in graph.state.variables)
     ends = [end for end in (*inputs.values(), *(outputs.values() or outputs_of(graph))) if not end.startswith(parts)]
-    fed = [graph.names[op] for op in context.typed("Placeholder", "PlaceholderV2")]
+    ends += placeholders_in(graph, living)
     scopes = [name for name in graph.scopes.index if name and "/" not in name]
-    candidates = [*(end.partition(":")[0] for end in ends), *fed, *scopes, *graph.state.variables]
-    living = ~orphan_mask(graph)
+    candidates = [*map(op_name, ends), *scopes, *graph.state.variables]
     used_names = {name for name in candidates if name in graph.index and living[graph.index[name]]}
     used_names |= {
         name for name in candidates if name in graph.scopes.index and (graph.scope_mask(name) & living).any()
@@ -151,37 +149,30 @@ def set_signature(ed: Editor, outputs: TensorsLike, inputs: TensorsLike | None =
     outputs, inputs = context.resolver.named_tensors(outputs), context.resolver.named_tensors(inputs)
     targets = results(ed, outputs, context)
     fed = tensors(graph, inputs, context.request)
-    model = described(ed).within(graph.index)
-    own = list(model.inputs.values()) if inputs is None else []
+    own = list(described(ed).within(graph.index).inputs.values()) if inputs is None else []
     starts = [graph.tensor(name) for name in dict.fromkeys([*fed, *own])]
     last = graph.mask([graph.tensor(name)[0] for name in targets])
     needed = required_ops(graph, last, frozenset(starts))
     refuse_part(graph, needed, starts, context.request, map(graph.tensor, targets))
     region = block(graph, needed, starts, targets)
-    lost = [graph.names[op] for op in region.numbers if graph.types[op] == "Placeholder"]
-    lost = [name for name in lost if f"{name}:0" not in [*fed, *own]]
+    lost = [tensor for tensor in placeholders_in(graph, region.mask) if tensor not in (*fed, *own)]
     if inputs is not None and lost:
-        more = few([repr(f"{name}:0") for name in lost])
-        problem = f"the ops that compute {few(map(repr, targets))} also read {more}, which no input feeds"
-        raise context.refused(problem, f"Add it: inputs={[*fed, *(f'{name}:0' for name in lost)]!r}")
-    tensors_read = {*map(graph.name, region.inputs), *placeholders_in(graph, region.mask)}
+        read = few(list(map(repr, lost)))
+        problem = f"the ops that compute {few(map(repr, targets))} also read {read}, which no input feeds"
+        raise context.refused(problem, f"Add it: inputs={[*fed, *lost]!r}")
+    tensors_read = inputs_of(ed, region)
     unread = [name for name in fed if name not in tensors_read]
     if unread:
         problem = f"no output needs {few(map(repr, unread))}"
         raise context.refused(problem, f"Leave it out: inputs={[name for name in fed if name in tensors_read]!r}")
     keys = keys_of(ed, [*fed, *own, *targets, *tensors_read])
-    new_part = part(ed, region, keys, targets, ed.title, context.request)
-    takes = (
-        {key: new_part.inputs[name] for key, name in _keys_of_tensors(inputs, fed, keys).items()}
-        if fed
-        else {keys[name]: here for name, here in new_part.inputs.items()}
+    ends = Ends(
+        inputs=_by_key(inputs if fed else None, fed or tensors_read, keys), outputs=_by_key(outputs, targets, keys)
     )
-    gives = {key: new_part.outputs[name] for key, name in _keys_of_tensors(outputs, targets, keys).items()}
-    new_part.editor.opened = new_part.editor.opened.made_of({"": (model, new_part.inputs.get)}, takes, gives)
-    return new_part.editor
+    return part(ed, region, ends, ed.title, context.request)
 
 
-def _keys_of_tensors(objects: Any, names: list[str], keys: Mapping[str, str]) -> dict[str, str]:
+def _by_key(objects: Any, names: list[str], keys: Mapping[str, str]) -> dict[str, str]:
     """Returns key -> tensor, with the given keys, or with the keys in `keys`."""
     if isinstance(objects, Mapping):
         return {str(key): name for key, name in zip(objects, names, strict=True)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from ..graph.arrays import same_numbers
 from ..graph.boundary import entering_tensors
 from ..graph.graph import Graph, Mask
 from ..graph.names import free_name
-from ..graph.open_graph import placeholders_in
+from ..graph.open_graph import Ends, placeholders_in
 from ..graph.parts import refuse_part, required_ops
 from ..graph.selection import Selection, selection_from
 from ..graph.traversal import forward
@@ -22,15 +22,6 @@ from ..graph.types import FeedDict, TensorsLike
 from ..graph.variables import FEED_TYPES, PLACEHOLDER_TYPES
 from ..plan.editor_like import described
 from .recipe_context import RecipeContext, recipe_context, results, tensors, trace_targets, verification_errors
-
-
-@dataclass(frozen=True)
-class ModelPart:
-    """An editor of a part. `inputs` and `outputs` map tensors of the whole model to tensors of the part."""
-
-    editor: Editor
-    inputs: Mapping[str, str]
-    outputs: Mapping[str, str]
 
 
 def block(graph: Graph, mask: Mask, inputs: list[tuple[int, int]], outputs: list[str]) -> Selection:
@@ -64,16 +55,20 @@ def keys_of(
     return keys
 
 
-def part(
-    ed: Editor, selection: Selection, keys: Mapping[str, str], outputs: list[str], title: str, request: str
-) -> ModelPart:
-    """Returns a part of a graph in a new editor. Ops keep their names, and variables keep their current values.
+def inputs_of(ed: Editor, selection: Selection) -> list[str]:
+    """Returns the tensors that a part needs: its boundary inputs, its placeholders, and inputs of the model."""
+    graph, model = selection.graph, described(ed).within(selection)  # an input may be a placeholder with a default
+    fed = [*map(graph.name, selection.inputs), *placeholders_in(graph, selection.mask), *model.inputs.values()]
+    return list(dict.fromkeys(fed))
+
+
+def part(ed: Editor, selection: Selection, ends: Ends, title: str, request: str) -> Editor:
+    """Returns an editor of a part of a graph. Ops keep their names, and variables keep their current values.
 
     Args:
         ed: the editor of the graph, which does not change.
         selection: the ops; placeholders replace the boundary inputs.
-        keys: tensor -> its name as an argument or result.
-        outputs: the output tensors of the part.
+        ends: the inputs and outputs of the part, with tensors of the whole graph.
         title: the title of the new editor.
         request: the request, for messages.
 
@@ -82,19 +77,17 @@ def part(
     """
     from ..tf.graph_parts import graph_with_placeholders
 
-    refuse_part(selection.graph, selection.mask, selection.inputs, request, map(selection.graph.tensor, outputs))
+    graph = selection.graph
+    refuse_part(graph, selection.mask, selection.inputs, request, map(graph.tensor, ends.outputs.values()))
     new_editor = open(graph_with_placeholders({}, request), title=title)
     plan = new_editor.plan().copy(selection, unmapped="placeholder", control="drop", values=ed)
     for fault in plan.check():
         raise PlanError(request, fault.problem, fault.suggestion)
-    applied, graph = new_editor.apply(plan), selection.graph
-    model = described(ed)
-    inputs_read = [*map(graph.name, selection.inputs), *placeholders_in(graph, selection.mask)]
-    inputs_read += model.within(selection).inputs.values()  # an input may be a placeholder with a default
-    ends = [{tensor: applied[tensor].name for tensor in names} for names in (inputs_read, outputs)]
-    ends_by_key = [{keys[there]: here for there, here in end.items()} for end in ends]
-    new_editor.opened = new_editor.opened.made_of({"": (model, ends[0].get)}, *ends_by_key)
-    return ModelPart(new_editor, *ends)
+    applied = new_editor.apply(plan)
+    now = ends.moved(lambda tensor: applied[tensor].name)
+    new_inputs = dict(zip(ends.inputs.values(), now.inputs.values(), strict=True))
+    new_editor.opened = new_editor.opened.made_of({"": (described(ed), new_inputs.get)}, now.inputs, now.outputs)
+    return new_editor
 
 
 class Halves(NamedTuple):
@@ -160,19 +153,26 @@ def split_at(
     before, after, early, late = _sides(context, cuts, targets, fed)
     wishes = {tensor: key for key, tensor in named.items()} if isinstance(named, Mapping) else {}
     keys = keys_of(ed, [*cuts, *fed, *targets, *placeholders_in(context.graph, (before | after).mask)], wishes)
-    each = (before, [*cuts, *early], "first half"), (after, late, "second half")
-    one, other = (
-        part(ed, region, keys, part_outputs, f"{ed.title}, {word}", f"split_at(), {word}")
-        for region, part_outputs, word in each
-    )
-    halves = one, other
-    both = [name for name in one.editor.snapshot.state.variables if name in other.editor.snapshot.state.variables]
-    for half in (one.editor, other.editor) if both else ():
-        notes = (*half.opened.serving.notes, f"each half has its own copy of {few(map(repr, both))}")
+    halves = Halves(*(
+        part(
+            ed, region,
+            Ends(inputs={keys[t]: t for t in inputs_of(ed, region)}, outputs={keys[t]: t for t in part_outputs}),
+            f"{ed.title}, {word}", f"split_at(), {word}",
+        ) for region, part_outputs, word in ((before, [*cuts, *early], "first half"), (after, late, "second half"))
+    ))  # fmt: skip
+    both = _in_both(halves)
+    for half in halves if both else ():
+        notes = (*half.opened.serving.notes, f"each half has its own copy of {both}")
         half.opened = replace(half.opened, serving=replace(half.opened.serving, notes=notes))
     if verify:
-        _prove(context, ed, halves, targets, fed, feeds)
-    return Halves(*(half.editor for half in halves))
+        _prove(context, ed, halves, targets, fed, feeds, {key: tensor for tensor, key in keys.items()})
+    return halves
+
+
+def _in_both(halves: Halves) -> str:
+    """Returns the names of the variables that both halves have, as text."""
+    one, other = (half.snapshot.state.variables for half in halves)
+    return few([repr(name) for name in one if name in other])
 
 
 def _sides(
@@ -211,35 +211,32 @@ def _reader(context: RecipeContext, tensor: tuple[int, int], within: Mask) -> st
     return context.graph.names[next(op for op, _ in context.graph.readers(tensor) if within[op])]
 
 
-def _run(half: ModelPart, feeds: Mapping[str, Any]) -> dict[str, Any]:
+def _run(half: Editor, feeds: Mapping[str, Any], tensors: Mapping[str, str]) -> dict[str, Any]:
     """Runs a half without graph optimization. Returns tensor of the whole model -> result."""
-    names = list(half.outputs.values())
-    ran = trace_targets(
-        half.editor, {here: feeds[there] for there, here in half.inputs.items() if there in feeds}, names
-    )
-    return {there: ran.results[here] for there, here in half.outputs.items()}
+    fed = {here: feeds[tensors[key]] for key, here in half.inputs.items() if tensors[key] in feeds}
+    ran = trace_targets(half, fed, list(half.outputs.values()))
+    return {tensors[key]: ran.results[here] for key, here in half.outputs.items()}
 
 
 def _prove(
     context: RecipeContext,
     ed: Editor,
-    halves: tuple[ModelPart, ModelPart],
+    halves: Halves,
     targets: list[str],
     fed_tensors: list[str],
     feeds: Any,
+    names: Mapping[str, str],
 ) -> None:
-    """Runs the model, and its halves in sequence; raises if the results differ."""
-    first, second = halves
+    """Runs the model, and its halves in sequence; raises if the results differ. `names` maps keys to tensors."""
     with verification_errors(context):
         whole = trace_targets(ed, feeds, [*targets, *fed_tensors])
         input_values = {**{name: whole.results[name] for name in fed_tensors}, **whole.feeds}
-        between = _run(first, input_values)
-        got = between | _run(second, {**input_values, **between})
+        between = _run(halves.first, input_values, names)
+        got = between | _run(halves.second, {**input_values, **between}, names)
     for tensor in targets:
         if not same_numbers(whole.results[tensor], got[tensor]):
-            both = [set(half.editor.snapshot.state.variables) for half in halves]
-            shared = few(map(repr, sorted(both[0] & both[1]))) or "no variable"
-            problem = f"the halves give other numbers for {tensor!r} than the whole; both halves have {shared}"
+            have = _in_both(halves) or "no variable"
+            problem = f"the halves give other numbers for {tensor!r} than the whole; both halves have {have}"
             raise context.refused(
                 problem, "A variable that changes during a run can be in one half only: split elsewhere"
             )

@@ -25,7 +25,7 @@ from ..graph.conversion_verdict import (
 )
 from ..graph.functions import CALLS
 from ..graph.graph import Graph
-from ..graph.names import op_name, tensor_name, tensors_by_key
+from ..graph.names import op_name, tensors_by_key
 from ..graph.open_graph import placeholders_in
 from ..graph.references import ReferenceResolver
 from ..graph.selection import select
@@ -54,41 +54,28 @@ def check(
 
     tf.run.sessions.require_trusted(editor.graph, request)  # converters run ops when they fold constants
     targets, fed = resolve_fetches(editor, outputs, "check", "outputs"), _input_names(editor, inputs)
-    ends: dict[str, Any] = {"outputs": targets, "inputs": fed or None}
+    ends: dict[str, Any] = {"outputs": targets, "inputs": fed or None, "values": "initial"}
+    graph, proof, conversion, frozen = editor.snapshot, "", ConversionResult(), None
+    part = select(graph, inputs=fed or None, outputs=targets).mask
+    part_inputs = tuple(dict.fromkeys([*fed, *placeholders_in(graph, part)]))
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
-        path, proof, conversion = Path(folder, "frozen.pb"), "", ConversionResult()
+        path, model = Path(folder, "frozen.pb"), Path(folder, "model.tflite")
         try:
-            editor.save(path, **ends, freeze=True, values="initial", verify=False)
+            frozen = editor.save(path, **ends, freeze=True, verify=False)
+            if target == "tfjs":
+                conversion = tf.save.converters.to_tfjs(path, targets, timeout, prove, request)
+            else:
+                run = {"feeds": feeds, "timeout": timeout} if prove else {"verify": False, "timeout": timeout}
+                saved = editor.save(model, **ends, **run)
+                proof = _proof_text(saved) if prove else ""
         except Unconvertible as error:
-            return _unfreezable(editor, target, error.made, fed, targets)
-        part = tf.save.converters.FrozenPart.read(path, targets)
-        if prove and target == "tflite":
-            try:
-                model = Path(folder, "model.tflite")
-                proof = _proof_text(editor.save(model, **ends, values="initial", feeds=feeds, timeout=timeout))
-            except Unconvertible as error:
-                conversion = error.made
-        else:
-            conversion = tf.save.converters.convert(target, part, timeout, prove, request)
+            conversion = error.made
     if prove and conversion.model:
         size = counted(len(conversion.model), "bytes")
         proof = f"converted: {size}; it cannot be run here, so its results were not compared"
-    ops, part_inputs = len(part.graph_def.node), tuple(part.inputs)
-    blocked = _with_fixes(editor, blockers(editor.snapshot, conversion), part_inputs, fed, targets)
-    return Compatibility(
-        editor.title, target, tf.save.converters.converter(target), blocked, ops, part_inputs, tuple(targets), proof
-    )
-
-
-def _unfreezable(
-    editor: EditorLike, target: str, conversion: ConversionResult, fed_tensors: list[str], targets: list[str]
-) -> Compatibility:
-    """Returns the obstacles for a graph that cannot be frozen, so nothing was converted."""
-    graph = editor.snapshot
-    part = select(graph, inputs=fed_tensors or None, outputs=targets).mask
-    part_inputs = tuple(dict.fromkeys([*fed_tensors, *placeholders_in(graph, part)]))
-    blocked = _with_fixes(editor, blockers(graph, conversion), part_inputs, fed_tensors, targets)
-    return Compatibility(editor.title, target, "", blocked, int(part.sum()), part_inputs, tuple(targets))
+    blocked = _with_fixes(editor, blockers(graph, conversion), part_inputs, targets)
+    ops, version = (frozen.ops, tf.save.converters.converter(target)) if frozen else (int(part.sum()), "")
+    return Compatibility(editor.title, target, version, blocked, ops, part_inputs, tuple(targets), proof)
 
 
 def explain_unfreezable(editor: EditorLike, error: Unconvertible, outputs: Any) -> Unconvertible:
@@ -120,7 +107,6 @@ def _with_fixes(
     editor: EditorLike,
     blockers: tuple[Blocker, ...],
     part_inputs: tuple[str, ...],
-    fed_tensors: list[str],
     targets: list[str],
 ) -> tuple[Blocker, ...]:
     """Returns the blockers with advice: the recipes that remove a blocker, or a cut before it."""
@@ -129,8 +115,7 @@ def _with_fixes(
     graph, ways = editor.snapshot, _fixes_by_code(editor, blockers, targets)
     ancestry = backward(graph, graph.mask(graph.index[op_name(name)] for name in targets), control=False)
     remaining = {one.op for one in blockers if one.op and ancestry[graph.index[one.op]]}.difference(*ways.values())
-    here = [name for name in part_inputs if op_name(name) in graph.index]  # not the placeholder of a second output
-    off = _cut_suggestion(graph, remaining, [*here, *(name for name in fed_tensors if name not in here)], targets)
+    off = _cut_suggestion(graph, remaining, list(part_inputs), targets)
     # `remaining` has only data ancestors of the outputs, because a control input cannot be cut off at a tensor.
     return with_advice(blockers, ways, dict.fromkeys(remaining, off))
 
@@ -141,12 +126,11 @@ def _proof_text(saved: Any) -> str:
 
 
 def _input_names(editor: EditorLike, inputs: Any) -> list[str]:
-    several = [] if inputs is None else inputs.values() if isinstance(inputs, Mapping) else inputs
-    names = [several] if isinstance(several, str) or hasattr(several, "name") else list(several)
-    names = ReferenceResolver(editor.snapshot, editor.layers, f"check(inputs={inputs!r})").ends(names)
-    for one in names:
-        editor.snapshot.tensor(tensor_name(one), f"check(inputs={one!r})")
-    return [tensor_name(one) for one in names]
+    resolver = ReferenceResolver(editor.snapshot, editor.layers, f"check(inputs={inputs!r})")
+    names = list(tensors_by_key(resolver.tensors(inputs)).values())
+    for name in names:
+        editor.snapshot.tensor(name, f"check(inputs={name!r})")
+    return names
 
 
 def _fixes_by_code(editor: EditorLike, blockers: tuple[Blocker, ...], targets: list[str]) -> dict[str, list[str]]:

@@ -11,17 +11,14 @@ import numpy as np
 from .. import tf
 from ..errors import Kind, PlanError, SelectionError, about, few
 from ..graph.arrays import can_be_random, load_arrays
-from ..graph.control_flow import outside_control_flow
-from ..graph.functions import BRANCHING, CALLS, callees_of, reachable_functions
 from ..graph.graph import TensorInfo
 from ..graph.names import tensor_name
 from ..graph.op_packages import unknown_words
-from ..graph.open_graph import placeholders_in
-from ..graph.provenance import orphan_mask
+from ..graph.open_graph import outputs_of, placeholders_in
 from ..graph.references import ReferenceResolver
-from ..graph.variables import PLACEHOLDER_TYPES, QUERY_TYPES, READ_TYPES, VARIABLE_TYPES
-from ..plan.dependencies import READ_REPLACEMENTS
-from ..plan.editor_like import EditorLike
+from ..graph.traversal import forward
+from ..graph.variables import PLACEHOLDER_TYPES
+from ..plan.editor_like import EditorLike, described
 
 
 def resolve_feeds(editor: EditorLike, feeds: Any, request: str, random: bool = False) -> dict[str, Any]:
@@ -195,17 +192,8 @@ def refuse_no_seed(seed: Any, request: str, argument: str = "random") -> None:
     raise SelectionError(f"{request}({argument}={seed!r})", problem, f"Give a whole number, for example {argument}=0")
 
 
-def last_outputs(editor: EditorLike) -> list[str]:
-    """Returns the first output of each op without consumers, except for ops in a loop or branch."""
-    graph = editor.snapshot
-    last = (graph.consumers.degrees == 0) & outside_control_flow(graph) & ~orphan_mask(graph)
-    return [f"{graph.names[i]}:0" for i in np.flatnonzero(last).tolist() if graph.outputs(i)]
-
-
 def default_fetches(editor: EditorLike, request: str, suggestion: str) -> list[str]:
-    """Returns the default fetches: all tensors without consumers whose ops only compute.
-
-    The ops that Python adds for each variable, and ops that set variables or write files, are left out.
+    """Returns the default fetches: the outputs of the model; else the likely outputs that can be computed again.
 
     Args:
         editor: the editor of the graph.
@@ -215,50 +203,17 @@ def default_fetches(editor: EditorLike, request: str, suggestion: str) -> list[s
     Raises:
         PlanError: if there is no such tensor.
     """
-    graph, last = editor.snapshot, last_outputs(editor)
-    computed = [name for name in last if only_computes(editor, name)]
-    fetches = [name for name in computed if graph.types[graph.tensor(name)[0]] not in _READ_TYPES]
+    graph = editor.snapshot
+    last = list(described(editor).within(graph.index).ends[1])
+    if last:
+        return last
+    last, acts = outputs_of(graph), forward(graph, tf.effects.acting_ops(graph, tf.effects.REPEATABLE))
+    fetches = [name for name in last if not acts[graph.tensor(name)[0]]]
     if fetches:
         return fetches
     words = [unknown_words(graph, editor.select(outputs=name).mask) for name in last]
-    problem = "all ops without consumers set variables or write files" if last else "no op has an output"
+    problem = "all ops without consumers set variables or write files" if acts.any() else "no op has a result"
     if any(words):
         problem = f"the ops without consumers need {next(filter(None, words))}"
     choices = few(map(repr, last)) or "an op"
     raise PlanError(request, problem, f"Specify the fetches: {suggestion}=[...], for example {choices}")
-
-
-def only_computes(editor: EditorLike, name: str) -> bool:
-    """Returns whether a tensor can be computed without side effects, such as setting variables or writing files.
-
-    This includes the functions that its ancestors call.
-    """
-    graph, kinds, called = editor.snapshot, set[str](), set[str]()
-    for op in editor.select(outputs=name).numbers:
-        kinds.add(graph.types[op])
-        called |= {one.function for one in callees_of(graph.nodes[op], graph.functions)}
-    for function in reachable_functions(called & graph.functions.keys(), graph.functions):
-        kinds |= {node.op for node in graph.functions[function].node_def}
-    return not any(_acts(tf.registry.op_definition(kind)) for kind in kinds - _CALLING_TYPES - graph.functions.keys())
-
-
-#: Ops that Python adds for each variable, and that users do not request.
-_READ_TYPES = frozenset(READ_REPLACEMENTS) | QUERY_TYPES
-#: Ops that run functions; the ops of these functions are checked instead.
-_CALLING_TYPES = CALLS | BRANCHING
-#: Ops that are stateful for TensorFlow, but only read, check or print values.
-_HARMLESS = VARIABLE_TYPES | READ_TYPES | {
-    "Assert", "CheckNumerics", "CheckNumericsV2", "IsVariableInitialized", "LookupTableFind", "LookupTableSize",
-    "Print", "PrintV2",
-}  # fmt: skip
-#: Prefixes of the names of more such ops: tensor arrays and stacks of one run, tables, and ops that pass references.
-_FAMILIES = ("HashTable", "MutableDenseHashTable", "MutableHashTable", "Ref", "Stack", "TensorArray")
-
-
-def _acts(op_def: Any) -> bool:
-    """Whether ops of a type may have side effects, for example because they can set a reference; not random ops."""
-    if op_def is None or op_def.name in _HARMLESS:
-        return op_def is None
-    if op_def.name.startswith(_FAMILIES) or {"seed", "seed2"} <= {attribute.name for attribute in op_def.attr}:
-        return False
-    return bool(op_def.is_stateful or any(argument.is_ref for argument in op_def.input_arg))

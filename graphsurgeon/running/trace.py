@@ -310,8 +310,7 @@ def resolve_fetches(editor: EditorLike, fetches: Any, request: str = "trace", ke
     """
     graph = editor.snapshot
     if fetches is None:
-        default = described(editor).within(graph.index).ends[1]
-        return list(default) or default_fetches(editor, f"{request}()", key)
+        return default_fetches(editor, f"{request}()", key)
     several = fetches if isinstance(fetches, (list, tuple)) else [fetches]
     if not several:
         problem = "the list is empty"

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from . import (
         copy,
         edit,
+        effects,
         examples,
         functions,
         graph_parts,

@@ -149,9 +149,9 @@ TABLE: list[tuple[Any, ...]] = [
      lambda ed, _: ed.function("count:0", "y:0"), queued),
     ("editor/functions.py:_selected_tensors", "at its boundary", lambda ed: ed.function(ed.select(scope="net")),
      lambda ed, said: ed.function(said.value("inputs"), said.value("outputs"))),
-    ("editor/functions.py:_refuse_no_outputs", "outputs=", lambda ed: ed.function("x:0"),
+    ("editor/functions.py:_ends", "outputs=", lambda ed: ed.function("x:0"),
      lambda ed, _: ed.function("x:0", outputs="z:0")),
-    ("editor/functions.py:_refuse_unconnected#2", "computed from it", lambda ed: ed.function("x:0", "x:0"),
+    ("editor/functions.py:_refuse_unusable#2", "computed from it", lambda ed: ed.function("x:0", "x:0"),
      lambda ed, _: ed.function("x:0", "z:0")),
     # -- edits that TensorFlow builds
     ("tf/edit/nodes.py:check_inserted", "Did you mean", lambda ed: ed.plan().insert("Reluu", on="net/y:0", name="r"),

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.open_graph import OpenedGraph
+from graphsurgeon.graph.open_graph import Ends, OpenedGraph
 from graphsurgeon.tf.open.signature import signature_tensors, signatures
 from graphsurgeon.view.boxes import LABEL, SUBLABEL, width
 from graphsurgeon.view.first_picture import MOST, first_unfolded, pinned_ops
@@ -30,7 +30,9 @@ def read(corpus):
 
     def one(id):
         nodes, meta = corpus._reader.protos(id)
-        served = {} if meta is None else {one.name: signature_tensors(meta, one.name) for one in signatures(meta)}
+        names = () if meta is None else [one.name for one in signatures(meta)]
+        pairs = {name: signature_tensors(meta, name) for name in names}
+        served = {name: Ends(inputs=inputs, outputs=outputs) for name, (inputs, outputs) in pairs.items()}
         return Graph.read(nodes.node, title=id), OpenedGraph(other_signatures=served).ends
 
     return one

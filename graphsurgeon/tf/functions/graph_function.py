@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import keyword
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -17,12 +16,14 @@ from ...errors import PlanError, counted, few, warn
 from ...graph.boundary import Tensor, region
 from ...graph.control_flow import branch_around, outside_control_flow
 from ...graph.graph import Graph, Mask, shape_text
-from ...graph.names import free_name, op_name, tensor_name
+from ...graph.names import op_name
 from ...graph.op_packages import refuse_unknown
+from ...graph.open_graph import Ends
 from ...graph.parts import refuse_part, required_ops
 from ...graph.selection import Query, Selection
 from ...graph.training import updates
 from ...graph.traversal import backward, forward
+from ...graph.types import TFGraph
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES, VariableInfo
 from ...plan.dependencies import writes
 from ..copy.append import copy_into
@@ -44,6 +45,8 @@ tf1 = tf.compat.v1
 #: control inputs of their graph. The added ones would break conds of TF1: ops would wait for a branch that does not
 #: run.
 _NO_CONTROL_DEPENDENCIES = {"_disable_acd": True}
+#: Longer names of attributes are not the number of an item of a list.
+_DIGITS = 5
 
 
 def trace_function(
@@ -157,7 +160,7 @@ class GraphFunction(tf.Module):
 
     It has its own `tf.Variable` objects, in the order of the graph: `variables`, `trainable_variables`.
     `tf.saved_model.save(f, folder)` saves it, with its variables and tables. `notes` names properties of a Keras model
-    that it does not have.
+    that it does not have, and earlier functions with their own copies of its variables.
 
     Example:
         >>> import graphsurgeon as gs
@@ -208,13 +211,40 @@ class GraphFunction(tf.Module):
         return f"<GraphFunction {self.name}({takes}), {counted(len(self.variables), 'variables')}>"
 
 
+#: Graph -> the functions and layers that were made from it -> the names of their variables.
+_MADE_OF: WeakKeyDictionary[TFGraph, WeakKeyDictionary[Any, list[str]]] = WeakKeyDictionary()
+
+
+def note_separate_variables(base: Graph, made: Any) -> None:
+    """Adds a note to a function or layer for each earlier one of the same graph that has its own copies of variables.
+
+    Args:
+        base: snapshot of the graph.
+        made: a `GraphFunction` or `GraphLayer`.
+    """
+    function = isinstance(made, GraphFunction)
+    names = (variable.name.removesuffix(":0") for variable in made.variables)
+    own = [name.replace("/", ".") if function else name.rpartition("/")[2] for name in names]
+    kind, others = "function" if function else "layer", _MADE_OF.setdefault(base.owner, WeakKeyDictionary())
+    notes = [
+        f"separate from the weights of {kind} {other.name!r}, which has the same: {few(map(repr, same))}. "
+        f"For shared weights, make one {kind} with all outputs"
+        for other, there in others.items()
+        if (same := [name for name in own if name in there])
+    ]
+    others[made] = own
+    if function:
+        object.__setattr__(made, "notes", (*made.notes, *notes))
+    else:
+        made.add_notes(notes)
+
+
 def function_module(
     base: Graph,
-    signatures: Mapping[str, tuple[Any, Any]],
+    signatures: Mapping[str, Ends],
     values: Any,
     request: str,
-    defaults: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
-    paths: Mapping[str, str] = MappingProxyType({}),
+    paths: Mapping[str, str],
 ) -> tuple[Any, dict[str, Any], list[str]]:
     """Returns a `tf.Module` of one function for each signature, over the same variables, and the functions to serve.
 
@@ -222,10 +252,9 @@ def function_module(
 
     Args:
         base: snapshot of the graph.
-        signatures: name -> (inputs, outputs), each name -> tensor.
+        signatures: the ends of each signature, by name.
         values: as in `graph_function`.
         request: the request, for messages.
-        defaults: name -> the defaults of `graph_function`.
         paths: variable -> its path of attributes from the module.
 
     Raises:
@@ -233,8 +262,8 @@ def function_module(
     """
     variables: dict[str, Any] = {}
     functions = {
-        key: graph_function(base, ins, outs, values, key, variables, request=request, defaults=defaults.get(key, {}))
-        for key, (ins, outs) in signatures.items()
+        key: graph_function(base, replace(ends, packed=None), values, key, request, variables)
+        for key, ends in signatures.items()
     }
     module = next(iter(functions.values()))
     if len(functions) > 1:
@@ -242,26 +271,48 @@ def function_module(
         for key, function in functions.items():
             setattr(module, key, function)
     # TensorFlow reads defaults from a function that is not concrete.
-    served = {key: f.__dict__["__call__"] if defaults.get(key) else concrete_of(f) for key, f in functions.items()}
-    own = {path: variables[op] for op, path in paths.items() if op in variables}
-    return module, served, [path for path, variable in own.items() if not _attached(module, path, variable)]
+    served = {
+        key: f.__dict__["__call__"] if signatures[key].defaults else concrete_of(f) for key, f in functions.items()
+    }
+    tree, lost = dict[str, Any](), list[str]()
+    for path, op in sorted((path, op) for op, path in paths.items() if op in variables):
+        *scopes, leaf = path.split("/")
+        parent: Any = tree
+        for scope in scopes:
+            parent = parent.setdefault(scope, {}) if isinstance(parent, dict) else parent
+        if isinstance(parent, dict):
+            parent[leaf] = variables[op]
+        else:
+            lost.append(path)
+    _attach(module, tree, lost)
+    return module, served, lost
 
 
-def _attached(module: Any, path: str, variable: Any) -> bool:
-    """Makes a variable an attribute of a module by its path; returns whether that is possible."""
-    *scopes, leaf = path.split("/")
-    if any(part.isdigit() for part in (*scopes, leaf)):
-        return False  # an item of a list
-    for scope in scopes:
-        if not hasattr(module, scope):
-            setattr(module, scope, tf.Module())
-        module = getattr(module, scope)
-        if type(module) is not tf.Module:
-            return False
-    free = not hasattr(module, leaf)
-    if free:
-        setattr(module, leaf, variable)
-    return free
+def _attach(module: Any, tree: Mapping[str, Any], lost: list[str], path: str = "") -> Any:
+    """Makes the items of a tree attributes of a module, and returns the module.
+
+    Args:
+        module: the module.
+        tree: name -> a variable, or the tree of its attributes or items.
+        lost: the paths that the module cannot have are added to this list.
+        path: the path of the module, with a slash at its end.
+    """
+    for name, item in tree.items():
+        if hasattr(module, name):
+            lost.append(path + name)
+        else:
+            setattr(module, name, _item(item, lost, f"{path}{name}/"))
+    return module
+
+
+def _item(tree: Any, lost: list[str], path: str) -> Any:
+    """Returns a variable, a list or a module; a list has an empty module for each item without variables."""
+    if not isinstance(tree, dict):
+        return tree
+    if tree and all(name.isdecimal() and len(name) < _DIGITS for name in tree):
+        size = 1 + max(map(int, tree))
+        return [_item(tree.get(str(i), {}), lost, f"{path}{i}/") for i in range(size)]
+    return _attach(tf.Module(), tree, lost, path)
 
 
 def concrete_of(function: GraphFunction) -> Any:
@@ -272,31 +323,25 @@ def concrete_of(function: GraphFunction) -> Any:
 
 def graph_function(
     base: Graph,
-    inputs: Any,
-    outputs: Any,
+    ends: Ends,
     values: Any,
-    name: str = "function",
+    name: str,
+    request: str,
     shared_variables: dict[str, Any] | None = None,
-    packed: Callable[[Sequence[Any]], Any] | None = None,
-    request: str = "",
-    also: Any = (),
-    defaults: Mapping[str, Any] = MappingProxyType({}),
+    also: Sequence[str] = (),
     notes: Iterable[str] = (),
 ) -> GraphFunction:
-    """Returns a TF2 callable that computes `outputs` from `inputs` with the ops of a graph.
+    """Returns a TF2 callable that computes the outputs of a part of a graph from its inputs.
 
     Args:
         base: snapshot of the graph; the graph is not changed.
-        inputs: tensors by name or object: one, several, or a dict of argument name -> tensor.
-        outputs: the results, in the same form.
+        ends: the inputs and outputs of the part. Arguments with a default come last.
         values: the source of the values of variables: a session, a mapping of variable name to array, or a function
             that returns a session. This function is called only if there are variables.
         name: the name of the callable.
+        request: the request, for messages.
         shared_variables: variables of earlier functions, by op name. They are used again, and new variables are added.
-        packed: a function that converts the list of results to the return value; default: the form of `outputs`.
-        request: the request, for messages; default: a function of these outputs.
-        also: ops to run in addition, by name or object: one or several.
-        defaults: argument -> array. Arguments with a default come last.
+        also: ops to run in addition.
         notes: the notes of the function.
 
     Raises:
@@ -305,24 +350,19 @@ def graph_function(
             Also if a queue, an iterator or a mutable table is needed, or a SymbolicGradient op whose gradient function
             the graph names.
     """
-    request = request or f"function(outputs={_shown(outputs)})"
     require_trusted(base.owner, request)
-    takes = arguments(inputs)
-    optional = (
-        {name: defaults[key] for key, name in zip(inputs, takes, strict=True) if key in defaults} if defaults else {}
-    )
-    takes = {name: takes[name] for name in sorted(takes, key=optional.__contains__)}
-    part = region_of(base, takes, tensors_of(outputs), request, also)
+    ends = ends.with_argument_names()
+    takes = {name: ends.inputs[name] for name in sorted(ends.inputs, key=ends.defaults.__contains__)}
+    part = region_of(base, takes, list(ends.outputs.values()), request, also)
     with eager():
-        optional = {name: tf.constant(array, _live(base, takes[name]).dtype) for name, array in optional.items()}
+        optional = {name: tf.constant(array, _live(base, takes[name]).dtype) for name, array in ends.defaults.items()}
         variables = {} if shared_variables is None else shared_variables
         arrays = variable_values(base, part, values, [name for name in part.variables if name not in variables])
         variables.update({name: _variable(base.state.variables[name], array, base) for name, array in arrays.items()})
         variables = {name: variables[name] for name in part.variables}
         tables = tables_of(base, part, request)
         plain = re.sub(r"\W", "_", name)
-        made_of = packed or partial(pack_outputs, outputs)
-        function = trace_region(base, part, variables, tables, plain, made_of, request, defaults=optional)
+        function = trace_region(base, part, variables, tables, plain, ends.pack, request, defaults=optional)
     return GraphFunction(plain, list(variables.values()), list(tables.values()), function, notes)
 
 
@@ -366,46 +406,9 @@ def trace_region(
     return function
 
 
-# -- inputs and outputs -----------------------------------------------------------------------------
-
-
-def _shown(objects: Any) -> str:
-    names = tensors_of(objects)
-    return repr(names[:4] if _several(objects) else names[0])
-
-
-def _several(objects: Any) -> bool:
-    return isinstance(objects, (Mapping, list, tuple))
-
-
-def tensors_of(objects: Any) -> list[str]:
-    """Returns the names of one tensor, several, or a dict of them."""
-    items = objects.values() if isinstance(objects, Mapping) else objects if _several(objects) else [objects]
-    return [tensor_name(item) for item in items if item is not None]
-
-
 def trainable(info: VariableInfo) -> bool:
     """Returns whether a variable is trainable; in no collection (TF2 SavedModels), a floating-point variable is."""
     return info.trainable if info.collections else bool(tf.as_dtype(info.dtype).is_floating)
-
-
-def arguments(inputs: Any) -> dict[str, str]:
-    """Returns argument name -> tensor name for a function; by default, arguments have the names of their ops."""
-    out: dict[str, str] = {}
-    tensors = tensors_of(inputs)
-    leaves = (tensor.partition(":")[0].rpartition("/")[2] for tensor in tensors)
-    for wish, tensor in zip(inputs if isinstance(inputs, Mapping) else leaves, tensors, strict=True):
-        plain = re.sub(r"\W", "_", str(wish))
-        plain = f"arg_{plain}" if not plain.isidentifier() or keyword.iskeyword(plain) else plain
-        out[free_name(plain, out.__contains__)] = tensor
-    return out
-
-
-def pack_outputs(outputs: Any, tensors: list[Any]) -> Any:
-    """Returns tensors in the same form as `outputs`: one tensor, a list, or a dict."""
-    if isinstance(outputs, Mapping):
-        return dict(zip(map(str, outputs), tensors, strict=True))
-    return tensors if _several(outputs) else tensors[0]
 
 
 # -- the part of the graph ----------------------------------------------------------------------------
@@ -434,13 +437,13 @@ def region_of(
     inputs: dict[str, str],
     outputs: list[str],
     request: str,
-    also: Any = (),
+    also: Sequence[str] = (),
     boundary: Iterable[str] = (),
 ) -> FunctionRegion:
     """Returns the part of a graph that a function of tensors needs; arguments and errors as in `graph_function`."""
     cuts = frozenset(base.tensor(name, request) for name in inputs.values())
     ends = [base.tensor(name, request) for name in outputs]
-    along = [base.find(op_name(op), request) for op in (also if _several(also) else [also])]
+    along = [base.find(op_name(op), request) for op in also]
     goals = base.mask([*(op for op, port in ends if (op, port) not in cuts), *along])
     within = ~base.mask(base.find(name, request) for name in boundary)
     mask = required_ops(base, goals, cuts, within)
@@ -473,11 +476,11 @@ def _rest_of_contexts(base: Graph, mask: Any, cuts: frozenset[Tensor], within: A
     return rest
 
 
-def updates_left_out(base: Graph, inputs: Any, outputs: Any, also: Any = ()) -> list[str]:
+def updates_left_out(base: Graph, ends: Ends, also: Sequence[str] = ()) -> list[str]:
     """Returns the updates among the ops of a function that it does not run; arguments as for `graph_function`."""
-    cuts = [base.tensor(name) for name in arguments(inputs).values()]
-    goals = [op for op, port in map(base.tensor, tensors_of(outputs)) if (op, port) not in cuts]
-    along = [base.index[op_name(op)] for op in (also if _several(also) else [also])]
+    cuts = [base.tensor(name) for name in ends.inputs.values()]
+    goals = [op for op, port in map(base.tensor, ends.outputs.values()) if (op, port) not in cuts]
+    along = [base.index[op_name(op)] for op in also]
     run = backward(base, base.mask([*goals, *along]), frozenset(cuts))
     return [name for name in updates(base, run, cuts).inside if not run[base.index[name]]]
 

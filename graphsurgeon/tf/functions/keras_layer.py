@@ -7,13 +7,13 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any
-from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
 from ...errors import PlanError, counted, few, warn
 from ...graph.graph import Graph, Mask, shape_text
 from ...graph.names import free_name, op_name, tensor_name
+from ...graph.open_graph import Ends
 from ...graph.parts import required_ops
 from ...graph.training import ASSIGNING, updates
 from ...graph.traversal import backward, forward
@@ -33,11 +33,9 @@ from ..run.sessions import require_trusted
 from ..values.variables import dims_of
 from .graph_function import (
     FunctionRegion,
-    arguments,
     region_of,
     table_of,
     tables_of,
-    tensors_of,
     trace_region,
     variable_values,
 )
@@ -101,9 +99,9 @@ class GraphLayer(Keras.layers.Layer):
         """Notes about properties of the original Keras model that the layer does not have."""
         return tuple(self._config.held.get("notes", ()))
 
-    def add_note(self, note: str) -> None:
-        """Adds a note on what the layer does not keep."""
-        self._config.held["notes"].append(note)
+    def add_notes(self, notes: Iterable[str]) -> None:
+        """Adds notes on what the layer does not keep."""
+        self._config.held["notes"].extend(notes)
 
     @property
     def tables(self) -> list[Any]:
@@ -180,8 +178,7 @@ class _Untracked:
 
 def keras_layer(
     base: Graph,
-    inputs: Any,
-    outputs: Any,
+    ends: Ends,
     values: Any,
     name: str | None,
     training: Any,
@@ -189,14 +186,14 @@ def keras_layer(
     request: str,
     facts: TrainingFacts = _NO_FACTS,
 ) -> GraphLayer:
-    """Returns a Keras layer that computes `outputs` from `inputs` with the ops of a graph.
+    """Returns a Keras layer that computes the outputs of a part of a graph from its inputs.
 
     Args:
         base: the snapshot.
-        inputs, outputs, values: as in `graph_function`.
+        ends, values: as in `graph_function`.
         name: the name of the layer; default: chosen by Keras.
-        training: the name of a tensor that is true in training; or (snapshot, inputs, outputs, values, facts) of the
-            graph to run in training; or None.
+        training: the name of a tensor that is true in training; or (snapshot, ends, values, facts) of the graph to run
+            in training; or None.
         trainable: whether its weights are trainable.
         request: the request, for messages.
         facts: the properties of the Keras model that the graph does not contain.
@@ -210,12 +207,12 @@ def keras_layer(
         raise PlanError(request, f"Keras runs on {backend!r} here", how)
     twice = isinstance(training, tuple)
     flag = None if training is None or twice else tensor_name(training)
-    graph, takes, gives, source, learned = training if twice else (base, inputs, outputs, values, facts)
+    graph, trained, source, learned = training if twice else (base, ends, values, facts)
     for one in (base, graph):
         require_trusted(one.owner, request)
     runs = {
-        "inference": _LayerProgram(base, inputs, outputs, values, flag, request, facts, updated=False),
-        "training": _LayerProgram(graph, takes, gives, source, flag, request, learned, updated=True),
+        "inference": _LayerProgram(base, ends, values, flag, request, facts, updated=False),
+        "training": _LayerProgram(graph, trained, source, flag, request, learned, updated=True),
     }
     runs["training"].warn_left_out()
     notes = [*runs["inference"].notes(not (twice or flag))]
@@ -231,9 +228,9 @@ def keras_layer(
         about = {
             "weights": _weights(variables, runs.values(), request, facts, notes),
             "tables": [_table_content(table) for table in tables.values()],
-            "inputs": list(arguments(inputs)),
-            "outputs": list(outputs) if isinstance(outputs, Mapping) else [],
-            "form": "dict" if isinstance(outputs, Mapping) else "list" if isinstance(outputs, list | tuple) else "one",
+            "inputs": list(ends.with_argument_names().inputs),
+            "outputs": list(ends.outputs),
+            "form": ends.form,
             "notes": notes,
         }
         layer = GraphLayer(about, trainable=trainable, **({} if name is None else {"name": name}))
@@ -247,27 +244,6 @@ def keras_layer(
     return layer
 
 
-#: Graph -> the layers that were made from it.
-_LAYERS_OF: WeakKeyDictionary[TFGraph, WeakSet[GraphLayer]] = WeakKeyDictionary()
-
-
-def note_separate_weights(base: Graph, layer: GraphLayer) -> None:
-    """Adds a note to a layer for each other layer of the same graph that has its own copy of the same weights."""
-    others = _LAYERS_OF.setdefault(base.owner, WeakSet())
-    for other in others:
-        names = [name for name in _names(layer) if name in _names(other)]
-        if names:
-            layer.add_note(
-                f"separate from the weights of layer {other.name!r}, which has the same: {few(map(repr, names))}. "
-                "For shared weights, make one layer with all outputs"
-            )
-    others.add(layer)
-
-
-def _names(layer: GraphLayer) -> list[str]:
-    return [weight.name.rpartition("/")[2].removesuffix(":0") for weight in layer.weights]
-
-
 # -- the functions that a layer runs -----------------------------------------------------------------
 
 
@@ -275,7 +251,7 @@ class _LayerProgram:
     """The part of a graph that a layer runs, in training or in inference.
 
     Args:
-        base, inputs, outputs, values: as in `keras_layer`.
+        base, ends, values: as in `keras_layer`.
         flag: a tensor that is true in training.
         request: the request, for messages.
         facts: the properties of the Keras model that the graph does not contain.
@@ -285,8 +261,7 @@ class _LayerProgram:
     def __init__(
         self,
         base: Graph,
-        inputs: Any,
-        outputs: Any,
+        ends: Ends,
         values: Any,
         flag: str | None,
         request: str,
@@ -299,13 +274,13 @@ class _LayerProgram:
             request,
             () if flag is None else (updated,),
         )
-        takes, gives = arguments(inputs), tensors_of(outputs)
+        takes, gives = dict(ends.with_argument_names().inputs), list(ends.outputs.values())
         if flag is not None:
             takes[free_name("training", takes.__contains__)] = flag
             self._flag_values = (_flag_value(base, flag, updated, request),)
-        ends = [base.tensor(name, request) for name in gives]
+        targets = [base.tensor(name, request) for name in gives]
         cuts = frozenset(base.tensor(name, request) for name in takes.values())
-        goals = base.mask(op for op, port in ends if (op, port) not in cuts)
+        goals = base.mask(op for op, port in targets if (op, port) not in cuts)
         region = required_ops(base, goals, cuts)
         self._facts, self._region, self._endpoints = facts, region, (list(takes.values()), gives)
         self.losses, self._lost_losses = facts.added(base, *self._endpoints, region)

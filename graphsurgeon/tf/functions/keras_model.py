@@ -12,13 +12,14 @@ from ...errors import PlanError, counted, few
 from ...graph.diff import diff
 from ...graph.graph import Graph
 from ...graph.names import free_name, op_name, rename_input
+from ...graph.open_graph import Ends
 from ...graph.traversal import backward, forward
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ..import_tensorflow import tf
 from ..private.eager import eager, has_mask, keras_inputs, keras_layers
 from ..values.variables import fetch
 from .calls import is_stateful
-from .graph_function import arguments, input_ends, pack_outputs, tensors_of
+from .graph_function import input_ends
 from .keras_layer import Keras, keras_layer
 from .keras_training import TrainingFacts, differs
 from .layer_calls import ModelCall, ModelOrigin
@@ -64,9 +65,8 @@ def keras_model(
     first: Graph,
     new_names: Mapping[str, str],
     origin: ModelOrigin | None,
-    inputs: Any,
+    ends: Ends,
     form: str,
-    outputs: Any,
     values: Any,
     name: str | None,
     training: Any,
@@ -79,9 +79,9 @@ def keras_model(
         first: the snapshot of the graph when it was opened.
         new_names: op of `first` -> its name in `graph`, if the names differ.
         origin: the model that was opened; None if the graph was not opened from a model.
-        inputs: as in `graph_function`; None for the inputs of the opened model.
-        form: whether the model takes ``one`` tensor, a ``list`` or a ``dict`` of tensors.
-        outputs, values: as in `graph_function`.
+        ends, values: as in `graph_function`.
+        form: whether the model takes ``one`` tensor, a ``list`` or a ``dict`` of tensors; or the ``same`` inputs as the
+            opened model.
         name: the name of the model; default: the name of the opened model.
         training: a tensor that is true in training; or (snapshot, renamed, origin, values) of the graph to run in
             training; or None.
@@ -94,21 +94,22 @@ def keras_model(
     package = Keras if model_origin.model is None else keras_of(model_origin.model)
     mapping = _GraphMapping(first, graph, new_names, model_origin.calls)
     model_inputs = {now: symbol for symbol, was in model_origin.inputs if (now := mapping.now(was))}
-    named_inputs = {op_name(t): t for t in model_inputs} if inputs is None else arguments(inputs)
+    same = {op_name(t): t for t in model_inputs}
+    named_inputs = same if form == "same" else ends.with_argument_names().inputs
     starts = {
         graph.name(graph.tensor(tensor, request)): model_inputs[tensor]
         if tensor in model_inputs and not mapping.changed(op_name(tensor))
         else _input(package, graph, key, tensor, request)
         for key, tensor in named_inputs.items()
     }
-    ends = [mapping.behind(graph.name(graph.tensor(t, request))) for t in tensors_of(outputs)]
+    results = [mapping.behind(graph.name(graph.tensor(t, request))) for t in ends.outputs.values()]
     with eager():
         value_source = values() if callable(values) else values
         partition = _LayerPartition(
             mapping,
             model_origin.calls,
             starts,
-            ends,
+            results,
             _other_values(graph, mapping, model_origin, value_source, request),
         )
     tensors, layers = dict(partition.have), list[Any]()
@@ -125,11 +126,12 @@ def keras_model(
         if isinstance(training, tuple):
             there, other = _training_tensors(model_origin, mapping, *training[1:3]), training[2] or model_origin
             ids = {t: partition.symbols.get(t, 0) for t in takes} | region.wanted
-            ends = ([there(t, ids[t]) for t in side] for side in (takes, targets))
-            remapped = training[0], *ends, training[3], _facts(other, training[1], partition)
+            sides = ([there(t, ids[t]) for t in side] for side in (takes, targets))
+            remapped = training[0], Ends().chosen(*sides), training[3], _facts(other, training[1], partition)
         name = free_name("rebuilt", used_names.__contains__)
         used_names.add(name)
-        layer = keras_layer(graph, takes, targets, value_source, name, remapped, True, request, facts)
+        part = Ends().chosen(takes, targets)
+        layer = keras_layer(graph, part, value_source, name, remapped, True, request, facts)
         layer.supports_masking = True  # later layers receive their masks as arguments
         layers.append(layer)
         try:
@@ -144,20 +146,20 @@ def keras_model(
 
     partition.replay(tensors, rebuilt)
     symbols: Any = list(starts.values())
-    if inputs is None:
+    if form == "same":
         symbols = tf.nest.pack_sequence_as(keras_inputs(model_origin.model), symbols)
     elif form == "dict":
         symbols = dict(zip(named_inputs, symbols, strict=True))
     elif form == "one":
         symbols = symbols[0]
     name = name or getattr(model_origin.model, "name", None)
-    model = package.Model(symbols, pack_outputs(outputs, [tensors[t] for t in ends]), name=name)
+    model = package.Model(symbols, ends.pack([tensors[t] for t in results]), name=name)
     if model_origin.model is not None and getattr(getattr(type(model), "dtype_policy", None), "fset", None):
         model.dtype_policy = model_origin.model.dtype_policy  # in mixed precision, Keras scales the loss
     masked = {now for tensor in model_origin.masked if (now := mapping.now(tensor))}
     unmasked = any(
         graph.name(graph.tensor(t)) in masked and not has_mask(tensors[end])
-        for t, end in zip(tensors_of(outputs), ends, strict=True)
+        for t, end in zip(ends.outputs.values(), results, strict=True)
     )
     model.surgery = _surgery_of(model, model_origin, partition, layers, unmasked)
     return model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -229,7 +229,7 @@ def _from_trace(function: Any, request: str) -> OpenedGraph:
 
     lifted = lift(function.concrete, request, function.named, function.frozen)
     return OpenedGraph(
-        lifted.graph, function.title, function.code, None, lifted.values, lifted.inputs, lifted.outputs,
+        lifted.graph, function.title, function.code, None, lifted.values, inputs=lifted.inputs, outputs=lifted.outputs,
         packed=lifted.packed, layers=layers_of(function, lifted),
         origin=None if function.model is None else origin_of(function, lifted),
     )  # fmt: skip
@@ -353,7 +353,7 @@ def _from_proto(proto: Any, path: Path | None, request: str, options: _OpenOptio
         return OpenedGraph(
             file_graph.owner, "saved model", options.code("saved_model"), values=values, inputs=inputs, outputs=outputs,
             serving=ServingInfo(signature_list), init_ops=init_ops, asset_feeds=feeds,
-            signature=name * bool(outputs), defaults=_defaults_of(signature_list, name) if outputs else {},
+            signature=name * bool(outputs), defaults=_defaults_of(signature_list, name, inputs),
             other_signatures=_others(proto, signature_list, name * bool(outputs), file_graph),
             lack=linked_away(str(folder / "variables" / "variables"), str(folder)) if folder is not None else "",
             assets=assets,
@@ -384,16 +384,20 @@ def _from_proto(proto: Any, path: Path | None, request: str, options: _OpenOptio
     raise OpenError(request, f"a message of type {type(proto).__name__} holds no graph", _ACCEPTED_KINDS)
 
 
-def _defaults_of(signature_list: Sequence[Signature], name: str) -> Mapping[str, Any]:
-    return next((candidate.defaults for candidate in signature_list if candidate.name == name), {})
+def _defaults_of(signature_list: Sequence[Signature], name: str, inputs: Container[str]) -> dict[str, Any]:
+    pairs = [pair for one in signature_list if one.name == name for pair in one.defaults.items()]
+    return {key: array for key, array in pairs if key in inputs}
 
 
 def _others(meta: Any, signature_list: Sequence[Signature], name: str, file_graph: Graph) -> dict[str, Ends]:
     """Returns the signatures except one, if all their tensors are in the graph."""
-    ends = {one.name: signature_tensors(meta, one.name) for one in signature_list if one.name != name}
-    index = file_graph.index
-    return {key: (ins, outs) for key, (ins, outs) in ends.items()
-            if outs and all(op_name(tensor) in index for tensor in (*ins.values(), *outs.values()))}  # fmt: skip
+    others = {}
+    for one in signature_list:
+        inputs, outputs = signature_tensors(meta, one.name)
+        there = all(op_name(tensor) in file_graph.index for tensor in (*inputs.values(), *outputs.values()))
+        if one.name != name and outputs and there:
+            others[one.name] = Ends(inputs=inputs, outputs=outputs, defaults=_defaults_of([one], one.name, inputs))
+    return others
 
 
 def _signature_of(signature_list: Sequence[Signature], wish: Any, request: str) -> str:
@@ -448,7 +452,7 @@ def _from_served(
     return OpenedGraph(
         file_graph.owner, "saved model" if signature_list else str(options.function), options.code("saved_model"),
         inputs=served_part.inputs, outputs=served_part.outputs, values=KeyedValues(served_part.keys, prefix),
-        signature=name, defaults=_defaults_of(signature_list, name),
+        signature=name, defaults=_defaults_of(signature_list, name, served_part.inputs),
         variable_paths=paths, lack=lack,
         serving=ServingInfo(signature_list, name or f"function {options.function}", served_part.left, notes),
         layers=saved_layers(folder, file_graph, meta.object_graph_def, served_part.objects),

@@ -17,13 +17,11 @@ from ...graph.control_flow import Frames, topological_places
 from ...graph.graph import Graph, Mask
 from ...graph.names import op_name
 from ...graph.tensor_stats import SAMPLE, OpCost, TensorStats, Watch
-from ...graph.training import random_ops
 from ...graph.traversal import forward
 from ...graph.types import TFSession
-from ..functions.calls import FunctionCalls
+from ..effects import CONTENT, acting_ops
 from ..import_tensorflow import tf
 from ..private.graphs import has_op
-from ..registry import op_definition
 from ..values.assign_values import run_once, translate_errors
 from ..values.transfer import groups_within
 from .errors import error_text, out_of_memory
@@ -281,7 +279,6 @@ def _failed_ops(error: Any) -> list[str]:
 
 
 #: Ops that read a variable of TF1 without changing it; and prefixes of ops whose state does not outlive a run.
-_READ, _OF_A_RUN = frozenset({"IsVariableInitialized", "RefSwitch", "RefEnter", "RefMerge"}), ("Stack", "TensorArray")
 #: The size of a note in bytes, without its sample.
 _NOTE = 512
 
@@ -361,19 +358,7 @@ def changes_state(base: Graph, ops_run: Mask) -> bool:
         base: the graph.
         ops_run: the ops that run.
     """
-    if any(ops_run[op] for op in random_ops(base)):
-        return True
-    calls, cache = FunctionCalls(base), dict[str, bool]()
-    for op in np.flatnonzero(ops_run).tolist():
-        kind = base.types[op]
-        if kind not in cache:
-            definition = op_definition(kind)
-            cache[kind] = (
-                definition is not None and any(one.is_ref for one in definition.input_arg) and kind not in _READ
-            )
-        if cache[kind] or (not kind.startswith(_OF_A_RUN) and calls.acts(base.nodes[op])):
-            return True
-    return False
+    return bool((ops_run & acting_ops(base, ("", CONTENT))).any())
 
 
 def _group_within_memory(numbers: Sequence[int], sizes: Sequence[int | None], memory: int) -> list[int]:

@@ -16,7 +16,6 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from ...errors import PlanError, exit_text
 from ...graph.conversion_verdict import MISSING, ConversionResult, ConverterMessage
 from ...graph.functions import callees_of, reachable_functions
 from ...graph.types import TFGraphDef
-from ...graph.variables import PLACEHOLDER_TYPES
 from ..import_tensorflow import tf
 from ..messages import graph_pb2
 from ..protos import decode, encode
@@ -36,24 +34,6 @@ def converter(target: str) -> str:
     return f"tensorflowjs {tfjs_version()}" if target == "tfjs" else f"TensorFlow {tf.__version__}"
 
 
-def convert(target: str, part: FrozenPart, timeout: float, prove: bool, request: str) -> ConversionResult:
-    """Returns the result of a converter for a graph.
-
-    Args:
-        target: ``tflite`` or ``tfjs``.
-        part: the graph.
-        timeout: the time limit of the process, in seconds.
-        prove: for TF.js, also run the converter if its list of ops contains all ops of the graph.
-        request: the request, for messages.
-
-    Raises:
-        PlanError: the converter is not installed.
-    """
-    if target == "tfjs":
-        return to_tfjs(part.graph_def, part.outputs, timeout, prove, request)
-    return convert_to_tflite(part, timeout)
-
-
 _PACKAGE = "tensorflowjs"
 #: Ops that the converter removes first, so they are not in its lists.
 _REMOVED_TYPES = frozenset({"Assert", "CheckNumerics", "Print"})
@@ -62,13 +42,11 @@ _TFJS_PROGRAM = (
 )
 
 
-def to_tfjs(
-    graph_def: TFGraphDef, outputs: Sequence[str], timeout: float, prove: bool, request: str
-) -> ConversionResult:
+def to_tfjs(graph: Path, outputs: Sequence[str], timeout: float, prove: bool, request: str) -> ConversionResult:
     """Returns the result of the TF.js converter for a frozen graph.
 
     Args:
-        graph_def: the graph.
+        graph: the file with the graph.
         outputs: its output tensors.
         timeout: the time limit of the process, in seconds.
         prove: run the converter if its list contains all ops.
@@ -77,7 +55,7 @@ def to_tfjs(
     Raises:
         PlanError: the converter is not installed, or its list of ops is not found.
     """
-    supported = _supported_types(request)
+    graph_def, supported = decode(graph_pb2.GraphDef, graph.read_bytes()), _supported_types(request)
     errors = tuple(
         ConverterMessage([name], op_type, MISSING, "")
         for name, op_type in _types(graph_def)
@@ -86,10 +64,9 @@ def to_tfjs(
     if errors or not prove:
         return ConversionResult(said="some ops are not in its list" if errors else "", errors=errors)
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as name:
-        path, output_folder = Path(name, "frozen.pb"), Path(name, "made")
-        path.write_bytes(encode(graph_def))
+        output_folder = Path(name, "made")
         ends = ",".join(tensor.removesuffix(":0") for tensor in outputs)
-        arguments = ["--input_format=tf_frozen_model", f"--output_node_names={ends}", str(path), str(output_folder)]
+        arguments = ["--input_format=tf_frozen_model", f"--output_node_names={ends}", str(graph), str(output_folder)]
         how = run_in_process(_TFJS_PROGRAM, arguments, timeout)
         files = sorted(output_folder.iterdir()) if output_folder.is_dir() else []
         if how or not any(file.suffix == ".json" for file in files):
@@ -123,52 +100,25 @@ def _supported_types(request: str) -> frozenset[str]:
     return names | _REMOVED_TYPES
 
 
-@dataclass(frozen=True)
-class FrozenPart:
-    """A frozen graph.
-
-    Args:
-        graph_def: the graph, without variables.
-        outputs: names of its output tensors, in order.
-        signature: the name of the signature of the file; empty for none.
-        arguments: tensor -> its name in the signature.
-        results: the names of the outputs in the signature, in order.
-    """
-
-    graph_def: TFGraphDef
-    outputs: Sequence[str]
-    signature: str = ""
-    arguments: Mapping[str, str] = field(default_factory=dict)
-    results: Sequence[str] = ()
-
-    @classmethod
-    def read(cls, path: Path, outputs: Sequence[str]) -> FrozenPart:
-        """Reads a file that `Editor.save` has written."""
-        return cls(decode(graph_pb2.GraphDef, path.read_bytes()), outputs)
-
-    @property
-    def inputs(self) -> list[str]:
-        """Names of the tensors that must be fed, in order."""
-        return [f"{node.name}:0" for node in self.graph_def.node if node.op in PLACEHOLDER_TYPES]
-
-    @property
-    def inputs_by_argument(self) -> dict[str, str]:
-        """The same tensors, by the names of the arguments of the signature."""
-        return {self.arguments.get(name, name.removesuffix(":0")): name for name in self.inputs}
-
-
-def convert_to_tflite(part: FrozenPart, timeout: float = TIMEOUT) -> ConversionResult:
+def convert_to_tflite(
+    graph_def: TFGraphDef,
+    inputs: Mapping[str, str],
+    outputs: Mapping[str, str],
+    signature: str,
+    timeout: float = TIMEOUT,
+) -> ConversionResult:
     """Returns the result of TensorFlow's converter for a frozen graph, with only the built-in ops of TFLite.
 
     Args:
-        part: the graph.
+        graph_def: the graph, without variables.
+        inputs, outputs: argument or result -> its tensor, in order.
+        signature: the name of the signature of the file.
         timeout: the time limit, in seconds.
     """
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
         graph, file = Path(folder, "graph.pb"), Path(folder, "model.tflite")
-        graph.write_bytes(encode(part.graph_def))
-        arguments = list(part.inputs_by_argument)
-        about = {"inputs": part.inputs, "outputs": part.outputs, "signature": (part.signature, arguments, part.results)}
+        graph.write_bytes(encode(graph_def))
+        about = {"inputs": dict(inputs), "outputs": dict(outputs), "signature": signature}
         request = {"do": "convert", "graph": str(graph), "model": str(file), **about}
         answer = WORKER.send(Path(folder), request, timeout)
         if "how" in answer:

@@ -6,10 +6,9 @@ This happens before the file gets its final name. If a part cannot be run, the r
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +18,13 @@ from ...errors import PlanError, counted, few
 from ...graph.arrays import magnitude, same_numbers, widened
 from ...graph.conversion_verdict import hazards
 from ...graph.graph import Graph
-from ...graph.open_graph import placeholders_in
-from ...graph.provenance import orphan_mask
-from ...graph.traversal import backward, forward
+from ...graph.open_graph import Ends, placeholders_in
+from ...graph.traversal import backward
 from ...graph.types import TFTensor
-from ...graph.variables import FEED_TYPES, PLACEHOLDER_TYPES, READ_TYPES, TABLE_TYPES, VARIABLE_TYPES
-from ...plan.dependencies import writes
-from ..functions.library import BRANCHING, CALLS, definition, functions_in_node, reached_functions
+from ...graph.variables import VARIABLE_TYPES
+from ..effects import RANDOM, effect_finder
 from ..import_tensorflow import tf
 from ..messages import tensor_pb2
-from ..private.functions import functions_of
 from ..protos import decode, encode
 from ..registry import op_definition
 from ..run.errors import error_text
@@ -40,22 +36,8 @@ from .worker import WORKER
 
 tf1 = tf.compat.v1
 
-#: The calls of a file: name -> (inputs, outputs), each name -> tensor of the source.
-Calls = Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]
-
-_HARMLESS = VARIABLE_TYPES | READ_TYPES | BRANCHING | CALLS | {
-    "HashTable", "HashTableV2", "AnonymousHashTable", "LookupTableFind", "LookupTableSize", "LookupTableExport",
-    "LookupTableExportV2", "Assert", "Print", "PrintV2",
-}  # fmt: skip
-#: Op types whose state does not outlive a run.
-_RUN_ONLY_TYPES = ("TensorArray", "Stack")
-_RANDOM = ("Random", "Truncated", "ParameterizedTruncated", "Multinomial", "SampleDistortedBoundingBox")
-_OUTSIDE = ("Queue", "Reader", "Barrier", "Stage", "Unstage", "Write", "Save", "Restore", "MergeV2Checkpoints",
-            "PyFunc", "EagerPyFunc")  # fmt: skip
 #: Sizes that are tried for unknown sizes, until the source accepts one; and whether random integers are zeros.
 _SIZES = ((2, False), (1, False), (1, True), (64, False))
-_MAX_SHOWN = 8
-_RANDOM_REASON = "draws random numbers"
 _ERRORS = (tf.errors.OpError, ValueError, TypeError, KeyError, RuntimeError)
 
 
@@ -80,24 +62,24 @@ class WrittenFile:
         loader: the function of TensorFlow that reads it, for messages.
         kind: the reader in worker_main.py.
         about: the arguments of the reader.
-        arrange: a function of the inputs and outputs of a call, and its feeds: tensor -> array. It returns the feeds by
-            their names in the file, and name of result in the file -> tensor.
+        arrange: a function of the ends of a call, and its feeds: tensor -> array. It returns the feeds by their names
+            in the file, and name of result in the file -> tensor.
         without_values: whether the file has variables, and no values of variables.
     """
 
     loader: str
     kind: str
     about: Mapping[str, Any]
-    arrange: Callable[[Mapping[str, str], Mapping[str, str], Mapping[str, Any]], _Arranged]
+    arrange: Callable[[Ends, Mapping[str, Any]], _Arranged]
     without_values: bool = False
 
 
 _Arranged = tuple[dict[str, Any], dict[str, str]]
 
 
-def by_signature(inputs: Mapping[str, str], outputs: Mapping[str, str], feeds: Mapping[str, Any]) -> _Arranged:
+def by_signature(call: Ends, feeds: Mapping[str, Any]) -> _Arranged:
     """Arranges a call for files with signatures; see `WrittenFile`."""
-    return {name: feeds[tensor] for name, tensor in inputs.items() if tensor in feeds}, dict(outputs)
+    return {name: feeds[tensor] for name, tensor in call.inputs.items() if tensor in feeds}, dict(call.outputs)
 
 
 def by_tensor(new_name: Callable[[str], str]) -> Any:
@@ -107,9 +89,9 @@ def by_tensor(new_name: Callable[[str], str]) -> Any:
         new_name: tensor of the source -> its name in the file.
     """
 
-    def arrange(inputs: Mapping[str, str], outputs: Mapping[str, str], feeds: Mapping[str, Any]) -> _Arranged:
+    def arrange(call: Ends, feeds: Mapping[str, Any]) -> _Arranged:
         feeds = {new_name(tensor): value for tensor, value in feeds.items()}
-        return feeds, {new_name(tensor): tensor for tensor in outputs.values()}
+        return feeds, {new_name(tensor): tensor for tensor in call.outputs.values()}
 
     return arrange
 
@@ -140,7 +122,7 @@ class _NotRun(Exception):
 
 def prove(
     base: Graph,
-    calls: Calls,
+    calls: Mapping[str, Ends],
     files: Sequence[WrittenFile],
     source: ProofSource,
     feeds: Mapping[str, Any],
@@ -154,7 +136,7 @@ def prove(
 
     Args:
         base: snapshot of the graph that was saved.
-        calls: the calls to run.
+        calls: the calls to run, by name; their tensors are those of the source.
         files: ways to read the file in plain TensorFlow. The results of the first way must equal the results of the
             source. For the other ways, differences and errors become notes.
         source: the graph that was saved, in a form that can be run.
@@ -173,8 +155,8 @@ def prove(
         return Proof(notes=[f"not opened again: {distrust}"])
     proof, runs = Proof(), list[_SourceRun]()
     with closing(source):
-        for key, (ins, outs) in calls.items():
-            part = inspect_part(base, [*ins.values(), *feeds], list(outs.values()))
+        for key, call in calls.items():
+            part = inspect_part(base, [*call.inputs.values(), *feeds], list(call.outputs.values()))
             name = f"signature {key!r}" if key else few(part.outputs)
             lost = [] if saved_variables is None else [v for v in part.variables if v not in saved_variables]
             if lost and not part.kept:
@@ -217,7 +199,7 @@ def _compared_text(runs: Sequence[_SourceRun], feeds: Mapping[str, Any]) -> str:
 
 def _compare(
     file: WrittenFile,
-    calls: Calls,
+    calls: Mapping[str, Ends],
     runs: Sequence[_SourceRun],
     values: Mapping[str, Any],
     request: str,
@@ -235,7 +217,7 @@ def _compare(
         _NotRun: the other process cannot read the file, for a reason that is not in the file.
     """
     how = f"{suggestion}; verify=False writes the file without a check"
-    arranged = [file.arrange(*calls[run.key], run.feeds) for run in runs]
+    arranged = [file.arrange(calls[run.key], run.feeds) for run in runs]
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as name:
         folder = Path(name)
         sent = [(run.key, _store(folder, f"feed_{i}", fed), list(results))
@@ -321,87 +303,16 @@ def inspect_part(base: Graph, inputs: list[str], outputs: list[str]) -> ProofPar
     fed = dict.fromkeys([*inputs, *placeholders_in(base, mask)])
     variables = [base.names[i] for i in inside if base.types[i] in VARIABLE_TYPES]
     tables = [name for i in inside for name in base.state.init_ops.get(base.names[i], ())]
-    acts = _effect_finder(base)
-    effects = [(acts(i), i) for i in inside]
-    random = any(effect == _RANDOM_REASON for effect, _ in effects)
+    effect_of = effect_finder(base)
+    effects = [(effect_of(i), i) for i in inside]
+    random = any(effect == RANDOM for effect, _ in effects)
     obstacle = next((f"needs {base.names[i]!r} ({base.types[i]}), which {effect}"
-                 for effect, i in effects if effect not in ("", _RANDOM_REASON)), "")  # fmt: skip
+                 for effect, i in effects if effect not in ("", RANDOM)), "")  # fmt: skip
     dtypes = {name: base.live.as_graph_element(name).dtype for name in outputs}
     odd = [name for name, dtype in dtypes.items() if dtype.base_dtype in (tf.resource, tf.variant)]
     if odd and not obstacle:
         obstacle = f"cannot be fetched: {odd[0]!r} has dtype {dtypes[odd[0]].name}"
     return ProofPart(outputs, list(fed), variables, tables, random, obstacle)
-
-
-def sinks(base: Graph) -> dict[str, str]:
-    """Returns the last few tensors of a graph that can be run without side effects, as name -> the same name."""
-    acts = _effect_finder(base)
-    acting = base.mask([i for i in range(base.size) if acts(i)])
-    kinds = base.type_array
-    leaves = np.isin(kinds, ["Exit", "RefExit", "Merge", "RefMerge"])
-    turning = forward(base, np.isin(kinds, ["Enter", "RefEnter", "Switch", "RefSwitch"]), within=~leaves)
-    fed = forward(base, base.typed(PLACEHOLDER_TYPES))
-    free = fed & ~forward(base, acting) & ~turning
-    free &= ~orphan_mask(base)
-    tensors: list[str] = []
-    for i in np.flatnonzero(free).tolist()[::-1]:
-        readers = base.consumers.row(i)
-        if len(tensors) < _MAX_SHOWN and base.types[i] not in PLACEHOLDER_TYPES and not free[readers].any():
-            outputs = base.live.get_operation_by_name(base.names[i]).outputs
-            odd = any(t.dtype in (tf.resource, tf.variant) or not base.live.is_fetchable(t) for t in outputs)
-            tensors += [outputs[0].name] if outputs and not odd else []
-    return {name: name for name in tensors[::-1]}
-
-
-def _effect_finder(base: Graph) -> Callable[[int], str]:
-    """Returns a function: number of an op -> text about its side effects; empty without side effects."""
-    functions = functions_of(base.live)
-    inner: dict[str, str] = {}
-
-    def function(name: str) -> str:
-        if name not in inner:
-            inner[name] = _main_effect(
-                _type_effect(node.op)
-                for callee in reached_functions([name], functions)
-                for node in definition(functions[callee]).node_def
-            )
-        return inner[name]
-
-    def act(i: int) -> str:
-        effect, node = _type_effect(base.types[i]), base.nodes[i]
-        if effect or not functions or not (getattr(node, "attr", None) or base.types[i] in functions):
-            return effect
-        return _main_effect(function(name) for name in functions_in_node(node, functions))
-
-    return act
-
-
-def _main_effect(kinds: Iterable[str]) -> str:
-    """Returns one of some effects, random numbers only if there is no other effect; empty if there is none."""
-    effects = set(kinds)
-    return next(iter(sorted(effects - {"", _RANDOM_REASON})), _RANDOM_REASON if _RANDOM_REASON in effects else "")
-
-
-@cache
-def _type_effect(op_type: str) -> str:
-    """Returns text about the side effects of ops of a type; empty without side effects."""
-    definition = op_definition(op_type)
-    if op_type in TABLE_TYPES:
-        return "has content that no file contains"
-    if (
-        op_type in PLACEHOLDER_TYPES
-        or op_type in _HARMLESS
-        or definition is None
-        or op_type.startswith(_RUN_ONLY_TYPES)
-    ):
-        return ""
-    if op_type in FEED_TYPES:
-        return "reads from outside the graph"
-    if op_type.startswith(_RANDOM) or op_type.endswith("CandidateSampler"):
-        return _RANDOM_REASON
-    if definition.is_stateful or writes(op_type) or op_type.startswith(_OUTSIDE):
-        return "has effects, or state"
-    return ""
 
 
 # -- the source -----------------------------------------------------------------------------------

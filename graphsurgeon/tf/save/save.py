@@ -22,15 +22,16 @@ from ...graph.arrays import variable_bytes
 from ...graph.concurrency import gc_paused
 from ...graph.conversion_verdict import Unconvertible, blockers, hazards
 from ...graph.graph import Graph
-from ...graph.names import tensors_by_key
-from ...graph.open_graph import Ends, OpenedGraph, placeholders_in
+from ...graph.names import op_name, tensors_by_key
+from ...graph.open_graph import Ends, OpenedGraph, outputs_of, placeholders_in
 from ...graph.provenance import orphans_of
 from ...graph.reports import Saved, only_initial_text
 from ...graph.selection import select, selection_from
 from ...graph.traversal import backward
 from ...graph.variables import FEED_TYPES, VariableInfo
 from ..copy.tables_and_queues import table_fillers
-from ..functions.graph_function import arguments, function_module
+from ..effects import acting_ops
+from ..functions.graph_function import function_module
 from ..functions.library import nodes_behind
 from ..import_tensorflow import tf
 from ..open.snapshot import materialize_graph
@@ -39,7 +40,7 @@ from ..run.sessions import require_trusted
 from ..values.checkpoint_names import saved_names, slices
 from ..values.transfer import batches, stream
 from ..values.variables import fetch, variable_infos
-from .converters import FrozenPart, convert_to_tflite
+from .converters import convert_to_tflite
 from .export import (
     ExportedGraph,
     add_assets,
@@ -49,7 +50,7 @@ from .export import (
     nodes_of,
     with_saver,
 )
-from .proof import Proof, ProofSource, WrittenFile, by_signature, by_tensor, prove, sinks
+from .proof import Proof, ProofSource, WrittenFile, by_signature, by_tensor, prove
 from .saved_model import write_module, write_saved_model
 from .worker import TIMEOUT, WORKER
 from .write import (
@@ -75,6 +76,8 @@ _INSTEAD = {
     "tflite": "Give real values, feeds={...}",
 }
 _SUFFIXES = {".pb": "graph_def", ".pbtxt": "graph_def", ".meta": "meta_graph", ".tflite": "tflite", "": "saved_model"}
+#: The number of likely outputs that are run if a graph has no signature.
+_MAX_RUN = 8
 
 
 @dataclass(frozen=True)
@@ -178,7 +181,7 @@ class SaveRequest:
         return self.kind.startswith("saved_model") and self.signatures is None
 
     def all_signatures(self, base: Graph) -> dict[str, Ends]:
-        """Returns name -> (inputs, outputs), both name -> tensor; by default the signatures of the model.
+        """Returns the ends of each signature, by name; by default the signatures of the model.
 
         If only outputs are given, the inputs are the inputs of the opened signature that the outputs need.
 
@@ -186,21 +189,17 @@ class SaveRequest:
             base: snapshot of the graph.
         """
         if self.signatures is not None:
-            return {key: (tensors_by_key(ins), tensors_by_key(outs)) for key, (ins, outs) in self.signatures.items()}
-        model, outputs = self.model, self.model.outputs
-        inputs = model.inputs if self.inputs is None else tensors_by_key(self.inputs)
-        if self.outputs is not None:
-            outputs = tensors_by_key(self.outputs)
-            ends = base.mask(base.tensor(name, self.request)[0] for name in outputs.values())
-            inputs = model.within(selection_from(base, backward(base, ends))).inputs if self.inputs is None else inputs
+            return {
+                key: self.model.chosen(tensors_by_key(ins), tensors_by_key(outs))
+                for key, (ins, outs) in self.signatures.items()
+            }
+        model = self.model.chosen(self.inputs, self.outputs)
+        if self.outputs is not None and self.inputs is None:
+            ends = base.mask(base.tensor(name, self.request)[0] for name in model.outputs.values())
+            model = model.within(selection_from(base, backward(base, ends)))
         names = model.served_names if self.keeps_signatures else model.served_names[:1]
-        own = dict.fromkeys(names, (inputs, outputs)) if outputs else {}
-        return {**model.other_signatures, **own} if self.keeps_signatures else own
-
-    def defaults(self, calls: Mapping[str, Ends]) -> dict[str, dict[str, Any]]:
-        """Returns signature -> its defaults: argument -> array."""
-        return {key: {name: value for name, value in self.model.defaults_of(key).items() if name in ins}
-                for key, (ins, _) in calls.items()}  # fmt: skip
+        own: dict[str, Ends] = dict.fromkeys(names, model) if model.outputs else {}
+        return {**self.model.other_signatures, **own} if self.keeps_signatures else own
 
 
 @gc_paused()
@@ -339,11 +338,10 @@ class _Job:
 def _write(base: Graph, uninitialized: frozenset[str], values: Any, options: SaveRequest, path: str) -> Saved:
     kind, request = options.kind, options.request
     signatures = options.all_signatures(base) if kind.startswith(("saved_model", "tflite")) else {}
-    ends = [t for _, outs in signatures.values() for t in outs.values()] or list(
-        tensors_by_key(options.outputs).values()
-    )
-    starts = [t for ins, _ in signatures.values() for t in ins.values()] or list(
-        tensors_by_key(options.inputs).values()
+    given = Ends(inputs=tensors_by_key(options.inputs), outputs=tensors_by_key(options.outputs))
+    starts, ends = (
+        [t for one in signatures.values() or [given] for t in getattr(one, side).values()]
+        for side in ("inputs", "outputs")
     )
     for name in (*options.feeds, *starts, *ends):
         base.tensor(name, request)
@@ -355,13 +353,15 @@ def _write(base: Graph, uninitialized: frozenset[str], values: Any, options: Sav
         problem = "a TFLite model needs outputs" if kind == "tflite" else "a SavedModel needs a signature"
         raise PlanError(request, problem, "Name its tensors: inputs=..., outputs=...")
     if kind == "saved_model_tf2":
-        called = {key: (arguments(ins), outs) for key, (ins, outs) in signatures.items()}
-        pairs = {old: new for key, (ins, _) in signatures.items() for old, new in zip(ins, called[key][0], strict=True)}
+        called = {key: one.with_argument_names() for key, one in signatures.items()}
+        pairs = {
+            old: new for key, one in signatures.items() for old, new in zip(one.inputs, called[key].inputs, strict=True)
+        }
         notes = [f"the argument {old!r} is called {new!r}" for old, new in pairs.items() if old != new]
         export = ExportedGraph(base.live, {}, notes)
         return _module(_Job(base, export, options, path, values, called, 0, uninitialized))
     if signatures:
-        served = list(signatures.values())
+        served = [(one.inputs, one.outputs) for one in signatures.values()]
         # One of several signatures may compute the input of another one.
         new_placeholders = _cut_before(base, starts, ends) if served.count(served[0]) == len(served) else []
         starts, ends = new_placeholders, ends if new_placeholders else [*ends, *starts]
@@ -369,29 +369,32 @@ def _write(base: Graph, uninitialized: frozenset[str], values: Any, options: Sav
     values = _live(values) if options.constant else values
     extra_ops = options.model.init_ops if kind == "saved_model" or _reads_tables(base, ends) else []
     export = export_graph(base, starts, ends, values if options.constant else None, options.device, request, extra_ops)
-    if kind == "saved_model":
-        _refuse_missing_inputs(base, export, signatures, request)
+    signatures = _with_missing_inputs(base, export, signatures, kind, request)
     add_assets(export, base, options.model.asset_feeds)
     calls = _calls(base, options, signatures)
     job = _Job(base, export, options, path, values, calls, export.left(base), uninitialized)
     return replace(_WRITERS[kind](job), untrained=inside)
 
 
-def _refuse_missing_inputs(base: Graph, export: ExportedGraph, signatures: Mapping[str, Ends], request: str) -> None:
-    """Refuses a signature that needs a placeholder of the exported part which is not one of its inputs.
+def _with_missing_inputs(
+    base: Graph, export: ExportedGraph, signatures: Mapping[str, Ends], kind: str, request: str
+) -> dict[str, Ends]:
+    """Returns signatures with an input for each placeholder that they need; refuses missing inputs of a SavedModel.
 
     Raises:
-        PlanError: a placeholder without a default is missing.
+        PlanError: a placeholder of the exported part is not an input of a signature of a SavedModel.
     """
-    within = base.mask(base.index[name] for name in export.there(base.names))
-    for key, (ins, outs) in signatures.items():
-        cuts = frozenset(map(base.tensor, ins.values()))
-        goals = base.mask(end[0] for end in map(base.tensor, outs.values()) if end not in cuts)
+    within, complete = base.mask(base.index[name] for name in export.there(base.names)), dict[str, Ends]()
+    for key, one in signatures.items():
+        cuts = frozenset(map(base.tensor, one.inputs.values()))
+        goals = base.mask(end[0] for end in map(base.tensor, one.outputs.values()) if end not in cuts)
         needed = placeholders_in(base, backward(base, goals, cuts, within=within))
         lacking = [tensor for tensor in needed if base.tensor(tensor) not in cuts]
-        if lacking:
+        if lacking and kind == "saved_model":
             problem = f"signature {key!r} needs {few(list(map(repr, lacking)))}, which is not an input"
-            raise PlanError(request, problem, f"Type inputs={[*ins.values(), *lacking]!r}")
+            raise PlanError(request, problem, f"Type inputs={[*one.inputs.values(), *lacking]!r}")
+        complete[key] = replace(one, inputs={**one.inputs, **{op_name(tensor): tensor for tensor in lacking}})
+    return complete
 
 
 def _reads_tables(base: Graph, ends: list[str]) -> bool:
@@ -418,9 +421,10 @@ def _calls(base: Graph, options: SaveRequest, signatures: Any) -> Any:
     """Returns the calls that verify a file: its signatures, the given outputs, or the last tensors without effects."""
     if signatures:
         return signatures
-    own = options.model.within(base.index).outputs if options.outputs is None else tensors_by_key(options.outputs)
-    outputs = own or sinks(base)
-    return {"": (tensors_by_key(options.inputs), outputs)} if outputs else {}
+    call = options.model.within(base.index).chosen(tensors_by_key(options.inputs), options.outputs)
+    likely = () if call.outputs else outputs_of(base, acting_ops(base))[:_MAX_RUN]
+    call = replace(call, outputs={**call.outputs, **dict(zip(likely, likely, strict=True))})
+    return {"": call} if call.outputs else {}
 
 
 def _live(values: Any) -> Any:
@@ -513,15 +517,15 @@ def _graph_def(job: _Job) -> Saved:
 def _tflite(job: _Job) -> Saved:
     export, path, request = job.made, job.path, job.request
     require_trusted(job.base.owner, request)  # the converter runs ops when it folds constants
-    ((key, (inputs, outputs)),) = job.calls.items()
+    ((key, call),) = job.calls.items()
     timeout = TIMEOUT if job.options.timeout is None else job.options.timeout
-    arguments = {export.name(tensor): name for name, tensor in inputs.items()}
-    ends = [export.name(tensor) for tensor in outputs.values()]
-    part = FrozenPart(nodes_of(export, request), ends, key, arguments, list(outputs))
-    optional = [name for names in job.options.defaults(job.calls).values() for name in names]
-    if optional:
-        export.notes.append(f"the defaults of {few(list(map(repr, optional)))} are not included: feed these inputs")
-    result = convert_to_tflite(part, timeout)
+    graph_def = nodes_of(export, request)
+    there = call.moved(export.name)
+    if call.defaults:
+        export.notes.append(
+            f"the defaults of {few(list(map(repr, call.defaults)))} are not included: feed these inputs"
+        )
+    result = convert_to_tflite(graph_def, there.inputs, there.outputs, key, timeout)
     if not result.model:
         obstacles = blockers(job.base, result)
         problem = f"TensorFlow's converter refuses the graph: {few(map(str, obstacles))}"
@@ -529,16 +533,11 @@ def _tflite(job: _Job) -> Saved:
     with staging_dir(path, request, len(result.model)) as folder:
         new = os.path.join(folder, os.path.basename(path))
         Path(new).write_bytes(result.model)
-
-        def arrange(ins: Mapping[str, str], outs: Mapping[str, str], feeds: Mapping[str, Any]) -> Any:
-            renamed = {export.name(tensor): value for tensor, value in feeds.items()}
-            return {name: renamed[tensor] for name, tensor in part.inputs_by_argument.items()}, dict(outs)
-
-        file = WrittenFile("tf.lite.Interpreter", "tflite", {"path": new}, arrange)
+        file = WrittenFile("tf.lite.Interpreter", "tflite", {"path": new}, by_signature)
         title = "run by TFLite's interpreter"
         proof = job.proof([file], job.source(required=True), title=title, timeout=timeout)
         put_file(new, path)
-    return job.saved(path, len(part.graph_def.node), proof)
+    return job.saved(path, len(graph_def.node), proof)
 
 
 def _meta_graph(job: _Job) -> Saved:
@@ -563,7 +562,7 @@ def _write_saved_model(job: _Job) -> Saved:
     options, path, saver = job.options, job.path, job.saver()
     with staging_dir(path, job.request, _total(job.infos)) as folder:
         new = os.path.join(folder, "model")
-        about = options.tags, saver, options.model.init_ops, job.request, options.defaults(job.calls)
+        about = options.tags, saver, options.model.init_ops, job.request
         meta = write_saved_model(job.made, new, job.calls, *about)
         job.write_values(os.path.join(new, "variables", "variables"))
         tags = [options.tags] if isinstance(options.tags, str) else list(options.tags)
@@ -582,8 +581,8 @@ _WRITERS = {"graph_def": _graph_def, "tflite": _tflite, "meta_graph": _meta_grap
 
 def _module(job: _Job) -> Saved:
     path, request = job.path, job.request
-    about = job.options.defaults(job.calls), job.options.model.variable_paths
-    module, served, lost = function_module(job.base, job.calls, job.values, request, *about)
+    paths = job.options.model.variable_paths
+    module, served, lost = function_module(job.base, job.calls, job.values, request, paths)
     if lost:
         job.made.notes.append(f"variables are not attributes under the paths of the opened file: {few(lost)}")
     with staging_dir(path, request) as folder:

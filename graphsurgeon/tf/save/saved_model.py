@@ -13,6 +13,7 @@ from typing import Any
 from ...errors import PlanError, few
 from ...graph.functions import own_gradient
 from ...graph.graph import Graph
+from ...graph.open_graph import Ends
 from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFOp, TFTensor
 from ..copy.tables_and_queues import ready_fillers
@@ -33,19 +34,18 @@ tf1 = tf.compat.v1
 def write_saved_model(
     export: ExportedGraph,
     folder: str,
-    signatures: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]],
+    signatures: Mapping[str, Ends],
     tags: str | Iterable[str],
     saver: Any,
     init_ops: Sequence[str],
     request: str,
-    defaults: Mapping[str, Mapping[str, Any]],
 ) -> Any:
     """Writes a SavedModel without the values of its variables; returns its MetaGraphDef.
 
     Args:
         export: the graph that is saved.
         folder: a new folder.
-        signatures: name -> (inputs, outputs), both name -> tensor of the old graph.
+        signatures: the ends of each signature, by name, with tensors of the old graph.
         tags: the tags of the SavedModel.
         saver: its SaverDef, or None.
         init_ops: the init ops of the file from which the graph was opened.
@@ -61,14 +61,15 @@ def write_saved_model(
     meta = meta_graph(export, saver, False, request)
     meta.asset_file_def.extend(assets)
     meta.meta_info_def.tags.extend([tags] if isinstance(tags, str) else tags)
-    for key, (ins, outs) in signatures.items():
+    for key, one in signatures.items():
         about = meta.signature_def[key]
         about.method_name = tf1.saved_model.signature_constants.PREDICT_METHOD_NAME
-        for infos, tensors in ((about.inputs, ins), (about.outputs, outs)):
+        for infos, tensors in ((about.inputs, one.inputs), (about.outputs, one.outputs)):
             for name, tensor in tensors.items():
                 infos[name].CopyFrom(_info(export.tensor(tensor)))
-        for name, array in defaults.get(key, {}).items():
-            about.defaults[name].CopyFrom(tf.make_tensor_proto(array, export.tensor(ins[name]).dtype.base_dtype))
+        for name, array in one.defaults.items():
+            dtype = export.tensor(one.inputs[name]).dtype.base_dtype
+            about.defaults[name].CopyFrom(tf.make_tensor_proto(array, dtype))
     if init is not None:
         meta.signature_def[INIT].outputs[INIT].name = init.name
     tables = mutable_tables(graph)

@@ -14,7 +14,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -260,23 +260,23 @@ _READERS: dict[str, Any] = {
 
 
 def _convert(
-    graph: str, model: str, inputs: Sequence[str], outputs: Sequence[str], signature: tuple[str, list[str], list[str]]
+    graph: str, model: str, inputs: Mapping[str, str], outputs: Mapping[str, str], signature: str
 ) -> dict[str, Any]:
     """Converts a frozen graph.
 
     Args:
         graph: the file with the graph.
         model: the file to write.
-        inputs, outputs: the tensors at the boundary, in order.
-        signature: as in `_with_signature`.
+        inputs, outputs: argument or result -> its tensor, in order.
+        signature: the name of the signature.
     """
     graph_def = tf1.GraphDef.FromString(Path(graph).read_bytes())
     answer: dict[str, Any] = {"said": "", "errors": []}
     try:
         function = tf1.wrap_function(lambda: tf1.import_graph_def(graph_def, name=""), [])
-        ends = [[function.graph.get_tensor_by_name(name) for name in names] for names in (inputs, outputs)]
+        ends = [[function.graph.get_tensor_by_name(name) for name in side.values()] for side in (inputs, outputs)]
         converter = tf.lite.TFLiteConverter.from_concrete_functions([function.prune(*ends)])
-        Path(model).write_bytes(_with_signature(converter.convert(), *signature))
+        Path(model).write_bytes(_with_signature(converter.convert(), signature, inputs, outputs))
     except Exception as error:  # any error is reported as a message of the converter
         lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         answer["said"] = lines[0].strip()
@@ -284,12 +284,12 @@ def _convert(
     return answer
 
 
-def _with_signature(model: bytes, key: str, arguments: Sequence[str], results: Sequence[str]) -> bytes:
+def _with_signature(model: bytes, key: str, arguments: Collection[str], results: Collection[str]) -> bytes:
     """Returns a TFLite model with a signature; the converter writes signatures only for SavedModels.
 
     Args:
         model: the file.
-        key: the name of the signature; empty for none.
+        key: the name of the signature.
         arguments, results: the names of its inputs and outputs, in order.
     """
     from tensorflow.lite.python import schema_py_generated as schema
@@ -297,7 +297,7 @@ def _with_signature(model: bytes, key: str, arguments: Sequence[str], results: S
 
     content = flatbuffer_utils.convert_bytearray_to_object(bytearray(model))
     ends = content.subgraphs[0].inputs, content.subgraphs[0].outputs
-    if not key or (len(ends[0]), len(ends[1])) != (len(arguments), len(results)):
+    if (len(ends[0]), len(ends[1])) != (len(arguments), len(results)):
         return model
     signature = schema.SignatureDefT()
     signature.signatureKey, signature.subgraphIndex, sides = key, 0, []

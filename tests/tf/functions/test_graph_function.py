@@ -98,7 +98,7 @@ def test_forms_of_inputs_and_outputs():
     ed = gs.open(graph)
     assert ed.function((), "seven:0")().numpy() == 7.0
     f = ed.function(["a/lambda", "b/lambda"], "arg_lambda:0")
-    assert f(arg_lambda=5.0, arg_lambda_2=3.0).numpy() == 2.0
+    assert f(arg_lambda=5.0, lambda_2=3.0).numpy() == 2.0
 
 
 @pytest.mark.parametrize("kind", FEEDS)

@@ -215,3 +215,25 @@ def test_a_second_layer_of_the_same_weights_names_the_first():
         "separate from the weights of layer 'one', which has the same: 'shared.kernel', 'shared.bias'. "
         "For shared weights, make one layer with all outputs",
     )
+
+
+def test_a_second_function_of_the_same_variables_names_the_first():
+    ed = gs.open(two_ends())
+    first, second = ed.function("a", "left", name="one"), ed.function("b", "right", name="two")
+    assert first.notes == ()
+    assert second.notes == (
+        "separate from the weights of function 'one', which has the same: 'shared.kernel', 'shared.bias'. "
+        "For shared weights, make one function with all outputs",
+    )
+
+
+def test_a_layer_of_the_graph_of_training_names_what_it_computes_in_inference():
+    model = THINGS["dropout and noise in training"].make()
+    inference, training = gs.open(model), gs.open(model, training=True)
+    assert training.keras_layer().notes[0] == (
+        "computed in inference as in training: 'body'. To change this, apply the same plan to gs.open(model), and "
+        "call its keras_layer with this editor as training="
+    )
+    layer = inference.keras_layer(training=training)
+    assert layer.notes == ()
+    assert np.abs(np.asarray(layer(ROWS, training=True)) - np.asarray(layer(ROWS))).max() > 1e-3

@@ -507,17 +507,19 @@ def test_where_tensorflow_has_keras_2_it_is_a_layer_of_that(tmp_path):
 
 def test_the_updates_of_two_blocks_of_a_real_training_graph(corpus):
     """ResNet v2-50 with 98 updates in its collection, reference variables, gradients, momentum and summaries."""
+    from graphsurgeon.graph.open_graph import Ends
     from graphsurgeon.tf.functions.graph_function import updates_left_out
 
     ed = gs.open(corpus.path("slim_resnet_v2_50_train"))
     units = "resnet_v2_50/block1/unit_{}/bottleneck_v2/"
-    left = updates_left_out(ed.snapshot, units.format(1) + "add:0", units.format(3) + "add:0")
+    left = updates_left_out(ed.snapshot, Ends().chosen(units.format(1) + "add:0", units.format(3) + "add:0"))
     assert len(left) == 12
     assert {name.rpartition("/")[0].rpartition("bottleneck_v2/")[2] for name in left} == {
         "preact", "conv1/BatchNorm", "conv2/BatchNorm"
     }  # fmt: skip
     assert all(name.startswith((units.format(2), units.format(3))) for name in left)
-    assert len(updates_left_out(ed.snapshot, "images:0", "resnet_v2_50/predictions/Reshape_1:0")) == 98
+    ends = Ends().chosen("images:0", "resnet_v2_50/predictions/Reshape_1:0")
+    assert len(updates_left_out(ed.snapshot, ends)) == 98
 
 
 def test_a_layer_behind_arithmetic_that_keras_calls_sparse():

@@ -11,7 +11,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.graph.conversion_verdict import Unconvertible
 from graphsurgeon.tf.save import converters, worker
-from graphsurgeon.tf.save.converters import FrozenPart, convert_to_tflite, run_in_process
+from graphsurgeon.tf.save.converters import convert_to_tflite, run_in_process
 from tests.refusal import refuses
 
 tf1 = tf.compat.v1
@@ -104,6 +104,17 @@ def test_a_converter_ends_in_words(code, timeout, how, monkeypatch):
     monkeypatch.setattr(worker, "PROGRAM", ("-c", code))
     process = worker.Worker()
     monkeypatch.setattr(converters, "WORKER", process)
-    made = convert_to_tflite(FrozenPart(tf1.GraphDef(), []), timeout)
+    made = convert_to_tflite(tf1.GraphDef(), {}, {}, "serving_default", timeout)
     process.stop()
     assert made.said == f"the converter {how}, in a separate process"
+
+
+def test_inputs_have_the_order_of_the_signature(tmp_path):
+    with tf.Graph().as_default() as graph:
+        a, b = (tf1.placeholder(tf.float32, [size], name=name) for name, size in (("a", 2), ("b", 3)))
+        tf.add(tf.reduce_sum(a), tf.reduce_sum(b), name="y")
+    path = gs.open(graph).save(tmp_path / "m.tflite", inputs={"second": "b:0", "first": "a:0"}, outputs="y:0").path
+    model = tf.lite.Interpreter(model_path=path)
+    assert [one["shape"].tolist() for one in model.get_input_details()] == [[3], [2]]
+    got = model.get_signature_runner("serving_default")(first=np.float32([1, 2]), second=np.float32([3, 4, 5]))
+    assert got["y"] == 15.0
