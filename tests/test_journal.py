@@ -279,6 +279,6 @@ def test_where_there_are_no_locks_a_journal_counts_as_free(tmp_path, monkeypatch
         raise OSError(errno.ENOLCK, "No locks available")
 
     fake = SimpleNamespace(flock=none, LOCK_EX=2, LOCK_NB=4)
-    monkeypatch.setattr("graphsurgeon.graph.atomic_files._fcntl", fake)
+    monkeypatch.setattr("graphsurgeon.editor.journal._fcntl", fake)
     with open(tmp_path / "a", "w") as file:
         assert journal.lock(file.fileno())

@@ -20,11 +20,13 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ..errors import OpenError, counted
-from ..graph.atomic_files import lock, write_failure
+from ..graph.atomic_files import write_failure
 from ..graph.open_graph import OpenedFile
 from ..plan.steps import Step
 from .history import Event, Log
@@ -36,6 +38,8 @@ SETTING = "GRAPHSURGEON_JOURNALS"
 VERSION = 1
 #: The maximum bytes of one journal and of all journals, the maximum journals of a file, and their maximum age in days.
 MOST, MOST_ALL, KEPT, DAYS = 64 << 20, 256 << 20, 4, 60
+#: None on Windows: there, a journal counts as free.
+_fcntl: Any = import_module("fcntl") if find_spec("fcntl") is not None else None
 _PROCESS = uuid.uuid4().hex
 _SUFFIX = ".journal"
 
@@ -454,3 +458,20 @@ def recovery_notice(file: OpenedFile, place: Path) -> str:
                 steps = counted(journal.unsaved, "steps")
                 return f"{steps} done here before and not saved can be restored: gs.recover({file.path!r})"
     return ""
+
+
+def lock(number: int) -> bool:
+    """Locks an open file for this process until it is closed; False if it is already locked, here or elsewhere.
+
+    Args:
+        number: the descriptor of the file.
+    """
+    if _fcntl is None:
+        return True
+    try:
+        _fcntl.flock(number, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # the file system has no locks
+        pass
+    return True

@@ -1,34 +1,24 @@
 """Files written atomically: a file is complete or unchanged.
 
 New files are written to a new folder next to their target, flushed to the disk, and then renamed. Several files that
-belong together are moved one after another. The replaced files wait in the same folder, with a list of the moves. If
-the process is killed during the moves, `recover_files` restores the earlier state.
+belong together are moved one after another; if a move fails, the earlier ones are undone.
 """
 
 from __future__ import annotations
 
-import ctypes
 import errno
-import json
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from ..errors import PlanError
 from .arrays import size_text
 
-#: None on Windows: the files of a killed process are not removed there.
-_fcntl: Any = import_module("fcntl") if find_spec("fcntl") is not None else None
-_STAGING_PREFIX, _LOCK_FILE, _MOVES, _BEFORE = ".being_written_", "held", "moves.json", ".before"
-_LISTS = ("before", "new")
-_AT_CWD, _EXCHANGE = -100, 2
+#: The folder for replaced files, inside the folder for new files.
+_BEFORE = "before"
 #: Path -> the identity of the file that this process has written there.
 _written_files: dict[str, tuple[int, ...]] = {}
 
@@ -123,7 +113,6 @@ def ensure_writable(path: str | os.PathLike[str], overwrite: bool, request: str)
         PlanError: if the file is read-only, or the path is a folder.
     """
     file = Path(path)
-    recover_files(file.parent)
     if not os.path.lexists(file):
         return
     if file.is_dir():
@@ -158,22 +147,19 @@ def _stamp(path: str | os.PathLike[str]) -> tuple[int, ...]:
 
 @contextmanager
 def staging_dir(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Yields a new folder next to the target of a new file, and always removes the folder afterwards.
+    """Yields a new folder next to the target of a new file, and removes the folder afterwards.
+
+    The folder stays if it has replaced files that could not be put back. It also stays if the process is killed.
 
     Raises:
         OSError: if the folder cannot be made.
     """
-    parent = os.path.dirname(os.path.abspath(path))
-    recover_files(parent)
-    folder, lock_file = _marked_folder(parent)
+    folder = tempfile.mkdtemp(prefix=".being_written_", dir=os.path.dirname(os.path.abspath(path)))
     try:
         yield folder
     finally:
-        try:
-            if not os.path.exists(os.path.join(folder, _MOVES)):  # otherwise the earlier files are still in it
-                shutil.rmtree(folder, ignore_errors=True)
-        finally:
-            os.close(lock_file)
+        if not os.path.exists(os.path.join(folder, _BEFORE)):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def install_files(moves: Sequence[tuple[str, str]], staging: str, obsolete: Sequence[str] = ()) -> None:
@@ -188,183 +174,17 @@ def install_files(moves: Sequence[tuple[str, str]], staging: str, obsolete: Sequ
     Raises:
         OSError: if a file cannot be moved; then all files are as before.
     """
+    before = os.path.join(staging, _BEFORE)
+    os.mkdir(before)
     old = [path for path in [*(new for _, new in reversed(moves)), *obsolete] if os.path.lexists(path)]
-    before = [(os.path.join(staging, f"{_BEFORE}{number}"), path) for number, path in enumerate(old)]
-    if len(moves) == 1 and (not old or (old == [moves[0][1]] and _exchange(*moves[0]))):
-        if not old:
-            os.replace(*moves[0])
-        return
-    plan = {
-        "before": [[*_names(*one), ""] for one in before],
-        "new": [[*_names(*one), _file_identity(one[0])] for one in moves],
-    }
-    list_path = os.path.join(staging, _MOVES)
-    with open(f"{list_path}.new", "w", encoding="utf-8") as file:
-        json.dump(plan, file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(f"{list_path}.new", list_path)
+    plan = [*((path, os.path.join(before, str(number))) for number, path in enumerate(old)), *moves]
     try:
-        for place, path in before:
-            os.replace(path, place)
-        for new, path in moves:
-            os.replace(new, path)
+        for place, path in plan:
+            os.replace(place, path)
     except BaseException:
-        _undo(staging)
+        for place, path in reversed(plan):
+            if os.path.lexists(path) and not os.path.lexists(place):  # it was moved
+                os.replace(path, place)
+        os.rmdir(before)
         raise
-    with suppress(OSError):  # all files are at their targets, so `recover_files` only deletes the list
-        os.unlink(list_path)
-
-
-def recover_files(folder: str | os.PathLike[str]) -> list[str]:
-    """Restores the files that a process was replacing in a folder when it was killed; returns the restored paths.
-
-    If all new files were already at their targets, they stay there. Files that another process is writing at this
-    moment, or that another program has written since, do not change.
-
-    Example:
-        >>> recover_files(".")
-        []
-    """
-    restored: list[str] = []
-    try:
-        folders = [one.path for one in os.scandir(folder) if one.name.startswith(_STAGING_PREFIX)]
-    except OSError:
-        return restored
-    for aside in folders:
-        with suppress(OSError), _exclusive(aside) as mine:
-            if mine:
-                restored += _undo(aside)
-                shutil.rmtree(aside, ignore_errors=True)
-    return restored
-
-
-def _undo(staging: str) -> list[str]:
-    """Reverses a list of moves; returns the restored paths.
-
-    Only the same files that were moved are moved back, and never onto an existing file. Files that were written since
-    then stay, and a forged list affects no other file.
-    """
-    list_path, parent = os.path.join(staging, _MOVES), os.path.dirname(staging)
-    if not os.path.exists(list_path):
-        return []
-    moves = _read_lists(list_path)
-    back: list[str] = []
-    new = [(os.path.join(staging, name), os.path.join(parent, to), file) for name, to, file in moves["new"]]
-    if any(os.path.lexists(waiting) for waiting, _, _ in new):  # otherwise all new files are at their targets
-        for waiting, path, file in reversed(new):
-            if not os.path.lexists(waiting) and file and _file_identity(path) == file:
-                os.replace(path, waiting)
-        for name, to, _ in reversed(moves["before"]):
-            place, path = os.path.join(staging, name), os.path.join(parent, to)
-            if os.path.lexists(place) and not os.path.lexists(path):
-                os.replace(place, path)
-                back.append(path)
-    os.unlink(list_path)
-    return back
-
-
-def _read_lists(list_path: str) -> dict[str, list[tuple[str, str, str]]]:
-    """Reads a list of moves: (name in this folder, name in the parent folder, `_file_identity`).
-
-    A name never leads to another folder.
-
-    Raises:
-        OSError: if the file is not such a list.
-    """
-    try:
-        with open(list_path, encoding="utf-8") as text:
-            moves: Any = json.load(text)
-        lists = {key: [(str(name), str(to), str(file)) for name, to, file in moves[key]] for key in _LISTS}
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise OSError(errno.EINVAL, "it is not a list of moves", list_path) from error
-    names = [name for key in _LISTS for *pair, _ in lists[key] for name in pair]
-    if any(os.path.basename(name) != name or name in ("", ".", "..") for name in names):
-        raise OSError(errno.EINVAL, "a list of moves leads out of its folder", list_path)
-    return lists
-
-
-def _names(inside: str, path: str) -> list[str]:
-    return [os.path.basename(inside), os.path.basename(path)]
-
-
-def _file_identity(path: str) -> str:
-    """Returns the identity of a file, which does not depend on its name; empty if the file does not exist.
-
-    Earlier files at the same path have another identity.
-    """
-    try:
-        info = os.lstat(path)
-    except OSError:
-        return ""
-    return f"{info.st_ino} {info.st_size} {info.st_mtime_ns}"
-
-
-def _marked_folder(parent: str) -> tuple[str, int]:
-    """Makes a folder with a lock file, which marks the folder as in use.
-
-    Returns:
-        the folder, and the descriptor of the lock file, which is locked as long as the process lives.
-    """
-    while True:
-        folder = tempfile.mkdtemp(prefix=_STAGING_PREFIX, dir=parent)
-        lock_file = os.path.join(folder, _LOCK_FILE)
-        try:
-            number = os.open(lock_file, os.O_CREAT | os.O_RDWR, 0o600)
-        except FileNotFoundError:  # another process has removed it, because it looked abandoned
-            continue
-        if lock(number) and os.path.exists(lock_file):
-            return folder, number
-        os.close(number)
-
-
-def _cleanup_began(staging: str) -> bool:
-    """Returns whether a process was killed while it removed the folder; removes empty folders."""
-    names = os.listdir(staging)
-    if not names:  # an abandoned folder; or a new folder, which the other process then makes again
-        os.rmdir(staging)
-    return bool(names) and _LOCK_FILE not in names
-
-
-@contextmanager
-def _exclusive(staging: str) -> Iterator[bool]:
-    """Yields whether no other process uses the folder; if so, this process locks it until the end."""
-    if _fcntl is None:
-        yield False
-        return
-    if _cleanup_began(staging):
-        yield True
-        return
-    number = os.open(os.path.join(staging, _LOCK_FILE), os.O_RDWR)
-    try:
-        yield lock(number, default=False)
-    finally:
-        os.close(number)
-
-
-def lock(number: int, default: bool = True) -> bool:
-    """Locks an open file for this process until it is closed; False if it is already locked, here or elsewhere.
-
-    Args:
-        number: the descriptor of the file.
-        default: the result if the file system has no locks.
-    """
-    if _fcntl is None:
-        return True
-    try:
-        _fcntl.flock(number, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return default
-    return True
-
-
-def _exchange(new: str, path: str) -> bool:
-    """Exchanges two files or folders atomically, if the system can; returns whether it did."""
-    if not sys.platform.startswith("linux"):
-        return False
-    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if call is None:
-        return False
-    return bool(call(_AT_CWD, os.fsencode(new), _AT_CWD, os.fsencode(path), _EXCHANGE) == 0)
+    shutil.rmtree(before, ignore_errors=True)

@@ -13,7 +13,6 @@ import numpy as np
 from google.protobuf.message import Message
 
 from ...errors import OpenError, counted, did_you_mean, few, nearest
-from ...graph.atomic_files import recover_files
 from ...graph.concurrency import gc_paused
 from ...graph.graph import Graph, TensorInfo, output_at
 from ...graph.lazy_graph import DeferredGraph, LazyGraph, materialize
@@ -289,7 +288,6 @@ def _from_path(path: Path, options: _OpenOptions) -> OpenedGraph:
     if path.suffix in (".h5", ".hdf5") and path.is_file():
         how = f"Load it with Keras, and open the model: gs.open(keras.models.load_model({str(path)!r}))"
         raise OpenError(request, "this is a Keras model in HDF5 format, which only Keras can read", how)
-    recover_files(path.absolute().parent)
     if path.is_dir():
         path = file_reader.saved_model_file(path, request)
     file = OpenedFile.of(original, path, options.options)

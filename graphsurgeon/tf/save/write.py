@@ -20,7 +20,7 @@ import numpy as np
 from ...errors import PlanError
 from ...graph import atomic_files
 from ...graph.arrays import size_text
-from ...graph.atomic_files import ensure_writable, flush, install_files, record_write, recover_files, write_failure
+from ...graph.atomic_files import ensure_writable, flush, install_files, record_write, write_failure
 from ...graph.functions import CALLS, functions_in_node, reachable_functions
 from ...graph.names import free_name, op_name
 from ...graph.security import SAVER_TYPES
@@ -369,7 +369,6 @@ def refuse_existing(path: str, kind: str, overwrite: bool, request: str) -> None
     Raises:
         PlanError: the path exists.
     """
-    recover_files(os.path.dirname(os.path.abspath(path)))
     if kind.startswith("saved_model"):
         _refuse_other(path, request)
     for file in _entry_files(path, kind):

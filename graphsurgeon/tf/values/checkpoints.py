@@ -19,7 +19,6 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from ...errors import OpenError, one_of
-from ...graph.atomic_files import recover_files
 from ..import_tensorflow import tf
 from ..messages import tensor_bundle_pb2, trackable_object_graph_pb2, types_pb2
 from ..open.file_reader import newest_checkpoint, refuse_linked_away
@@ -231,8 +230,6 @@ class Checkpoint:
 
     def __init__(self, place: Any, request: str) -> None:
         self.request = request
-        path = os.path.abspath(place)
-        recover_files(path if os.path.isdir(path) else os.path.dirname(path))
         self.prefix = _prefix(os.fspath(place), request)
         refuse_incomplete(self.prefix, request)
         self._stamp = _stamp(self.prefix)
