@@ -1,4 +1,4 @@
-"""Writes what is made from the tables of verbs, keys and signs: of the page, examples, docs."""
+"""Writes what is made from the tables of verbs, keys, signs, sizes and colors: of the page, examples, docs."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ from graphsurgeon.ui.commands.table import (
     UNMAPPED,
     ArgType,
 )
+from graphsurgeon.view.boxes import OP_RADIUS, RADIUS
+from graphsurgeon.view.edges import QUIET_WIDTH, WIDTHS
+from graphsurgeon.view.families import COLOURS as FAMILIES
 from graphsurgeon.view.plan_marks import SIGNS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -45,6 +48,8 @@ def written() -> dict[Path, str]:
         FRONTEND / "src" / "model" / "keys.generated.ts": typescript_keys(),
         FRONTEND / "src" / "model" / "results.generated.ts": typescript_results(),
         FRONTEND / "src" / "model" / "signs.generated.ts": typescript_signs(),
+        FRONTEND / "src" / "model" / "sizes.generated.ts": typescript_sizes(),
+        FRONTEND / "src" / "css" / "palette.generated.css": palette(),
         FRONTEND / "tests" / "examples.ts": typescript_examples(),
         ROOT / "docs" / "verbs.md": f"{_PAGE}{verbs_table()}\n\n## All keys\n\n{keys_table()}\n",
     }
@@ -101,6 +106,26 @@ def typescript_signs() -> str:
            "export const SIGN: Record<Mark | EdgeMark, string> = {"]  # fmt: skip
     out += [f"  {state or _quoted('')}: {_quoted(sign)}," for state, sign in {"": "", **SIGNS}.items()]
     return "\n".join([*out, "};", ""])
+
+
+def typescript_sizes() -> str:
+    """Returns the radii of boxes and the widths of edges, as static pictures have them."""
+    widths = ", ".join(f"{width:g}" for width in WIDTHS)
+    return (
+        "// Radii of boxes and widths of edges in px, written from graphsurgeon/view by tools/write_verbs.py.\n"
+        f"export const OP_RADIUS = {OP_RADIUS:g},\n  RADIUS = {RADIUS:g};\n"
+        "/** Of edges with 1, 2, ... tensors; edges with more tensors have the last width. */\n"
+        f"export const WIDTHS = [{widths}] as const;\nexport const QUIET_WIDTH = {QUIET_WIDTH:g};\n"
+    )
+
+
+def palette() -> str:
+    """Returns the colors of the families as CSS."""
+    rules = [
+        f".gs-f-{family} {{\n  --gs-hue: light-dark({ink.line.lower()}, {ink.dark.lower()});\n}}\n"
+        for family, ink in FAMILIES.items()
+    ]
+    return "".join(["/* Written from graphsurgeon/view/families.py by tools/write_verbs.py. */\n", *rules])
 
 
 def typescript_examples() -> str:

@@ -435,6 +435,8 @@ PAD = 12.0
 """Space to the left and right of a label, px."""
 HEIGHT = 40.0
 """Height of a box with one line of label, px."""
+OP_RADIUS, RADIUS = 5.0, 8.0
+"""Radius of the corners of ops, and of other boxes and frames, px; the ends of a variable are half circles."""
 HEADING = 12.0
 """Size of the heading of a group, px."""
 

@@ -288,6 +288,10 @@ HUB = 4
 """The number of edges from which the edges of a box of gradients or of an optimizer are drawn faint."""
 CROSSROADS = 10
 """The number of edges from which the edges of any box are drawn faint."""
+WIDTHS = tuple(round(1.1 + 0.15 * n, 2) for n in range(9))
+"""Width of the line of an edge with 1, 2, ... tensors, px; edges with more tensors have the last width."""
+QUIET_WIDTH = 0.9
+"""Width of the line of a quiet edge, px."""
 TENSORS = 8
 """The maximum number of tensor names of an edge."""
 

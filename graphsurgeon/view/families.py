@@ -44,11 +44,12 @@ def _dtype_attribute(node: TFNodeDef) -> str:
 
 
 class Ink(NamedTuple):
-    """Fill, outline and text color of a family in the light theme (CSS class ``gs-f-<family>``), and its words."""
+    """Fill, outline and text color of a family in the light theme, its color in the dark theme, and its words."""
 
     fill: str
     line: str
     text: str
+    dark: str = ""
     words: str = ""
 
 
@@ -56,19 +57,19 @@ UNKNOWN = "unknown"
 """The family of op types unknown to the installed TensorFlow, and of folds with such ops; drawn hatched."""
 
 COLOURS: dict[str, Ink] = {
-    "conv": Ink("#DCE9F9", "#4E7FB8", "#1B2A3D", "convolution, matmul"),
-    "norm": Ink("#E3F1E6", "#5B9A6C", "#1B3323", "normalization"),
-    "pool": Ink("#DDF0F3", "#3F8C99", "#12313A", "pooling"),
-    "activation": Ink("#FBE9DC", "#C0794A", "#40240F", "activation"),
-    "math": Ink("#EEE7F6", "#8A6DB3", "#2C1F40", "arithmetic"),
-    "shape": Ink("#F0F0EC", "#8C8C80", "#2C2C28", "shape, slice, concat"),
-    "state": Ink("#FBF3D3", "#B09430", "#3A310C", "variable, constant, input"),
-    "control": Ink("#F7E1E8", "#B56A85", "#3F1A28", "control flow"),
-    "other": Ink("#F5F6F8", "#8A93A0", "#222A35", "other op"),
-    "scope": Ink("#FFFFFF", "#7C8796", "#1C2430", "folded ops"),
-    "unknown": Ink("#FBF8F2", "#7A5C3A", "#2B2013", "unknown to TensorFlow here"),
+    "conv": Ink("#DCE9F9", "#4E7FB8", "#1B2A3D", "#6EA8EC", "convolution, matmul"),
+    "norm": Ink("#E3F1E6", "#5B9A6C", "#1B3323", "#4FC3B5", "normalization"),
+    "pool": Ink("#DDF0F3", "#3F8C99", "#12313A", "#5BBDD0", "pooling"),
+    "activation": Ink("#FBE9DC", "#C0794A", "#40240F", "#F0A25C", "activation"),
+    "math": Ink("#EEE7F6", "#8A6DB3", "#2C1F40", "#A797E0", "arithmetic"),
+    "shape": Ink("#F0F0EC", "#8C8C80", "#2C2C28", "#8A8F98", "shape, slice, concat"),
+    "state": Ink("#FBF3D3", "#B09430", "#3A310C", "#D8B653", "variable, constant, input"),
+    "control": Ink("#F7E1E8", "#B56A85", "#3F1A28", "#E288A8", "control flow"),
+    "other": Ink("#F5F6F8", "#8A93A0", "#222A35", "#98A1AB", "other op"),
+    "scope": Ink("#FFFFFF", "#7C8796", "#1C2430", "#94A7C2", "folded ops"),
+    "unknown": Ink("#FBF8F2", "#7A5C3A", "#2B2013", "#C9A57C", "unknown to TensorFlow here"),
 }
-"""Colors of the light theme, one for each family, in the order of the legend."""
+"""The colors of each family, in the order of the legend; tools/write_verbs.py writes them as CSS."""
 
 DESCRIPTIONS = {kin: ink.words for kin, ink in COLOURS.items()}
 """The text of each family in the legend."""

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import counted
-from .boxes import FONT, LABEL, LINE_HEIGHT, SUBLABEL, clean, elide, is_measured, width
+from .boxes import FONT, LABEL, LINE_HEIGHT, OP_RADIUS, RADIUS, SUBLABEL, clean, elide, is_measured, width
+from .edges import QUIET_WIDTH, WIDTHS
 from .families import COLOURS, UNKNOWN, Ink
 from .plan_marks import MEANINGS, SIGNS, STATES
 
@@ -192,7 +193,7 @@ def _group(g: Mapping[str, Any]) -> str:
     fill = "#F7F9FB" if g["depth"] % 2 == 0 else "#EFF3F7"
     x, y, w = float(g["x"]), float(g["y"]), float(g["w"])
     out = [f"<g><title>{escape(g['name'])}</title>"]
-    out.append(_rect(x, y, w, g["h"], 8, fill=fill, stroke=colour, stroke_dasharray=dash))
+    out.append(_rect(x, y, w, g["h"], RADIUS, fill=fill, stroke=colour, stroke_dasharray=dash))
     count = counted(int(g["count"]), "ops")
     if w > width(g["label"], LABEL, bold=True) + width(count, SUBLABEL) + 34:
         out.append(_text(x + w - 10, y + 16, count, SUBLABEL, fill=QUIET, text_anchor="end"))
@@ -208,17 +209,17 @@ def _heading(g: Mapping[str, Any]) -> str:
 
 
 def _edge(e: Mapping[str, Any], mark: str) -> str:
-    state, style = e["state"], {"stroke": LINE, "stroke-width": "1.1"}
+    state, style = e["state"], {"stroke": LINE, "stroke-width": f"{WIDTHS[0]:g}"}
     end = mark
     if e["control"]:
         style["stroke-dasharray"] = "4 3"
     else:
-        style["stroke-width"] = f"{1.1 + min(int(e['n']) - 1, 8) * 0.15:.2f}"
+        style["stroke-width"] = f"{WIDTHS[min(int(e['n']), len(WIDTHS)) - 1]:.2f}"
     if state in _EDGES:
         style |= {"stroke": STATES[state][0], **_EDGES[state]}
         end = f"{mark}{state}"
     elif not state and e.get("quiet"):
-        style |= {"stroke": FAINT, "stroke-width": "0.9"}
+        style |= {"stroke": FAINT, "stroke-width": f"{QUIET_WIDTH:g}"}
         end = f"{mark}faint"
     more = int(e["n"]) - len(e["tensors"])
     words = "\n".join([*e["tensors"], f"and {more} more" if more > 0 else ""]).strip()
@@ -269,7 +270,7 @@ def _box(b: Mapping[str, Any], selected: bool, in_region: bool, faded: bool) -> 
         colour = paint["colour"] or PLAIN_COLOR
         ink = Ink(blend(colour, 0.3) if paint["colour"] else PAPER, colour, INK)
     x, y, w, h = float(b["x"]), float(b["y"]), float(b["w"]), float(b["h"])
-    radius = {"op": 5.0, "variable": h / 2}.get(b["kind"], 8.0)
+    radius = {"op": OP_RADIUS, "variable": h / 2}.get(b["kind"], RADIUS)
     colour, dash = STATES.get(b["state"], (ink.line, ""))
     text = f" · {paint['text']}" if paint and paint["text"] else ""
     fading = ' opacity="0.22"' if faded else ""

@@ -99,7 +99,7 @@ test("an open fold moves what is after it, and edges go on inside", () => {
 test("an edge without a line is drawn straight", () => {
   const data = small();
   data.inside[1]!.lines = [];
-  expect(picture(data, new Set([1])).edges[0]!.d).toBe("M112,52L62,108");
+  expect(picture(data, new Set([1])).edges[0]!.d).toBe("M112,52C95.3,70.7 78.7,89.3 62,108");
 });
 
 test("edges of a box with many are quiet, and it has few control edges", () => {

@@ -2,6 +2,7 @@
 import { clean, figure, put, s } from "../panels/dom";
 import { type Chip, count, share, subOf } from "../state/marks";
 import { SIGN } from "../model/signs.generated";
+import { OP_RADIUS, QUIET_WIDTH, RADIUS, WIDTHS } from "../model/sizes.generated";
 import { type FlowWay, reach } from "../state/neighbors";
 import { fitted, LABEL, LEADING, measure, SUB } from "../model/text";
 import type { Box, Direction, Edge, Group, Mark, Scene } from "../model/types";
@@ -9,7 +10,7 @@ import type { Box, Direction, Edge, Group, Mark, Scene } from "../model/types";
 const CHIP = 17;
 
 function roundOf(b: Box): number {
-  return b.kind === "variable" ? b.h / 2 : 6;
+  return b.kind === "variable" ? b.h / 2 : b.kind === "op" ? OP_RADIUS : RADIUS;
 }
 
 /** A box: outline, name, second line, and a sign for its state. */
@@ -93,9 +94,9 @@ export function drawGroup(g: SVGGElement, b: Group): void {
     long = measure(said, SUB) ?? 0;
   const figure = b.w > wide + long + 34 ? s("text", { class: "gs-sub gs-count", x: b.w - 10, y: 17, ...fitted(said, SUB) }, said) : null;
   g.replaceChildren(
-    s("rect", { class: "gs-ring", x: -3, y: -3, width: b.w + 6, height: b.h + 6, rx: 12 }),
-    s("rect", { class: "gs-body", width: b.w, height: b.h, rx: 9 }),
-    s("rect", { class: "gs-head", width: b.w, height: Math.min(26, b.h), rx: 9 }),
+    s("rect", { class: "gs-ring", x: -3, y: -3, width: b.w + 6, height: b.h + 6, rx: RADIUS + 3 }),
+    s("rect", { class: "gs-body", width: b.w, height: b.h, rx: RADIUS }),
+    s("rect", { class: "gs-head", width: b.w, height: Math.min(26, b.h), rx: RADIUS }),
     heading,
     ...(figure ? [space(), figure] : []),
     ...(b.state ? [badge(b.w, 0, b.state)] : []),
@@ -175,7 +176,7 @@ export function drawPort([x, y]: [number, number], kind: string): SVGGElement {
 
 /** The width of the line of an edge. */
 export function widthOf(e: Edge): number {
-  return e.control || isQuiet(e) ? 1 : Math.min(6, 1.25 + Math.log2(Math.max(1, e.n)) * 0.75);
+  return isQuiet(e) ? QUIET_WIDTH : e.control ? WIDTHS[0] : WIDTHS[Math.min(e.n, WIDTHS.length) - 1]!;
 }
 
 /** The lines of edges; a curve that edges have in common is drawn once. */

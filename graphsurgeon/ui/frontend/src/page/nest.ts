@@ -284,7 +284,8 @@ class Picture {
     const [a, b] = [this.#places.get(from)!, this.#places.get(to)!],
       lr = this.data.direction === "LR",
       [x0, y0, x1, y1] = lr ? [a.x + a.w, a.y + a.h / 2, b.x, b.y + b.h / 2] : [a.x + a.w / 2, a.y + a.h, b.x + b.w / 2, b.y];
-    return `M${round(x0)},${round(y0)}L${round(x1)},${round(y1)}`;
+    const share = (t: number) => `${round(x0 + (x1 - x0) * t)},${round(y0 + (y1 - y0) * t)}`;
+    return `M${share(0)}C${share(1 / 3)} ${share(2 / 3)} ${share(1)}`;
   }
 }
 
