@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,9 @@ from ..view.scene import MAX_BOXES, Scene, boxes_shown, build
 from ..view.svg import panes, to_svg
 from ..view.tree import Tree, find_item, keys_to, ops_named
 from .run_results import RunOverlay
+
+LAYOUTS = 4
+"""The number of layouts that a pane keeps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +83,13 @@ class EdgeStep:
 
 
 class Pane:
-    """The last layout of a picture, and its colors."""
+    """The last layouts of a picture, so that a step back costs nothing, and the colors of the current one."""
 
     def __init__(self) -> None:
         self.scene: Scene | None = None
         self.placed: dict[str, Any] | None = None
         self._key: Any = None
+        self._last: deque[tuple[Any, Scene, dict[str, Any]]] = deque(maxlen=LAYOUTS)
         self._colored: tuple[Any, dict[str, Any]] | None = None
         self._pinned: tuple[tuple[Graph, Endpoints, frozenset[str]], tuple[int, ...]] | None = None
 
@@ -113,7 +118,7 @@ class Pane:
             LayoutError: there would be too many boxes, or the layout takes too long. The last layout stays.
         """
         key = (spec.key, direction, None)
-        if self.has(key):
+        if self.show(key):
             return
         scene = spec.scene()
         refuse_many(scene, budget, limit)
@@ -121,8 +126,16 @@ class Pane:
         self.put(scene, placed, key)
 
     def has(self, key: Any) -> bool:
-        """Returns whether this is the last layout."""
-        return key == self._key and self.placed is not None
+        """Returns whether this is one of the last layouts."""
+        return any(key == known for known, _, _ in self._last)
+
+    def show(self, key: Any) -> bool:
+        """Shows one of the last layouts; returns whether there is one with this key."""
+        for known, scene, placed in self._last:
+            if key == known:
+                self.scene, self.placed, self._key = scene, placed, known
+                return True
+        return False
 
     def put(self, scene: Scene, placed: PlacedScene, key: Any) -> None:
         """Sets a scene and its layout.
@@ -131,7 +144,10 @@ class Pane:
             scene, placed: the scene, and its layout.
             key: its subject, the direction, and the subject that was laid out with it.
         """
-        self.scene, self.placed, self._key = scene, placed.to_dict(), key
+        if self._key is not None and self._key[1] != key[1]:  # the direction was chosen anew
+            self._last.clear()
+        self._last.append((key, scene, placed.to_dict()))
+        self.show(key)
 
     def before(self, direction: str, fallback: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         """Returns the picture that the next one should resemble: the last one, or `fallback` for a first picture."""
@@ -203,7 +219,7 @@ def draw_both(
     """
     keys = [(sight.key, direction, other.key) for sight, other in zip(specs, specs[::-1], strict=True)]
     if all(pane.has(key) for pane, key in zip(panes, keys, strict=True)):
-        return True
+        return all(pane.show(key) for pane, key in zip(panes, keys, strict=True))
     try:
         scenes = specs[0].scene(), specs[1].scene()
     except LayoutError:

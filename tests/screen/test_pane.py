@@ -95,6 +95,17 @@ def test_the_direction_stays_until_it_is_chosen(monkeypatch):
     assert asked == [("auto", None), ("auto", first), ("LR", None), ("auto", None)]
 
 
+def test_a_step_back_shows_the_last_layout_again(monkeypatch):
+    screen = row_of_ops()
+    first = traits(screen)["scenes"]["source"]
+    screen.fold("in/")
+    folded = traits(screen)["scenes"]["source"]
+    monkeypatch.delattr(pane, "place")
+    for again in (first, folded):
+        (screen.unfold if again is first else screen.fold)("in/")
+        assert traits(screen)["scenes"]["source"] == again
+
+
 def shown(plan):
     """Returns what the picture of a plan shows, pane by pane."""
     return panes_of(plan._repr_mimebundle_()["image/svg+xml"])
