@@ -121,10 +121,10 @@ def typescript_sizes() -> str:
 
 def palette() -> str:
     """Returns the colors of the families as CSS."""
-    rules = [
-        f".gs-f-{family} {{\n  --gs-hue: light-dark({ink.line.lower()}, {ink.dark.lower()});\n}}\n"
-        for family, ink in FAMILIES.items()
-    ]
+    rules = []
+    for family, ink in FAMILIES.items():
+        hue = f"light-dark({ink.line}, {ink.dark})" if ink.dark else ink.line
+        rules.append(f".gs-f-{family} {{\n  --gs-hue: {hue.lower()};\n}}\n")
     return "".join(["/* Written from graphsurgeon/view/families.py by tools/write_verbs.py. */\n", *rules])
 
 

@@ -44,7 +44,7 @@ def _dtype_attribute(node: TFNodeDef) -> str:
 
 
 class Ink(NamedTuple):
-    """Fill, outline and text color of a family in the light theme, its color in the dark theme, and its words."""
+    """Fill, outline and text color of a family; its color in the dark theme, if it is another one; and its words."""
 
     fill: str
     line: str
@@ -62,10 +62,10 @@ COLOURS: dict[str, Ink] = {
     "pool": Ink("#DDF0F3", "#3F8C99", "#12313A", "#5BBDD0", "pooling"),
     "activation": Ink("#FBE9DC", "#C0794A", "#40240F", "#F0A25C", "activation"),
     "math": Ink("#EEE7F6", "#8A6DB3", "#2C1F40", "#A797E0", "arithmetic"),
-    "shape": Ink("#F0F0EC", "#8C8C80", "#2C2C28", "#8A8F98", "shape, slice, concat"),
+    "shape": Ink("#F0F0EC", "#8C8C80", "#2C2C28", "", "shape, slice, concat"),
     "state": Ink("#FBF3D3", "#B09430", "#3A310C", "#D8B653", "variable, constant, input"),
     "control": Ink("#F7E1E8", "#B56A85", "#3F1A28", "#E288A8", "control flow"),
-    "other": Ink("#F5F6F8", "#8A93A0", "#222A35", "#98A1AB", "other op"),
+    "other": Ink("#F5F6F8", "#8A93A0", "#222A35", "", "other op"),
     "scope": Ink("#FFFFFF", "#7C8796", "#1C2430", "#94A7C2", "folded ops"),
     "unknown": Ink("#FBF8F2", "#7A5C3A", "#2B2013", "#C9A57C", "unknown to TensorFlow here"),
 }
