@@ -50,18 +50,6 @@ class AddedEdge(NamedTuple):
             return None
         return self._replace(op=now[0], source=now[1], was=self.was if self.at is None else (now[2], self.was[1]))
 
-    def stands(self, graph: MutableGraph) -> bool:
-        """Returns whether the edge still exists."""
-        waits = self.at is None and self.source in graph.waits(self.op)
-        return waits or (self.at is not None and graph.row(self.op)[self.at][0] == self.source)
-
-    def take_back(self, graph: MutableGraph) -> None:
-        """Removes the edge, or restores the former input."""
-        if self.at is None:
-            graph.set_waits(self.op, [i for i in graph.waits(self.op) if i != self.source])
-        else:
-            graph.set_input(self.op, self.at, self.was)
-
 
 class EditState:
     """The sum of deltas. `add` adds another delta; `effect` returns the sum as a value.
@@ -88,7 +76,7 @@ class EditState:
         self._step_of = {self.bench.index[op]: step for op, step in effect.blame.items()}
         self._input_infos = {self.bench.index[node.name]: node.reads for node in effect.added}
         # Op -> its new and its removed control inputs, by number, because ops may be renamed later.
-        self._orders: dict[int, tuple[list[int], list[int]]] = {}
+        self._orders: dict[int, tuple[dict[int, None], dict[int, None]]] = {}
         # For each rename: old name -> new name, and the lengths of the lists in `_named_records` before it.
         self._renames: list[tuple[Mapping[str, str], tuple[int, ...]]] = []
 
@@ -165,25 +153,26 @@ class EditState:
     def _set_inputs(self, edges: Sequence[Edge], acyclic: bool) -> None:
         bench = self.bench
         for op, at, new in edges:
-            name, was = bench.names[op], bench.name(bench.row(op)[at])
+            name, was = bench.names[op], bench.name(bench.source(op, at))
             self.connections.append(Connection(bench.name(new), name, at, was))
             if op < self.base.size:
                 self.mode = "materialize"
                 self.edits.append((name, at, bench.name(new)))
         for op, at, new in edges:
             if not acyclic:
-                self.links.append(AddedEdge(self.step, op, new[0], at, bench.row(op)[at]))
+                self.links.append(AddedEdge(self.step, op, new[0], at, bench.source(op, at)))
             bench.set_input(op, at, new)
             self._step_of[op] = self.step
 
     def _wait(self, op: int, control_inputs: Sequence[int], acyclic: bool) -> None:
-        old, (more, less) = self.bench.waits(op), self._orders.setdefault(op, ([], []))
+        old, (more, less) = dict.fromkeys(self.bench.waits(op)), self._orders.setdefault(op, ({}, {}))
+        new = dict.fromkeys(control_inputs)
         self._change(op, OpChange())
-        more.extend(i for i in control_inputs if i not in old and i not in more)
-        less.extend(i for i in old if i not in control_inputs)
+        more.update(dict.fromkeys(i for i in new if i not in old))
+        less.update(dict.fromkeys(i for i in old if i not in new))
         self.bench.set_waits(op, control_inputs)
         if not acyclic:
-            self.links += [AddedEdge(self.step, op, i) for i in control_inputs if i not in old]
+            self.links += [AddedEdge(self.step, op, i) for i in new if i not in old]
 
     def _change(self, op: int, change: OpChange) -> None:
         """Records the change of an op; a change of an op of the base requires a new graph."""
@@ -224,8 +213,9 @@ class EditState:
                     change, waits=_mapped_names(new, change.waits), frees=_mapped_names(new, change.frees)
                 )
         for op, (more, less) in self._orders.items():
-            change, waits = self.changes.get(called[op], OpChange()), self.bench.waits(op)
-            fresh = [called[i] for i in more if i in waits and called[i] not in change.waits]
+            change, waits = self.changes.get(called[op], OpChange()), set(self.bench.waits(op))
+            known = set(change.waits)
+            fresh = [called[i] for i in more if i in waits and called[i] not in known]
             order_change = OpChange(waits=tuple(fresh), frees=tuple(called[i] for i in less))
             self.changes[called[op]] = change.and_then(order_change)
         self._renames, self._orders = [], {}

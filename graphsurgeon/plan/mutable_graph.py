@@ -178,6 +178,15 @@ class MutableGraph:
         edges, at = (self.graph.data, i) if i < self.graph.size else self._at(i, 1)
         return edges.ends(at)
 
+    def source(self, i: int, at: int) -> Tensor:
+        """Returns one input of an op."""
+        row = self._rows.get(i)
+        if row is not None:
+            return row[at]
+        edges, i = (self.graph.data, i) if i < self.graph.size else self._at(i, 1)
+        k = edges.ptr[i] + at
+        return int(edges.node[k]), int(edges.port[k])
+
     def waits(self, i: int) -> list[int]:
         """Returns the control inputs of an op; callers must not change the list."""
         waits = self._control_inputs.get(i)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
 from ...graph.rewiring import TURNING, ops_on_new_cycles
 from ...graph.traversal import strong_components
-from ..edit_state import EditState
+from ..edit_state import AddedEdge, EditState
 from ..fault import Fault
+from ..mutable_graph import MutableGraph
 from ..step_code import request_of
 
 
@@ -20,7 +24,7 @@ def refuse_cycles(state: EditState, fault_counts: list[int]) -> None:
     """
     bench, faults = state.bench, list[tuple[int, Fault]]()
     links, state.links = state.links, []
-    while links := [link for link in links if link.stands(bench)]:
+    while links := _present(links, bench):
         ring = ops_on_new_cycles(state.after, [(link.op, link.source) for link in links])
         if not ring.any():
             break
@@ -29,13 +33,34 @@ def refuse_cycles(state: EditState, fault_counts: list[int]) -> None:
         on = sorted((link for link in links if ring[link.op] and ring[link.source]), key=lambda link: -link.step)
         last = {int(parts[link.op]): link for link in reversed(on)}
         for link in last.values():
-            source = bench.names[link.source] if link.at is None else bench.name(bench.row(link.op)[link.at])
+            source = bench.names[link.source] if link.at is None else bench.name(bench.source(link.op, link.at))
             problem = f"that makes a cycle: {source!r} is computed from {bench.names[link.op]!r}"
             way = "Choose an op above it" if link.at is None else "Choose a tensor above it"
             faults.append((link.step, Fault(request_of(state.steps[link.step]), problem, way, step=link.step)))
         guilty = {link.step for link in last.values()}
-        for link in reversed([link for link in links if link.step in guilty]):
-            link.take_back(bench)
+        _remove([link for link in links if link.step in guilty], bench)
         links = [link for link in links if link.step not in guilty]
     for step, fault in sorted(faults, key=lambda found: -found[0]):
         state.faults.insert(fault_counts[step], fault)
+
+
+def _present(links: Iterable[AddedEdge], graph: MutableGraph) -> list[AddedEdge]:
+    """Returns the edges that still exist."""
+    waits = {op: set(graph.waits(op)) for op in {link.op for link in links if link.at is None}}
+    return [
+        link
+        for link in links
+        if (link.source in waits[link.op] if link.at is None else link.source == graph.source(link.op, link.at)[0])
+    ]
+
+
+def _remove(links: Sequence[AddedEdge], graph: MutableGraph) -> None:
+    """Removes control edges, and restores the former inputs, the last one first."""
+    waits = defaultdict[int, set[int]](set)
+    for link in reversed(links):
+        if link.at is None:
+            waits[link.op].add(link.source)
+        else:
+            graph.set_input(link.op, link.at, link.was)
+    for op, sources in waits.items():
+        graph.set_waits(op, [i for i in graph.waits(op) if i not in sources])

@@ -251,7 +251,7 @@ def _one(step: BypassStep, state: EditState, op: int) -> GraphDelta:
         have = f"it has {counted(len(reads), 'inputs')}" + f": {few(reads)}" * bool(reads)
         problem = f"op {name!r} has no input {0 if step.input is None else step.input}; {have}"
         raise PlanError(request, problem, "Choose another input=")
-    new = graph.row(op)[at]
+    new = graph.source(op, at)
     edges = [(i, at, new) for i, at in consumers_of(graph, old) if i != op]
     return rewire(state, request, edges, [(old, new)], step=step, removes=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -88,12 +89,13 @@ def rewire(
         removes: whether the request removes or bypasses ops.
         excludes: whether the request has the argument exclude=, which leaves out consumers.
     """
-    bench, fault = state.bench, None
+    bench, fault, readers = state.bench, None, defaultdict[Tensor, list[int]](list)
+    for op, _, source in edges:
+        readers[source].append(op)
     for old, new in pairs:
-        readers = [op for op, _, source in edges if source == new]
-        fault = mismatch(bench, request, old, new, readers, reroute=removes)
+        fault = mismatch(bench, request, old, new, readers[new], reroute=removes)
         if fault is not None:
-            fault = fault if step is None else with_suggested_fixes(bench, fault, step, old, new, readers)
+            fault = fault if step is None else with_suggested_fixes(bench, fault, step, old, new, readers[new])
             break
     if fault is None and pairs and not edges:
         fault = Fault(request, "no op reads it, so nothing would change", "Name another tensor, or widen only=")
@@ -106,7 +108,7 @@ def rewire(
 def reference_fault(graph: MutableGraph, edge: Edge, request: str, excludes: bool = False) -> Fault | None:
     """Returns a fault if an op that changes a variable would read a tensor that is not a variable."""
     op, at, new = edge
-    old = graph.row(op)[at]
+    old = graph.source(op, at)
     was, now = graph.info(*old), graph.info(*new)
     if at or was is None or not was.dtype.endswith("_ref"):
         return None
@@ -143,7 +145,7 @@ def frame_fault(graph: MutableGraph, edges: Sequence[Edge], request: str) -> Fau
     for op, at, (source, port) in edges:
         if graph.loop(op) < 0 and graph.loop(source) < 0:
             continue
-        before = graph.row(op)[at][0]
+        before, _ = graph.source(op, at)
         if graph.types[before] in TURNING and graph.types[source] not in TURNING:
             turned = graph.input_names(before)[:1]
             return Fault(
@@ -248,7 +250,7 @@ def incompatibility(graph: MutableGraph, op: int, index: int, tensor: Tensor) ->
         op, index: the op, and the index of the input.
         tensor: the tensor that it should read.
     """
-    reads = graph.row(op)[index]
+    reads = graph.source(op, index)
     new, old = graph.info(*tensor), graph.info(*reads)
     if new is None or old is None:
         return ""
@@ -293,8 +295,8 @@ def order(step: OrderStep, state: EditState) -> Iterator[GraphDelta]:
         fault = order_fault(graph, [(op, i) for i in others], request)
         yield GraphDelta(faults=[fault]) if fault else GraphDelta(waits={op: list(dict.fromkeys([*have, *others]))})
         return
-    leave = have if step.others is None else others
-    missing = [graph.names[i] for i in leave if i not in have]
+    leave, present = dict.fromkeys(have if step.others is None else others), set(have)
+    missing = [graph.names[i] for i in leave if i not in present]
     if missing:
         now = ", ".join(repr(graph.names[i]) for i in have) or "nothing"
         raise PlanError(request, f"{step.op!r} does not wait for {missing[0]!r}", f"It waits for {now}")
@@ -383,7 +385,7 @@ def find_input_candidates(
     turning = frozenset((op, 0) for op in np.flatnonzero(graph.typed(TURNING)).tolist())
     above = backward(graph, graph.mask([tensor[0]] if tensor[0] < graph.size else []), turning)
     for op, at in inputs:
-        reads, differ = mutable_graph.row(op)[at], ""
+        reads, differ = mutable_graph.source(op, at), ""
         if reads == tensor:
             why = "it already reads this tensor"
         elif above[op]:
@@ -397,6 +399,6 @@ def find_input_candidates(
 def _incompatibility(graph: MutableGraph, op: int, index: int, tensor: Tensor) -> str:
     """Returns why an op of a variable or a loop cannot read the tensor; empty if it can."""
     edge = (op, index, tensor)
-    handles = handle_mismatch(graph, graph.row(op)[index], tensor)
+    handles = handle_mismatch(graph, graph.source(op, index), tensor)
     fault = reference_fault(graph, edge, "") or frame_fault(graph, [edge], "")
     return handles[0] if handles else fault.problem if fault else ""
