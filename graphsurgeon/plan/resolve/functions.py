@@ -15,8 +15,8 @@ from ...errors import PlanError, counted, few
 from ...graph.boundary import Tensor, entering_tensors, leaving_tensors
 from ...graph.control_flow import FLOW_SCOPE, FLOW_TYPES, Loop, loops_in, loops_of
 from ...graph.functions import callees_of
-from ...graph.graph import Graph, Mask
-from ...graph.names import name_problem
+from ...graph.graph import Graph, Mask, PlainNode
+from ...graph.names import name_problem, scopes_around
 from ...graph.parts import part_fault, split_fault
 from ...graph.selection import Selection
 from ...graph.traversal import backward
@@ -244,28 +244,46 @@ _INLINE_PARTS = {
 
 
 def inline(step: InlineStep, state: EditState) -> Iterator[GraphDelta]:
-    """Inlines the calls one by one."""
-    request = request_of(step)
-    tops = [name for name in step.ops if not any(name.startswith(f"{other}/") for other in step.ops)]
-    for name in tops:
-        inside = tuple(one[len(name) + 1 :] for one in step.ops if one.startswith(f"{name}/"))
-        ((op,),) = ops_of(state, request, (name,))
-        graph, new = state.after, op >= state.base.size
-        graft = _single_op_graft(state, op) if new else None
+    """Inlines the calls. Calls of one function with the same attributes are inlined together."""
+    request, chosen, inside = request_of(step), set(step.ops), dict[str, list[str]]()
+    for name in step.ops:
+        *_, top = name, *(scope for scope in scopes_around(name) if scope in chosen)
+        inner = inside.setdefault(top, [])
+        if name != top:
+            inner.append(name[len(top) + 1 :])
+    groups = dict[Any, list[str]]()
+    for name, op in zip(inside, *ops_of(state, request, tuple(inside)), strict=True):
+        groups.setdefault(_call_key(state, op, inside[name]), []).append(name)
+    for names in groups.values():
+        (ops,) = ops_of(state, request, names)
+        graph, new = state.after, ops[0] >= state.base.size
+        graft = _single_op_graft(state, ops[0]) if new else None
         if new and graft is None:
-            problem = f"{name!r} is made by this plan, together with other ops"
-            raise PlanError(request, problem, f"Apply that step first: ed.apply(plan); ed.plan().inline({name!r})")
+            problem = f"{names[0]!r} is made by this plan, together with other ops"
+            raise PlanError(request, problem, f"Apply that step first: ed.apply(plan); ed.plan().inline({names[0]!r})")
         with errors_of(request):
             if graft is None:
-                by = state.backend.inlined(state.base, name, inside)
+                by = state.backend.inlined(state.base, names[0], inside[names[0]])
             else:  # this plan has made the call: its function is in the source graph of the graft
-                by = state.backend.inlined(graft.source, graft.source.names[int(graft.ops[0])], inside)
-        region = region_of(graph, op, request, "Leave this call as it is, or use ed.inlined()")
-        below = _INLINE_PARTS.get(graph.types[op], ()) or _leaves(graph, op)
-        targets = ReplaceTargets([region], below=below)
-        yield from replace_matches(state, request, targets, by, name)
+                by = state.backend.inlined(graft.source, graft.source.names[int(graft.ops[0])], inside[names[0]])
+        suggestion = "Leave this call as it is, or use ed.inlined()"
+        regions = [region_of(graph, op, request, suggestion) for op in ops]
+        below = _INLINE_PARTS.get(graph.types[ops[0]], ()) or _leaves(graph, ops[0])
+        targets = ReplaceTargets(regions, below=below)
+        yield from replace_matches(state, request, targets, by)
         if state.faults:
             return
+        if targets.refused:
+            raise PlanError(request, targets.refused[0], suggestion)
+
+
+def _call_key(state: EditState, op: int, inside: Sequence[str]) -> Any:
+    """Returns a key that is equal for calls that are replaced by the same ops."""
+    node = state.base.nodes[op] if op < state.base.size else None
+    if node is None or isinstance(node, PlainNode):
+        return op
+    attributes = sorted((key, value.SerializeToString(deterministic=True)) for key, value in node.attr.items())
+    return node.op, node.device, tuple(attributes), tuple(inside)
 
 
 def _leaves(graph: Graph, op: int) -> tuple[str, ...]:
