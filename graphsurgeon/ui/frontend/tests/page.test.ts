@@ -139,10 +139,10 @@ test("coordinates keep their order and their gaps when things become larger, and
 });
 
 const THINGS: Searchable = {
-  names: ["net/conv", "net/relu", "net/conv/kernel"],
+  names: ["net/conv", "net/relu", "net/conv/kernel", "net/b"],
   types: ["Conv2D", "Relu", "Const"],
-  typeOf: [0, 1, 2],
-  holders: [1, 2, 1],
+  typeOf: [0, 1, 2, 2],
+  holders: [1, 2, 1, 2],
   rows: [
     { name: "net/", label: "net", sub: "3 ops", kind: "scope", family: "scope" },
     { name: "net/conv", label: "conv", sub: "Conv2D", kind: "op", family: "conv" },
@@ -164,9 +164,9 @@ const THINGS: Searchable = {
 
 test.each([
   ["conv", ["net/conv", "net/conv/kernel"]],
-  ["net", ["net/", "net/conv", "net/relu", "net/conv/kernel"]],
+  ["net", ["net/", "net/conv", "net/relu", "net/b", "net/conv/kernel"]],
   ["op:conv* -kernel", ["net/conv"]],
-  ["type:const", ["net/conv/kernel"]],
+  ["type:const", ["net/conv/kernel", "net/b"]],
   ["*kernel", ["net/conv/kernel"]],
   ["/r[e]lu$/", ["net/relu"]],
   ["shape:?x8x3", ["net/conv"]],

@@ -15,6 +15,7 @@ interface Thing {
   name: string;
   op: string;
   row: number;
+  /** Whether it has no separate box. */ inside: boolean;
   /** Facts, such as "op:Conv2D", in lower case; made when they are needed. */ facts(): string[];
 }
 
@@ -23,12 +24,13 @@ export class Finder {
 
   constructor(data: Searchable) {
     const folds = data.rows.flatMap(({ name, sub, kind }, row) =>
-      kind === "op" || kind === "variable" ? [] : [{ name, op: sub, row, facts: () => [] }],
+      kind === "op" || kind === "variable" ? [] : [{ name, op: sub, row, inside: false, facts: () => [] }],
     );
     const ops = data.names.map((name, i): Thing => {
       const op = data.types[data.typeOf[i]!]!,
-        row = data.holders[i]!;
-      return { name, op, row, facts: () => factsOf(op, data.rows[row]?.name === name ? data.details[row]! : {}, data.rows[row]?.family) };
+        row = data.holders[i]!,
+        inside = data.rows[row]?.name !== name;
+      return { name, op, row, inside, facts: () => (inside ? factsOf(op) : factsOf(op, data.details[row], data.rows[row]!.family)) };
     });
     this.#things = [...folds, ...ops];
   }
@@ -49,7 +51,7 @@ export class Finder {
         return low === last || leaf === last ? 0 : leaf.startsWith(last) ? 1 : 2;
       };
     const found = words.length ? this.#things.filter(thing => tests.every(fits => fits(thing))) : [];
-    if (!/[*?:]|^\//.test(last)) found.sort((a, b) => rank(a) - rank(b) || a.name.length - b.name.length);
+    if (!/[*?:]|^\//.test(last)) found.sort((a, b) => rank(a) - rank(b) || +a.inside - +b.inside || a.name.length - b.name.length);
     const boxes: Record<string, number> = {};
     for (const { row } of found) {
       const name = visible(row);
@@ -66,7 +68,7 @@ function not(fits: (thing: Thing) => boolean): (thing: Thing) => boolean {
   return thing => !fits(thing);
 }
 
-function factsOf(op: string, { rows = [], outputs = [] }: Partial<Details>, family = ""): string[] {
+function factsOf(op: string, { rows = [], outputs = [] }: Partial<Details> = {}, family = ""): string[] {
   const facts = [`op:${op}`, `type:${op}`, `is:${family}`];
   for (const [key, value] of rows) facts.push(`attr:${key}=${value.replace(/^["']|["']$/g, "")}`, `${key}:${value}`);
   for (const { text } of outputs) {
