@@ -162,17 +162,20 @@ def sampled(d: str, parts: Samples) -> Points:
 def place_labels(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], picture_width: float) -> None:
     """Places edge labels next to their edges, with the center at (lx, ly), in a picture of width `picture_width`.
 
-    If there is no free place, or the edge is quiet, the label is removed; the page still shows it on hover. The label
-    of a changed edge always stays: without a free place it is drawn over the middle of the edge.
+    If there is no free place, or the edge is quiet, the label is removed; the inspector still shows it. The label of a
+    changed edge always stays: without a free place it is drawn over the middle of the edge.
     """
+    for edge in edges:
+        if edge.quiet:
+            edge.label = ""
+    if not any(edge.label or edge.state for edge in edges):
+        return
     frames = [(b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1) for b in boxes]
     frames += [(g.x, g.y, g.x + g.w, g.y + 22) for g in groups]
     frames += [side for g in groups for side in _sides(g)]
     parts = sample_paths((edge.d for edge in edges), 6)
     labeled: list[tuple[Edge, Points]] = []
     for edge in edges:
-        if edge.quiet:
-            edge.label = ""
         if not edge.label and not edge.state:
             continue
         points = sampled(edge.d, parts)
