@@ -218,7 +218,7 @@ def test_a_layout_that_fails_later_keeps_the_picture_there_was(monkeypatch):
     before = ed.screen.traits()["scenes"]["source"]
     monkeypatch.setattr("graphsurgeon.view.graphviz.ENGINES", [Slow()])
     with refuses(LayoutError, "laying out", "Graphviz did not finish within 10 s", "Fold a scope"):
-        ed.screen.unfold("net/")
+        ed.screen.set_direction("LR")
     assert ed.screen.traits()["scenes"]["source"] == before
 
 

@@ -46,7 +46,7 @@ from ..running.convertibility import check, explain_unfreezable
 from ..running.trace import feeds_needed, trace
 from .applied import Applied
 from .backend import new_plan
-from .export import Picture, fold_keys, html_page, infer, summary, svg_of
+from .export import Picture, fold_keys, infer, summary, svg_of
 from .functions import function_of, inlined, layer_of, model_of
 from .history import Event, History, Log, Timeline, before, log_of, moment
 from .journal import Journal, folder
@@ -1426,11 +1426,13 @@ class Editor:
             >>> page.splitlines()[0], "http:" in page.replace("http://www.w3.org/2000/svg", "")
             ('<!doctype html>', False)
         """
+        from ..ui.page import html_page
+
         infer(self.snapshot)
         keys = self.screen.unfolded if open_folds is None else fold_keys(self.screen, open_folds, "to_html")
         marks = {self.snapshot.index[name]: "orphan" for name in self.orphans}
         picture = self.screen.expanded(keys)
-        return html_page(picture.graph, keys, picture.spread(marks), theme, self.screen.direction)
+        return html_page(picture.graph, tf.open.op_facts, keys, picture.spread(marks), theme, self.screen.direction)
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         with gc_paused():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -130,7 +130,6 @@ def _end(graph: Graph, layers: Layers, i: int) -> str:
     return f"{label}  {info}" if info else label
 
 
-THEMES = ("auto", "dark", "light")
 PATIENCE = 1.0
 """The time that a static picture waits for shapes, in seconds."""
 
@@ -208,42 +207,3 @@ def fold_keys(screen: Any, open_folds: Iterable[str], call: str) -> frozenset[st
             problem = f"there is no scope or call {name!r} to open"
             raise SurgeryError(f"{call}({names!r})", problem, did_you_mean(name, names_of_graph))
     return frozenset(names)
-
-
-def html_page(
-    graph: Graph,
-    open_folds: Iterable[str] = (),
-    marks: Mapping[int, str] | None = None,
-    theme: str = "auto",
-    direction: str = "auto",
-) -> str:
-    """Returns an HTML page for a snapshot, as `Editor.to_html` does for an editor.
-
-    Args:
-        graph: the snapshot; the page has its title.
-        open_folds: fold keys of the boxes that are open at first; hidden helpers stay hidden.
-        marks: op number -> mark, such as ``orphan``.
-        theme: auto, light or dark.
-        direction: TB, LR or auto.
-
-    Raises:
-        SurgeryError: the theme does not exist.
-        LayoutError: there would be more than 400 boxes, or no layout engine is installed.
-    """
-    from ..ui.page import document, pack
-    from ..view.layout import place
-    from ..view.scene import build
-    from ..view.svg import to_svg
-    from ..view.tree import Tree
-
-    if theme not in THEMES:
-        themes = ", ".join(repr(name) for name in THEMES)
-        raise SurgeryError(f"to_html(theme={theme!r})", "there is no such theme", f"The themes are {themes}")
-    keys = frozenset(key for key in open_folds if not key.endswith("+"))
-    tree = Tree(graph)
-    first = build(tree, keys, marks)
-    placed = place(first, direction=direction)
-    packed = pack(tree, first, placed, tf.open.op_facts, marks, theme)
-    text = f"{graph.title}: {counted(graph.size, 'ops')}, {counted(len(first.boxes), 'boxes')}"
-    svg = to_svg(placed.to_dict(), title=graph.title)
-    return document(packed, title=graph.title, theme=theme, svg=svg, text=text)

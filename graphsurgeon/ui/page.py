@@ -6,17 +6,19 @@ import base64
 import gzip
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ..errors import SurgeryError, counted
 from ..graph.graph import Graph
 from ..view.edges import CONTROL_MOST
 from ..view.families import DESCRIPTIONS
-from ..view.layout import PlacedScene
+from ..view.layout import PlacedScene, place
 from ..view.nesting import Nesting, connections, nest
 from ..view.plan_marks import Marks
-from ..view.scene import MAX_BOXES, Scene
-from ..view.svg import escape
+from ..view.scene import MAX_BOXES, Scene, build
+from ..view.svg import escape, to_svg
 from ..view.tree import Tree
 from .inspector import details_of
 from .state import Facts
@@ -29,20 +31,58 @@ NAMES = 200_000
 """The maximum number of ops that the search of a page finds."""
 
 
-def pack(
-    tree: Tree, first: Scene, placed: PlacedScene, facts: Facts, marks: Marks | None = None, theme: str = "auto"
+def html_page(
+    graph: Graph,
+    facts: Facts,
+    open_folds: Iterable[str] = (),
+    marks: Marks | None = None,
+    theme: str = "auto",
+    direction: str = "auto",
 ) -> str:
-    """Returns the data that a page needs to draw a graph, to fold and unfold it, and to search it, compressed.
+    """Returns an HTML page that shows a graph and works without a network, a kernel and this package.
+
+    Its content security policy only allows our script, by its hash. Text of the graph is only in the compressed data,
+    in the title and in the static picture, which browsers without scripts show.
 
     Args:
-        tree: the graph, with its hidden helpers.
-        first: the first picture.
-        placed: its layout.
+        graph: the snapshot; the page has its title.
         facts: facts on ops.
+        open_folds: fold keys of the boxes that are open at first; hidden ops stay hidden.
         marks: op number -> mark, such as ``orphan``.
         theme: auto, light or dark.
+        direction: TB, LR or auto.
+
+    Raises:
+        SurgeryError: the theme does not exist.
+        LayoutError: there would be too many boxes, no engine is available, or the layout took too long.
     """
+    if theme not in _GROUND:
+        themes = ", ".join(map(repr, _GROUND))
+        raise SurgeryError(f"to_html(theme={theme!r})", "there is no such theme", f"The themes are {themes}")
+    tree = Tree(graph)
+    first = build(tree, [key for key in open_folds if not key.endswith("+")], marks)
+    placed = place(first, direction=direction)
+    code = (_STATIC / "page.js").read_text(encoding="utf-8").rstrip("\n")
+    hashed = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+    scheme, paper, dark = _GROUND[theme]
+    return _DOCUMENT.format(
+        hash=f"'sha256-{hashed}'",
+        title=escape(graph.title),
+        css=(_STATIC / "widget.css").read_text(encoding="utf-8"),
+        scheme=scheme,
+        paper=paper,
+        dark=dark,
+        text=escape(f"{graph.title}: {counted(graph.size, 'ops')}, {counted(len(first.boxes), 'boxes')}"),
+        svg=base64.b64encode(to_svg(placed.to_dict(), title=graph.title).encode("utf-8")).decode(),
+        graph=_pack(tree, first, placed, facts, marks, theme),
+        code=code,
+    )
+
+
+def _pack(tree: Tree, first: Scene, placed: PlacedScene, facts: Facts, marks: Marks | None, theme: str) -> str:
+    """Returns the data that a page needs to draw a graph, to fold and unfold it, and to search it, compressed."""
     graph, rows = tree.graph, ROWS
+    types, _, type_of = graph.kinds
     while True:
         nesting = nest(tree, first, placed, marks, rows)
         data = {
@@ -50,14 +90,17 @@ def pack(
             "theme": theme,
             "rows": nesting.rows,
             "inside": nesting.inside,
-            "open": [row for row, box in enumerate(nesting.rows) if box["name"] in {g.name for g in first.groups}],
+            "open": nesting.open,
             "direction": placed.direction,
             "ops": graph.size,
             "families": DESCRIPTIONS,
             "limits": {"boxes": MAX_BOXES, "controls": CONTROL_MOST},
             "shut": nesting.shut,
             **connections(graph, nesting),
-            **_search_data(graph, nesting),
+            "names": list(graph.names[:NAMES]),
+            "types": types,
+            "typeOf": type_of[:NAMES].tolist(),
+            "holders": nesting.holder[:NAMES].tolist(),
             **_details(tree, nesting, facts),
         }
         text = json.dumps(data, separators=(",", ":")).encode("ascii")
@@ -65,17 +108,6 @@ def pack(
         if len(packed) <= LARGEST or rows < 200:
             return packed
         rows = int(0.8 * LARGEST / len(packed) * len(nesting.rows))
-
-
-def _search_data(graph: Graph, nesting: Nesting) -> dict[str, Any]:
-    """Returns the names and types of ops, and the row that contains each or that it helps."""
-    types, _, number = graph.kinds
-    return {
-        "names": list(graph.names[:NAMES]),
-        "types": list(types),
-        "typeOf": number[:NAMES].tolist(),
-        "holders": nesting.holder[:NAMES].tolist(),
-    }
 
 
 def _details(tree: Tree, nesting: Nesting, facts: Facts) -> dict[str, Any]:
@@ -127,36 +159,6 @@ h1, h2 {{ position: absolute; width: 1px; height: 1px; margin: 0; overflow: hidd
 _DARK = "@media (prefers-color-scheme: dark) { body { background: #111417; color: #e4e7eb; } }"
 _GROUND = {  # theme -> color-scheme, ground before the code runs, more style
     "auto": ("light dark", "#fff", "\n" + _DARK),
-    "light": ("light", "#fff", ""),
     "dark": ("dark", "#111417", "\nbody { color: #e4e7eb; }"),
+    "light": ("light", "#fff", ""),
 }
-
-
-def document(graph: str, *, title: str, theme: str, svg: str, text: str) -> str:
-    """Returns an HTML page that shows a graph and works without a network, a kernel and this package.
-
-    Its content security policy only allows our script, by its hash. Text of the graph is only in the compressed data,
-    in the title and in the static picture.
-
-    Args:
-        graph: the result of `pack`.
-        title: the title of the graph.
-        theme: auto, light or dark.
-        svg: the static picture, for browsers without scripts.
-        text: the contents of the picture, in words.
-    """
-    code = (_STATIC / "page.js").read_text(encoding="utf-8").rstrip("\n")
-    hashed = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
-    scheme, paper, dark = _GROUND[theme]
-    return _DOCUMENT.format(
-        hash=f"'sha256-{hashed}'",
-        title=escape(title),
-        css=(_STATIC / "widget.css").read_text(encoding="utf-8"),
-        scheme=scheme,
-        paper=paper,
-        dark=dark,
-        text=escape(text),
-        svg=base64.b64encode(svg.encode("utf-8")).decode(),
-        graph=graph,
-        code=code,
-    )

@@ -164,53 +164,46 @@ def measure(scene: Scene) -> None:
         box.w, box.h = max(w, box.w), max(h, box.h)  # a box of an earlier layout keeps its size
 
 
-@dataclass(frozen=True, eq=False)
-class Contents:
-    """The inside of a frame, relative to the corner of the frame; px.
-
-    Args:
-        size: width and height of the frame.
-        heading: the width of its heading.
-        rects: name of a box or frame in it -> left, top, width and height.
-        lines: the names of both ends of a line, the points of its path, and the center of its label if there is a free
-            place. A line to a box outside ends at the border.
-    """
-
-    size: tuple[float, float]
-    heading: float
-    rects: dict[str, list[float]]
-    lines: list[tuple[str, str, list[float], list[float]]]
-
-
 def inside_frames(
-    scene: Scene, levels: Sequence[int], direction: str, previous: Mapping[str, Any] | None = None
-) -> dict[int, Contents]:
-    """Returns the inside of some frames of a scene. Frames inside them must be among them.
+    scene: Scene,
+    levels: Iterable[int],
+    direction: str,
+    row_of: Mapping[str, int],
+    previous: Mapping[str, Any] | None = None,
+) -> dict[int, dict[str, Any]]:
+    """Returns the insides of some frames of a scene for a page. Frames in them must be among them.
 
     Args:
         scene: the result of `build`.
         levels: the numbers of the frames; -1 is the whole picture.
         direction: TB or LR.
+        row_of: name of a box or frame -> its row.
         previous: the data of the picture of this scene, to lay it out in the same way.
+
+    Returns:
+        row of a frame, or -1 -> its ``size``, ``label``, and the width of its ``heading``; in ``rects`` the row, left,
+        top, width and height of each box; in ``lines`` the rows of both ends, the points of the path, and the center of
+        the label if there is a free place. A line to a row outside ends at the border. Positions are relative to the
+        corner of the frame, in px.
 
     Raises:
         LayoutError: the layout took too long.
     """
-    engine, failed = graphviz.live(), None
+    levels, engine, found = list(levels), graphviz.live(), dict[int, dict[str, Any]]()
     if not scene.boxes:
-        return {-1: Contents((2 * MARGIN, 2 * MARGIN), 0.0, {}, [])}
-    if engine is None or not levels:
-        return {}
-    for effort, _, _ in _EFFORTS:
-        run = Run(engine, effort, time.monotonic() + _PATIENCE + len(levels), lambda: False)
+        found[-1] = {"size": [2 * MARGIN, 2 * MARGIN], "label": "", "heading": 0.0, "rects": [], "lines": []}
+    if engine is None or not levels or found:
+        return found
+    for effort in _EFFORTS:
+        run = Run(engine, effort[0], time.monotonic() + _PATIENCE + len(levels), lambda: False)
         try:
             picture = _Picture(scene, direction, run, levels)
             picture.lay_out(direction == "TB", previous, 1.0, levels)
-            return {level: picture.contents(level) for level in levels}
-        except LayoutError as error:
-            failed = error
-    assert failed is not None
-    raise failed
+            return dict(picture.inside(level, row_of) for level in levels)
+        except LayoutError:
+            if effort is _EFFORTS[-1]:
+                raise
+    return found
 
 
 def _shape(placed: PlacedScene) -> float:
@@ -397,31 +390,33 @@ class _Picture:
         at = self.items[frame][gate] - self.structures[frame][0].items
         return round(self._inner(frame)[0] + self.levels[frame].gates[at], 1)
 
-    def contents(self, level: int) -> Contents:
-        """Returns the inside of a frame; level -1 is the whole picture."""
+    def inside(self, level: int, row_of: Mapping[str, int]) -> tuple[int, dict[str, Any]]:
+        """Returns the row of a frame and its inside, see `inside_frames`; level -1 is the whole picture."""
         turn = 1 if self.down else -1
         found, (_, ends) = self.levels[level], self.structures[level]
-        start, size, heading = (MARGIN, MARGIN), (found.size[0] + 2 * MARGIN, found.size[1] + 2 * MARGIN), 0.0
+        start, size, row, label, heading = (MARGIN, MARGIN), tuple(v + 2 * MARGIN for v in found.size), -1, "", 0.0
         if level >= 0:
-            start, size, heading = self._inner(level), self._size(("frame", level)), self._heading(level)
-        things: dict[str, Box | Group] = {}
+            start, size, group = self._inner(level), self._size(("frame", level)), self.scene.groups[level]
+            row, label, heading = row_of[group.name], group.label, self._heading(level)
+        things: list[Box | Group] = []
         for key, corner in zip(self.items[level], (found.at + start).tolist(), strict=False):
             thing: Box | Group = self.scene.boxes[key[1]] if key[0] == "box" else self.scene.groups[key[1]]
             (x, y), (w, h) = corner[::turn], self._size(key)[::turn]
-            things[thing.name] = replace(thing, x=round(x, 1), y=round(y, 1), w=round(w, 1), h=round(h, 1))
-        lines, edges = [], dict[tuple[str, str], Edge]()
-        paths = found.paths[: len(ends)]
+            things.append(replace(thing, x=round(x, 1), y=round(y, 1), w=round(w, 1), h=round(h, 1)))
+        lines: list[list[Any]] = []
+        edges, paths = list[Edge](), found.paths[: len(ends)]
         for (tail, head), points, text in zip(ends, paths, _texts(paths, start, self.down), strict=True):
-            names = self._name(tail), self._name(head)
-            lines.append((*names, np.round((points + start)[:, ::turn], 1).ravel().tolist()))
+            path = np.round((points + start)[:, ::turn], 1).ravel().tolist()
+            lines.append([row_of[self._name(tail)], row_of[self._name(head)], path])
             edge, whole = self.lines[level][tail, head][0], tail[0] == head[0] == "box"
-            edges[names] = replace(edge, d="M{}{}".format(*text), label=edge.label if whole else "")
+            edges.append(replace(edge, d="M{}{}".format(*text), label=edge.label if whole else ""))
         w, h = (round(v, 1) for v in size[::turn])
-        boxes = [thing for thing in things.values() if isinstance(thing, Box)]
-        place_labels(boxes, [one for one in things.values() if isinstance(one, Group)], list(edges.values()), w)
-        at = {names: [edge.lx, edge.ly] for names, edge in edges.items() if edge.label}
-        rects = {name: [one.x, one.y, one.w, one.h] for name, one in things.items()}
-        return Contents((w, h), heading, rects, [(*line, at.get(line[:2], [])) for line in lines])
+        boxes, groups = [b for b in things if isinstance(b, Box)], [g for g in things if isinstance(g, Group)]
+        place_labels(boxes, groups, edges, w)
+        for line, edge in zip(lines, edges, strict=True):
+            line += [edge.lx, edge.ly] if edge.label else []
+        rects = [[row_of[one.name], one.x, one.y, one.w, one.h] for one in things]
+        return row, {"size": [w, h], "label": label, "heading": heading, "rects": rects, "lines": lines}
 
     def placed(self) -> PlacedScene:
         """Returns the scene with its coordinates."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -35,6 +35,7 @@ class Nesting:
         row_at: for each depth, the row of each op if all folds above that depth are open, or -1 for a hidden op.
         holder: for each op, the innermost row that contains it, or that it helps if it is hidden, or -1.
         shut: number of folds whose contents are left out.
+        open: the rows that are open in the first picture.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -42,6 +43,7 @@ class Nesting:
     row_at: list[Ints] = field(default_factory=list)
     holder: Ints = field(default_factory=lambda: np.empty(0, np.int32))
     shut: int = 0
+    open: list[int] = field(default_factory=list)
 
 
 def nest(tree: Tree, first: Scene, placed: PlacedScene, marks: Marks | None, limit: int) -> Nesting:
@@ -80,11 +82,13 @@ def nest(tree: Tree, first: Scene, placed: PlacedScene, marks: Marks | None, lim
         row_of = np.array([*(number[box.name] for box in scene.boxes), -1], np.int32)
         out.row_at.append(row_of[scene.op_box])
         new = [i for i, group in enumerate(scene.groups) if group.depth == depth - 1 and group.name not in open_first]
-        _lay_out(out, number, scene, new, placed.direction)
+        out.inside |= inside_frames(scene, new, placed.direction, number)
         items = _open(tree, items, out, opened, limit, open_first) if depth < DEPTH else []
         if not items:
             break
-    _lay_out(out, number, first, range(-1, len(first.groups)), placed.direction, placed.to_dict())
+    out.open = [number[group.name] for group in first.groups]
+    whole = range(-1, len(first.groups))
+    out.inside |= inside_frames(first, whole, placed.direction, number, placed.to_dict())
     out.holder = row_of[scene.boxes_of(np.arange(tree.graph.size))]
     _count_hidden(tree, out)
     return out
@@ -115,26 +119,6 @@ def _open(
             opened.add(item.keys[0])
             found += below
     return found
-
-
-def _lay_out(
-    out: Nesting,
-    number: Mapping[str, int],
-    scene: Scene,
-    levels: Iterable[int],
-    direction: str,
-    previous: Mapping[str, Any] | None = None,
-) -> None:
-    """Adds the layouts inside some frames of a scene."""
-    for level, found in inside_frames(scene, list(levels), direction, previous).items():
-        frame = scene.groups[level] if level >= 0 else None
-        out.inside[-1 if frame is None else number[frame.name]] = {
-            "size": found.size,
-            "label": "" if frame is None else frame.label,
-            "heading": found.heading,
-            "rects": [[number[name], *rect] for name, rect in found.rects.items()],
-            "lines": [[number[a], number[b], points, *label] for a, b, points, label in found.lines],
-        }
 
 
 def connections(graph: Graph, nesting: Nesting) -> dict[str, Any]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 import graphsurgeon as gs
-from graphsurgeon.editor.export import html_page
 from graphsurgeon.graph.graph import Graph
+from graphsurgeon.tf.open import op_facts
+from graphsurgeon.ui.page import html_page
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
 from tests.browser.hands import shot
@@ -147,7 +148,7 @@ def test_the_largest_graph_fits_in_a_page_and_opens(shows, corpus):
 def test_what_does_not_fit_says_so(shows, monkeypatch):
     graph = Graph.of([(f"{s}/{t}/op{k}", "Neg", []) for s in "abcdefghi" for t in "tuvwxyz" for k in range(14)])
     monkeypatch.setattr("graphsurgeon.ui.page.ROWS", 100)
-    page = shows(html_page(graph))
+    page = shows(html_page(graph, op_facts))
     until_said(page, "of its scopes are too deep for this page and stay folded.")
     box(page, "h/").dblclick()
     box(page, "h/v/").dblclick()
@@ -328,7 +329,7 @@ def hostile():
 def test_hostile_names_are_text_and_nothing_runs(shows, page, dark):
     graph = hostile()
     page.on("dialog", lambda dialog: pytest.fail(f"a dialog: {dialog.message}"))
-    text = html_page(graph, ["s0/", "s1/", "s2/"])
+    text = html_page(graph, op_facts, ["s0/", "s1/", "s2/"])
     assert text.count("<script") == 2
     shown = shows(text, dark)
     for item in shown.locator(".gs-box").all()[:30]:
