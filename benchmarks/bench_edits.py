@@ -29,6 +29,7 @@ def rows() -> Iterator[Row]:
     """Yields a row for each kind of edit, for patterns of some sizes, and for a replacement at three sizes."""
     yield from _plans(mesh(SIZE))
     yield from _steps()
+    yield from _large_steps()
     graph = blocks(SIZE, 2_000)
     yield from _applied(graph)
     yield from _patterns(graph)
@@ -81,9 +82,62 @@ def _steps() -> Iterator[Row]:
     for name, step in steps.items():
         few, many = (_seconds_for(graph, step, count) for count in (200, 2_000))
         yield Row(f"2,000 steps of one plan: {name}", many, few, 10, "200 steps")
-    several = seconds(lambda: _done(gs.open(graph), lambda p: p.insert("Neg", on=[f"b0/n{k}:0" for k in range(2_000)],
-                                                                        name="n")), 1)  # fmt: skip
-    yield Row("2,000 inserts in one step", several, None, 5)
+
+
+def _large_steps() -> Iterator[Row]:
+    """One step on 1,000 and on 8,000 ops, with everything; 8 times the work may take 10 times the time."""
+
+    def names(scope: str, end: str = "") -> Callable[[int], list[str]]:
+        return lambda n: [f"{scope}/n{k}{end}" for k in range(n)]
+
+    ops, above, between = names("b"), names("a"), names("a", ":0")
+    steps: dict[str, Callable[[int, Plan], Plan]] = {
+        "copy": lambda n, plan: plan.copy(select(plan.base, scope="b"), to="c", unmapped="keep"),
+        "connect": lambda n, plan: plan.connect(["x:0"] * n, to=ops(n)),
+        "reroute": lambda n, plan: plan.reroute(dict.fromkeys(between(n), "x:0")),
+        "swap": lambda n, plan: plan.swap({f"a/n{k}:0": f"a/n{k + 1}:0" for k in range(0, n - 1, 2)}),
+        "detach": lambda n, plan: plan.detach(ops(n)),
+        "insert": lambda n, plan: plan.insert("Neg", on=between(n), name="new"),
+        "remove": lambda n, plan: plan.remove(ops(n)),
+        "remove and stitch": lambda n, plan: plan.remove(above(n), stitch=True),
+        "set_attr": lambda n, plan: plan.set_attr(ops(n), "_mark", 3),
+        "set_device": lambda n, plan: plan.set_device(ops(n), "/cpu:0"),
+        "add_control": lambda n, plan: plan.add_control("last", after=ops(n)),
+        "remove_control": lambda n, plan: plan.remove_control("all"),
+        "reroute_control": lambda n, plan: plan.reroute_control("first", to="last"),
+        "rename": lambda n, plan: plan.rename(dict(zip(ops(n), names("z")(n), strict=True))),
+        "replace": lambda n, plan: plan.replace(tf.exp, tf.sinh),
+        "collapse": lambda n, plan: plan.collapse(ops(n), name="block"),
+        "inline": lambda n, plan: plan.inline(names("call")(n)),
+        "resolve_condition": lambda n, plan: plan.resolve_condition("flag", True),
+        "on_copies": lambda n, plan: plan.reroute("x:0", to="other:0").on_copies(scope="slice"),
+    }
+    graphs = {n: _many(n) for n in (1_000, 8_000)}
+    for name, step in steps.items():
+        few, most = (seconds(partial(_done, gs.open(graph), partial(step, n)), 1) for n, graph in graphs.items())
+        yield Row(f"{name} on 8,000 ops in one step", most, few, 10, "1,000 ops")
+
+
+def _many(n: int) -> Any:
+    """Returns a graph with n ops of each kind that `_large_steps` needs."""
+    called = tf.function(lambda x: tf.cos(x) + 1.0).get_concrete_function(tf.TensorSpec([8]))
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [8], name="x")
+        flag = tf1.placeholder(tf.bool, [], name="flag")
+        tf1.placeholder(tf.float32, [8], name="other")
+        first = tf.no_op("first")
+        tf.no_op("last")
+        called.add_to_graph(graph)
+        for k in range(n):
+            tf.exp(tf.negative(x, name=f"a/n{k}"), name=f"b/n{k}")
+            tf.raw_ops.PartitionedCall(args=[x], Tout=[tf.float32], f=called, name=f"call/n{k}")
+            no, yes = tf.raw_ops.Switch(data=x, pred=flag)
+            tf.raw_ops.Merge(inputs=[tf.sin(no), tf.cos(yes)])
+            with tf.control_dependencies([first]):
+                tf.identity(x, name=f"after/n{k}")
+        with tf.control_dependencies([tf.identity(x, name=f"before/n{k}") for k in range(n)]):
+            tf.no_op("all")
+    return graph
 
 
 def _seconds_for(graph: Any, step: Callable[[Plan, int], Plan], count: int) -> float:
@@ -100,7 +154,7 @@ def _seconds_for(graph: Any, step: Callable[[Plan, int], Plan], count: int) -> f
 
 def _done(ed: Any, edit: Callable[[Plan], Plan]) -> None:
     plan = edit(ed.plan())
-    assert not plan.check()
+    assert not plan.check(), plan.check()[0]
     str(plan.preview())
     plan.preview().table()
     plan.to_code()
@@ -143,7 +197,7 @@ def _against_import(graph: Any, call: Callable[[Any], None], repeat: int) -> tup
 
 def _apply(ed: Any, edit: Callable[[Plan], Plan]) -> None:
     plan = edit(ed.plan())
-    assert not plan.check()
+    assert not plan.check(), plan.check()[0]
     str(plan.preview())
     ed.apply(plan)
 
