@@ -1,4 +1,4 @@
-"""What is asked of a graph of 100,000 ops, in absolute time: comparing, explaining, hazards, the nearest name."""
+"""What is asked of a graph of 100,000 ops, in absolute time: comparing, explaining, the nearest name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 from benchmarks.rows import Row, seconds
 from graphsurgeon.errors import nearest
-from graphsurgeon.graph.conversion_verdict import hazards
 from graphsurgeon.graph.diff import diff
 from graphsurgeon.graph.explain import explain
 from graphsurgeon.graph.graph import Graph
@@ -32,7 +31,6 @@ def rows() -> Iterator[Row]:
         3,
     )
     yield Row("explain, why not and what blocks, 100,000 ops in a row", asked, None, 5)
-    yield Row("rows that TensorFlow's optimizer fails on, 100,000 ops", seconds(lambda: hazards(line)), None, 0.2)
     names = [f"tower_{i % 8}/block_{i // 8}/conv_{i}/weights" for i in range(SIZE)]
     found = seconds(lambda: nearest("tower_3/block_100/conv_803/weigths", names), 3)
     yield Row("the nearest of 100,000 names", found, None, 2)

@@ -33,6 +33,20 @@ def rows() -> Iterator[Row]:
             page = ("-m", "graphsurgeon", "view", str(file), "--no-open", "-o", os.devnull, "-f", "html")
             for name, call in (("gs.open and to_svg()", picture), ("graphsurgeon view", page)):
                 yield from _against_tensorflow(f"{what}: {name}", call)
+            yield from _trials(what, file)
+
+
+def _trials(what: str, file: Path) -> Iterator[Row]:
+    """Yields what a trial import in another process adds to the first live graph of a process, and to a later one."""
+
+    def first(trust: bool) -> None:
+        python("-c", f"import graphsurgeon as gs; gs.open({str(file)!r}, trust={trust}).graph")
+
+    tried, trusted = in_turns(lambda: first(False), lambda: first(True), 3)
+    yield Row(f"{what}: the first live graph waits for a trial", tried - trusted, None, 1.0)
+    gs.open(file).graph  # noqa: B018  starts the other process
+    tried, trusted = in_turns(lambda: gs.open(file).graph, lambda: gs.open(file, trust=True).graph)
+    yield Row(f"{what}: a later live graph waits for a trial", tried - trusted, None, 0.2)
 
 
 def _against_tensorflow(name: str, call: Sequence[str]) -> Iterator[Row]:

@@ -92,7 +92,7 @@ NAMES = ["y", "z", "w", "v"]
 
 def work(path):
     """What a child does that is killed: three steps, and it says each that is done."""
-    ed = gs.open(path)
+    ed = gs.open(path, trust=True)
     for old, new in pairwise(NAMES):
         ed.apply(ed.plan().rename(old, to=new))
         say(new)
@@ -123,7 +123,7 @@ def test_want_of_memory_at_any_moment_leaves_a_journal_that_comes_back_to_this_s
     def stopped_at(at):
         """The last op after a second step that is stopped, and how many calls that made."""
         shutil.rmtree(place, ignore_errors=True)
-        ed = gs.open(path)
+        ed = gs.open(path, trust=True)
         ed.apply(ed.plan().rename(first, to=second))
         plan = ed.plan().rename(second, to=third)
         with suppress(MemoryError, gs.SurgeryError), signalled_at(at, "memory") as calls:
@@ -145,7 +145,7 @@ def work_on_a_full_disk(path, place):
         shutil.rmtree(place, ignore_errors=True)
         done = 0
         with stopping(at, "full") as stop:
-            ed = gs.open(path)
+            ed = gs.open(path, trust=True)
             for old, new in pairwise(NAMES):
                 ed.apply(ed.plan().rename(old, to=new))
                 done += not stop.hit

@@ -15,7 +15,6 @@ from ..graph.conversion_verdict import TARGETS, Compatibility, Unconvertible
 from ..graph.explain import Path, WhyNot, explain
 from ..graph.graph import Graph, TensorInfo
 from ..graph.layers import Layer, Layers, match_layers, ops_of_layers
-from ..graph.lazy_graph import lazy_graph_of
 from ..graph.names import op_name
 from ..graph.op_packages import refusal_text
 from ..graph.open_graph import OpenedGraph, Signature
@@ -180,9 +179,7 @@ class Editor:
             how = f"signature={name!r}" if name in [one.name for one in serving.signatures] else f"function={name!r}"
             problem = f"{counted(len(self._timeline.log.now()), 'plans')} applied here would be lost"
             raise PlanError(request, problem, f"Open it in another editor, gs.open(folder, {how}), or ed.undo() first")
-        previous, self.opened = self.opened, serving.other(name)
-        if (waiting := lazy_graph_of(previous.graph)) is not None:
-            waiting.leave()
+        self.opened = serving.other(name)
         self._timeline = Timeline(self.opened, changes=self.changes)
         self.values = Values(self.opened, self._timeline)
         if self.journal is not None:
@@ -198,8 +195,6 @@ class Editor:
         live = self._timeline.log.now()
         lost = [*self.opened.serving.notes]
         lost += [text for event in live if event.applied for text in event.applied.warnings]
-        if (waiting := lazy_graph_of(self.snapshot.owner)) is not None:
-            waiting.judge()
         lost += filter(None, [refusal_text(self.snapshot)])
         renamed = self.history.renamed
         new_ops = frozenset(renamed.get(op, op) for event in live for op in event.names)

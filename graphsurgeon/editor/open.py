@@ -23,7 +23,7 @@ def open(
     raw: bool = False,
     inline: bool = False,
     title: str | None = None,
-    trust: bool | None = None,
+    trust: bool = False,
     timeout: float = 60.0,
     journal: bool | None = None,
 ) -> Editor:
@@ -51,10 +51,9 @@ def open(
             also has the ops that save and restore. Not for a ``.keras`` file or a TF2 object.
         inline: replace function calls by their bodies, as `Editor.inlined` does.
         title: the title in messages and pictures.
-        trust: True imports a file without a trial, and allows it to run (see `Editor.trust`). False imports it in a
-            separate process first. By default, a separate process imports it in the background to infer shapes. If that
-            process crashes or hangs, or the file is known to crash TensorFlow, the graph can only be viewed, and the
-            editor names the op.
+        trust: whether the file may run (see `Editor.trust`), and whether TensorFlow may import it here at once. By
+            default, a separate process imports it first, when the graph is needed. If that process crashes or hangs,
+            the graph can only be viewed, and the error names the op if it is found in time.
         timeout: time limit of the import in the separate process, in seconds, plus one second per thousand ops.
         journal: keep a journal on disk, from which `gs.recover(path)` restores the edits after a crash of the kernel.
             Default: only for files. The journals are in ``~/.local/state/graphsurgeon/journals``, or in the folder

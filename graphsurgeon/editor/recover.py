@@ -17,7 +17,7 @@ from .serialization import NotDeserializable, StepDecoder
 
 
 def recover(
-    path: PathLike, *, journal: PathLike | None = None, allow_changed: bool = False, trust: bool | None = None
+    path: PathLike, *, journal: PathLike | None = None, allow_changed: bool = False, trust: bool = False
 ) -> Editor:
     """Opens a file, and applies the edits again that were made before the kernel stopped.
 
@@ -101,7 +101,7 @@ class _JournalReader:
         notes: sentences about edits that could not be restored.
     """
 
-    def __init__(self, request: str, trust: bool | None) -> None:
+    def __init__(self, request: str, trust: bool) -> None:
         self._request, self._trust = request, trust
         self.notes: list[str] = []
         self._sources: list[Any] = []

@@ -1,127 +1,16 @@
-"""The verdict of a converter on a graph, op by op, and the ops on which TensorFlow's graph optimizer fails."""
+"""The verdict of a converter on a graph, op by op."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from ..errors import PlanError, counted
-from .graph import Graph, Mask
+from .graph import Graph
 from .names import op_name
 from .traversal import backward, forward
 from .variables import FEED_TYPES
-
-GENERAL_ADVICE = (
-    "run it in a session whose tf.compat.v1.ConfigProto has graph_options.rewrite_options.disable_meta_optimizer = True"
-)
-
-
-class _Hazard(NamedTuple):
-    """A kind of row of ops that is too long for TensorFlow's graph optimizer.
-
-    Args:
-        counted: op types that make a row dangerous.
-        passed: op types that may be between them.
-        most: the largest number of counted ops that causes no problem.
-        outcome: the effect of more ops.
-    """
-
-    counted: frozenset[str]
-    passed: frozenset[str]
-    most: int
-    outcome: str
-
-
-_SAME = frozenset({"Identity", "IdentityN", "StopGradient", "PreventGradient", "CheckNumerics"})
-_HAZARDS = (
-    # The optimizer removes these ops by recursion. With a stack of 8 MB, the process ends at 31,000 ops.
-    _Hazard(_SAME | {"AddN"}, frozenset(), 20_000, "would end the process"),
-    # The optimizer scans the whole row for each op: 4 to 15 s for 5,000 ops, growing with the square.
-    _Hazard(
-        frozenset(
-            {
-                *("Neg", "Reciprocal", "Conj", "Invert", "LogicalNot", "Transpose", "ConjugateTranspose"),
-                *("Reshape", "Bitcast", "Snapshot", "DebugGradientIdentity"),
-            }
-        ),
-        _SAME | {"ExpandDims", "Squeeze"},
-        5_000,
-        "may take minutes",
-    ),
-)
-
-
-def hazards(graph: Graph, mask: Mask | None = None) -> list[str]:
-    """Returns a sentence for each kind of row that would make TensorFlow's graph optimizer crash or hang.
-
-    Args:
-        graph: the snapshot.
-        mask: the ops of interest. Only rows with one of these ops are listed, but the length of the whole row counts.
-            Default: all rows.
-
-    Example:
-        >>> row = [(f"i{n}", "Identity", [f"i{n - 1}" if n else "x"]) for n in range(20_001)]
-        >>> hazards(Graph.of([("x", "Placeholder", []), *row]))[0][:97]
-        "'i0' begins a row of 20,001 ops like Identity: TensorFlow's graph optimizer would end the process"
-    """
-    result = []
-    counts = Counter(graph.types)
-    for hazard in _HAZARDS:
-        if sum(counts[kind] for kind in hazard.counted) <= hazard.most:
-            continue
-        row = _longest(graph, hazard, mask)
-        if row is not None:
-            first, length = row
-            kind = graph.types[first]
-            result.append(
-                f"{graph.names[first]!r} begins a row of {counted(length, 'ops')} like {kind}: "
-                f"TensorFlow's graph optimizer {hazard.outcome}; {GENERAL_ADVICE}"
-            )
-    return result
-
-
-def _longest(graph: Graph, hazard: _Hazard, mask: Mask | None) -> tuple[int, int] | None:
-    """Returns the first counted op and the length of the longest row that is too long; None if there is none."""
-    inside = graph.typed(hazard.counted | hazard.passed)
-    ops = np.flatnonzero(inside)
-    number = np.full(graph.size + 1, -1, np.int64)
-    number[ops] = np.arange(len(ops))
-    ptr = graph.data.ptr
-    has = ptr[ops + 1] > ptr[ops]
-    before = np.full(len(ops), -1, np.int64)  # the producer of the first input; for the first op, itself
-    before[has] = number[graph.data.node[ptr[ops][has]]]
-    ends = before < 0
-    before[ends] = np.flatnonzero(ends)
-    # Each round doubles the distance that each op has counted back.
-    weight = graph.typed(hazard.counted)[ops].astype(np.int64)
-    counts = np.ones(len(ops), np.int64) if mask is None else mask[ops].astype(np.int64)
-    length, shaped = np.where(ends, 0, weight), np.where(ends, 0, counts)
-    back = before
-    for _ in range(len(ops).bit_length()):
-        further = back[back]
-        if (further == back).all():
-            break
-        length, shaped, back = length + length[back], shaped + shaped[back], further
-    length, shaped = length + weight[back], shaped + counts[back]
-    length[shaped == 0] = 0
-    last = int(length.argmax())
-    if length[last] <= hazard.most:
-        return None
-    return _first(ops, before, weight, last), int(length[last])
-
-
-def _first(ops: NDArray[np.int64], before: NDArray[np.int64], weight: NDArray[np.int64], last: int) -> int:
-    at = position = last
-    while before[at] != at:
-        at = int(before[at])
-        position = at if weight[at] else position
-    return int(ops[position])
-
 
 TARGETS = {"tflite": "TFLite", "tfjs": "TF.js"}
 """Target of a check -> its name for users."""

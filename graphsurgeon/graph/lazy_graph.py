@@ -107,20 +107,16 @@ class LazyGraph:
             stand-ins replace the refused ops. None if no ops can be added.
         records: the records of applied plans in the file.
         refusal: the reason why TensorFlow will refuse the graph as a whole, if it is known already.
-        infer: finds the shapes that TensorFlow infers, without filling the graph. Returns the snapshot with these
-            shapes, and a refusal or None. A refusal is the reason why filling the graph would end this process. Returns
-            None if it was stopped. Default: shapes are inferred when the graph is filled.
-        stop_inference: stops `infer`, which can then be called again.
-        judge: returns the reason why no ops can be added, or None if no reason is known. It takes time, and is called
-            at most once, before ops are added. Default: no reason is known.
+        trial: imports the graph in another process; called once, before ops are added. Its argument is whether to infer
+            shapes. Returns the snapshot, with these shapes, and an error if the import would end this process. None if
+            the file is trusted.
 
     Attributes:
         read: the snapshot, with the shapes that have been inferred.
         records: see above.
         refusal: why TensorFlow refuses the graph; None as long as no reason is known.
         filled: whether the ops are in the graph, including stand-ins for refused ones.
-        inferred: whether all shapes that can be inferred are known.
-        stop_inference: see above; callable from any thread.
+        tried: whether no trial is needed before ops are added.
     """
 
     def __init__(
@@ -129,14 +125,10 @@ class LazyGraph:
         fill: Callable[[Any], None] | None,
         records: Sequence[bytes] = (),
         refusal: OpenError | None = None,
-        infer: Callable[[], tuple[Any, OpenError | None] | None] | None = None,
-        stop_inference: Callable[[], None] = lambda: None,
-        judge: Callable[[], OpenError | None] = lambda: None,
+        trial: Callable[[bool], tuple[Any, OpenError | None]] | None = None,
     ) -> None:
         self.read, self.records, self.refusal, self.filled = read_file, records, refusal, False
-        self._fill, self._infer, self._inference_done, self._lock = fill, infer, False, threading.RLock()
-        self.leave = stop_inference
-        self._judge: Callable[[], OpenError | None] | None = judge
+        self._fill, self._trial, self._inference_done, self._lock = fill, trial, False, threading.RLock()
 
     @property
     def hopeless(self) -> bool:
@@ -145,32 +137,28 @@ class LazyGraph:
 
     @property
     def inferred(self) -> bool:
+        """Whether all shapes that can be inferred are known."""
         return self.filled or self.hopeless or self._inference_done
 
-    def judge(self) -> None:
-        """Finds out whether the graph is hopeless, if that can be known in advance; callable from any thread."""
+    @property
+    def tried(self) -> bool:
+        return self._trial is None
+
+    def judge(self, shapes: bool = False) -> None:
+        """Waits for the trial, if the file is not trusted; callable from any thread, and may take long."""
         with self._lock:
-            if self._judge is not None:
-                danger, self._judge = self._judge(), None
-                if danger is not None:
-                    self.spoil(danger)
+            if self._trial is not None:
+                (self.read, refusal), self._trial = self._trial(shapes), None
+                self._inference_done = shapes
+                if refusal is not None:
+                    self.spoil(refusal)
 
     def infer(self, graph: Any) -> None:
         """Infers the shapes, once; callable from any thread, and may take long."""
-        self.judge()
-        if self.inferred:
-            return
-        if self._infer is None:
+        self.judge(shapes=True)
+        if not self.inferred:
             with suppress(OpenError):
                 self.fill(graph, complete=False)
-            return
-        answer = self._infer()
-        if answer is None:
-            return
-        with self._lock:
-            (self.read, refusal), self._inference_done = answer, True
-            if refusal is not None and not self.filled:
-                self.spoil(refusal)
 
     def wait_in(self, graph: Any) -> None:
         """Attaches this content to an empty live graph, or to a deferred graph."""
@@ -191,7 +179,8 @@ class LazyGraph:
         with self._lock:
             if lazy_graph_of(graph) is not self:
                 return
-            self.judge()
+            if not (complete and self.refusal is not None):
+                self.judge()
             if self._fill is not None and not self.filled and not (complete and self.refusal is not None):
                 try:
                     graph = graph.made() if isinstance(graph, DeferredGraph) else graph

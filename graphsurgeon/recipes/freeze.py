@@ -139,7 +139,7 @@ def frozen(
             ed.save(path, outputs=targets, inputs=inputs, freeze=True, values=values, verify=False)
         except PlanError as error:
             raise type(error)("frozen()", error.problem, error.suggestion) from error
-        frozen_editor = open(path, title=f"{ed.title}, frozen", trust=ed.trusted or None, journal=False)
+        frozen_editor = open(path, title=f"{ed.title}, frozen", trust=ed.trusted, journal=False)
         graph = frozen_editor.graph  # the file is deleted
     for name in run_first(ed, frozen_editor.snapshot):
         graph.add_to_collection("table_initializer", graph.get_operation_by_name(name))

@@ -48,6 +48,7 @@ __all__ = [
     "show_line",
     "tensorflow",
     "tf",
+    "when_imported",
     "without_log_warnings",
 ]
 
@@ -75,6 +76,7 @@ _FILTER_TIMEOUT = 5.0  # seconds for the filter to end: a process that was start
 
 
 _imported: ModuleType | None = None
+_on_import: set[Callable[[], None]] = set()
 
 
 def tensorflow() -> ModuleType:
@@ -85,6 +87,8 @@ def tensorflow() -> ModuleType:
     """
     global _imported
     if _imported is None:
+        while _on_import:
+            _on_import.pop()()
         loaded = is_loaded()
         try:
             with (
@@ -99,6 +103,14 @@ def tensorflow() -> ModuleType:
         refuse_old(module.__version__)
         _imported = module
     return _imported
+
+
+def when_imported(function: Callable[[], None]) -> None:
+    """Calls a function before this package imports TensorFlow; now, if TensorFlow is imported already."""
+    if is_loaded():
+        function()
+    else:
+        _on_import.add(function)
 
 
 def is_loaded() -> bool:

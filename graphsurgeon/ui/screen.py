@@ -238,17 +238,9 @@ class Screen:
             owner = subject.snapshot.owner
             if (waiting := lazy_graph_of(owner)) is not None:
                 waiting.infer(owner)
-                if not waiting.inferred:  # the inference was stopped
-                    return
         with self.lock:
             self.state = self._with_refusal(self.state)
         self.graph_changed()
-
-    def stop_inference(self) -> None:
-        """Stops the inference, if no other view needs it."""
-        for subject in (self.destination, self.source):
-            if (waiting := lazy_graph_of(subject.snapshot.owner)) is not None:
-                waiting.leave()
 
     def _with_refusal(self, state: State) -> State:
         """Returns the state with a warning if TensorFlow refuses a graph."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextvars
 import importlib
 import json
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -187,11 +186,9 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
                 self._keep(error, "infer")
 
     def close(self) -> None:
-        """Closes the widget, and stops the inference of shapes if no view is left."""
+        """Closes the widget."""
         self.layout.close()
         super().close()
-        if not sys.is_finalizing():  # the remaining work ends with this process
-            self._screen.stop_inference()
 
     def _reply(self, reply: dict[str, Any], send: bool = True) -> dict[str, Any]:
         if send:

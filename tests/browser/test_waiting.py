@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.tf.open.trial_import import SandboxImport
+from graphsurgeon.tf.open import source
 from graphsurgeon.ui import pane
 from graphsurgeon.view.graphviz import cancelled_error
 from tests.browser.hands import Traffic, answered, box, build, painted, said, shot
@@ -21,14 +21,14 @@ from tests.widget.page import WidgetPage
 def test_shapes_are_inferred_once_somebody_sees_the_picture_and_nobody_waits_for_them(
     page: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tried, begun, go = SandboxImport._try_import, threading.Event(), threading.Event()
+    tried, begun, go = source.try_import, threading.Event(), threading.Event()
 
-    def held(self: Any, graph_def: Any) -> Any:
+    def held(*given: Any) -> Any:
         begun.set()
         go.wait()
-        return tried(self, graph_def)
+        return tried(*given)
 
-    monkeypatch.setattr(SandboxImport, "_try_import", held)
+    monkeypatch.setattr(source, "try_import", held)
     with tf.Graph().as_default() as graph:
         x = tf.compat.v1.placeholder(tf.float32, [None, 2], name="x")
         tf.nn.relu(tf.matmul(x, tf.ones([2, 3]), name="y"), name="z")

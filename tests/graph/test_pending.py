@@ -87,20 +87,42 @@ def test_a_hopeless_graph_has_none():
     assert not is_materialized(graph)
 
 
-def test_it_is_judged_once_before_it_is_filled_and_not_before():
-    graph, judged = Live(), []
+def test_it_is_tried_once_before_it_is_filled_and_not_before():
+    graph, tried = Live(), []
     danger = OpenError("open('x.pb')", "it is dangerous", "Write it again")
-    waiting = LazyGraph(Graph.of([]), fill, judge=lambda: judged.append(1) or danger)
+    waiting = LazyGraph(Graph.of([]), fill, trial=lambda shapes: (tried.append(shapes) or waiting.read, danger))
     waiting.wait_in(graph)
     assert not waiting.hopeless
-    assert not judged
+    assert not tried
     for whole in (True, False):
         with refuses(OpenError, "it is dangerous"):
             materialize(graph, whole)
     waiting.infer(graph)
     assert waiting.hopeless
     assert waiting.inferred
-    assert (judged, graph.filled) == ([1], 0)
+    assert (tried, graph.filled) == ([False], 0)
+
+
+def test_a_trial_that_succeeds_may_tell_the_shapes():
+    graph, read = Live(), Graph.of([("a", "Const", [])])
+    waiting = LazyGraph(Graph.of([]), fill, trial=lambda shapes: (read, None))
+    waiting.wait_in(graph)
+    assert not waiting.tried
+    waiting.infer(graph)
+    assert waiting.tried
+    assert waiting.inferred
+    assert (waiting.read, graph.filled) == (read, 0)
+    assert materialize(graph).filled == 1
+
+
+def test_a_trial_before_anybody_looks_leaves_the_shapes_to_this_process():
+    graph = Live()
+    waiting = LazyGraph(Graph.of([]), fill, trial=lambda shapes: (waiting.read, None))
+    waiting.wait_in(graph)
+    waiting.judge()
+    assert not waiting.inferred
+    waiting.infer(graph)
+    assert graph.filled == 1
 
 
 def test_another_failure_is_no_refusal():

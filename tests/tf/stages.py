@@ -212,11 +212,6 @@ def _save(visit: Visit) -> None:
     gs.open(out / kind)
 
 
-def _judge(visit: Visit) -> None:
-    """Nobody trusts the file: TensorFlow sees it in a helper process first."""
-    assert gs.open(visit.path, trust=False).graph
-
-
 #: Stage -> what it does, and how many of a thousand files come to it.
 STAGES: dict[str, tuple[Callable[[Visit], None], int]] = {
     "scan": (_scan, 1000),
@@ -231,7 +226,6 @@ STAGES: dict[str, tuple[Callable[[Visit], None], int]] = {
     "copy": (_copy, 200),
     "inline": (_inline, 60),
     "save": (_save, 30),
-    "judge": (_judge, 1),  # a process that loads TensorFlow takes as long as 300 files
 }
 
 
@@ -253,7 +247,7 @@ def ours(error: BaseException | None) -> bool:
 def visited(path: Path, seed: int, always: frozenset[str] | None = frozenset()) -> Iterator[tuple[str, str]]:
     """Goes through the stages; yields the name of each, and then how it ended.
 
-    That is ``done``, ``refused``, or ``helper died`` where the package's own helper process was ended by the file.
+    That is ``done``, ``refused``, or ``trial failed`` where the file ended the process that tries it first.
 
     Args:
         path: the file, or the folder of a SavedModel.
@@ -275,6 +269,6 @@ def visited(path: Path, seed: int, always: frozenset[str] | None = frozenset()) 
         except SurgeryError as error:
             if not ours(error):
                 raise
-            yield name, "helper died" if "in a separate process, TensorFlow" in error.problem else "refused"
+            yield name, "trial failed" if "in a separate process, TensorFlow" in error.problem else "refused"
             if name == "open":
                 return

@@ -69,15 +69,3 @@ def test_the_2016_copier_has_no_recursion_limit(long):
     tensor = gs.copy_to_graph(long.get_tensor_by_name(f"op{DEPTH}:0"), into, namespace="deep")
     assert tensor.name == f"deep/op{DEPTH}:0"
     assert into.get_operation_by_name("deep/op0").type == "AddV2"
-
-
-@pytest.mark.deep
-def test_what_the_optimizer_would_crash_or_hang_on_is_said_before():
-    for kinds, outcome in ((("Identity",), "would end the process"), (("Neg",), "may take minutes")):
-        source, into = gs.open(chain(*kinds, depth=30_000)), gs.open(tf.Graph())
-        plan = into.plan().copy(source.select(outputs=["op30000:0"]), to="t", unmapped="placeholder")
-        (text,) = [w for w in plan.effect.warnings if "row" in w]
-        assert text.startswith(f"'t/op1' begins a row of 30,000 ops like {kinds[0]}: TensorFlow's graph optimizer")
-        assert outcome in text
-        assert "disable_meta_optimizer = True" in text
-        assert text in str(plan)

@@ -6,7 +6,6 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.tf.open import trial_import
 from tests.refusal import reads
 
 
@@ -46,14 +45,6 @@ def test_a_signature_is_chosen_in_the_same_editor(folder):
     assert "function='beside'" in ed.opened.code
     ed.show_signature("double")
     assert ed.opened.code == f"gs.open({folder!r}, signature='double')"
-
-
-def test_the_shapes_of_what_is_not_shown_any_more_are_not_inferred(folder, monkeypatch):
-    left = []
-    monkeypatch.setattr(trial_import.SandboxImport, "stop", lambda self, permanently=True: left.append(permanently))
-    ed = gs.open(folder)
-    ed.show_signature("scale")
-    assert left == [False]
 
 
 def test_what_cannot_be_shown_is_refused(folder):

@@ -12,7 +12,6 @@ import numpy as np
 from ...errors import counted, few
 from ...graph.conditions import exclusive_ops
 from ...graph.control_flow import ENTERS, EXITS, MERGES, SWITCHES
-from ...graph.conversion_verdict import hazards
 from ...graph.graph import DerivedOrigin, Graph, Mask
 from ...graph.names import begins_with, op_name
 from ...graph.rewiring import TURNING, import_order
@@ -201,7 +200,7 @@ def finalize(effect: PlanResult) -> PlanResult:
         effect = replace(effect, after=replace(effect.after, **about))
     warnings = [*effect.warnings, *_unread(effect), *_idle(effect)]
     if not effect.faults:
-        warnings += hazards(effect.after, np.arange(effect.after.size) >= effect.first) + _stale(effect)
+        warnings += _stale(effect)
     effect = replace(effect, warnings=tuple(warnings))
     if foreseen is not None:
         foreseen.complete(effect)

@@ -54,7 +54,7 @@ def infer_outputs(ops: list[TFOp], new_inputs: NewInputs, request: str) -> list[
     live = ops[0].graph
     scratch = Scratch(_RewiredOps(new_inputs), live.graph_def_versions)
     try:
-        new_ops = scratch.built(ops, lambda _: [live], request)
+        new_ops = scratch.built(ops, lambda _: [live])
     except ScratchError as error:
         problem = f"ops that depend on the new tensor do not fit it. TensorFlow refuses them: {error}"
         raise PlanError(request, problem, "Nothing was changed; choose a tensor of a shape that fits") from error

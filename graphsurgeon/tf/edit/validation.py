@@ -13,9 +13,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from ...errors import Kind, OpenError, PlanError, few
+from ...errors import Kind, PlanError, few
 from ...graph.concurrency import gc_paused
-from ...graph.graph import Graph, TensorInfo, output_at
+from ...graph.graph import DTYPES, Graph, TensorInfo, output_at
 from ...graph.traversal import backward, forward
 from ...graph.types import TFGraph, TFNodeDef, TFOp, TFTensor
 from ...plan.copy_result import CopyResult, NewConstant
@@ -33,7 +33,6 @@ from ..functions.library import functions_in_attribute
 from ..graph_parts import adopt_functions
 from ..import_tensorflow import tf
 from ..messages import graph_pb2, node_def_pb2
-from ..open.crash_guards import refuse_fatal
 from ..private.functions import functions_of
 from ..private.graphs import copy_handle_data, tensor_info
 from ..protos import empty_graph, lacks_memory
@@ -87,17 +86,15 @@ class Scratch(Generic[Op]):
         self._def = graph_pb2.GraphDef(versions=versions)
         self._placeholders: dict[tuple[str, int], TFTensor] = {}
 
-    def built(self, targets: Iterable[Op], sources: Any, request: str) -> dict[Op, TFOp]:
+    def built(self, targets: Iterable[Op], sources: Any) -> dict[Op, TFOp]:
         """Builds ops; returns op -> the op that was built.
 
         Args:
             targets: the ops.
             sources: a function: ops -> the live graphs with the functions that they call.
-            request: the request, for messages.
 
         Raises:
             ScratchError: TensorFlow refuses the ops.
-            OpenError: the ops would crash the process.
         """
         targets = list(targets)
         queue, queued = list(targets), set(targets)
@@ -117,7 +114,6 @@ class Scratch(Generic[Op]):
         if any(map(_calls, self._def.node)):
             for graph in sources(queue):
                 adopt_functions(graph, self._graph)
-        refuse_fatal(self._closed_nodes(), request)
         new_ops = self._import_nodes()
         return {op: new_ops[self._ops.name(op)] for op in targets}
 
@@ -140,14 +136,6 @@ class Scratch(Generic[Op]):
             copy_handle_data(handle, new)
         return new
 
-    def _closed_nodes(self) -> Any:
-        """Returns the nodes, with placeholders for the inputs from outside, for a check."""
-        out = graph_pb2.GraphDef()
-        out.CopyFrom(self._def)
-        for name in {name for name, _ in self._placeholders}:
-            out.node.add(name=name, op="Placeholder")
-        return out
-
     def _import_nodes(self) -> dict[str, TFOp]:
         try:
             return import_nodes(self._graph, self._def, self._placeholders)
@@ -168,6 +156,18 @@ def is_size(info: TensorInfo | None) -> bool:
 def _calls(node: TFNodeDef) -> bool:
     """Whether a node has references to functions."""
     return any(value.HasField("func") or value.list.func for value in node.attr.values())
+
+
+def _refuse_other_dtype(node: TFNodeDef | None) -> None:
+    """Refuses a constant with another dtype than its value, which TensorFlow accepts, but cannot run."""
+    if node is not None and node.op == "Const":
+        dtypes = [
+            DTYPES.get(number, "unknown") for number in (node.attr["dtype"].type, node.attr["value"].tensor.dtype)
+        ]
+        if dtypes[0] != dtypes[1]:
+            raise PlanError(
+                "", f"it has dtype {dtypes[0]}, but its value has dtype {dtypes[1]}", "Choose another value"
+            )
 
 
 Tensor = tuple[int, int]
@@ -278,6 +278,7 @@ class _ShapeChecker:
         name = self._after.names[op]
         try:
             self._refuse_unknown_functions(op, self.node(op))
+            _refuse_other_dtype(self.node(op))
         except PlanError as error:
             request, step = self._request_of(name, error.request), self._effect.blame.get(name)
             self._faults.append(Fault(request, f"{name!r}: {error.problem}", error.suggestion, step=step))
@@ -365,14 +366,8 @@ class _ShapeChecker:
             try:
                 return self._build(region)
             except ScratchError as error:
-                name, fault = _refused_name(error.said, self._after), (error.said, False)
-            except OpenError as error:
-                # Nodes that could end the process are refused before TensorFlow gets them.
-                name, fault = (
-                    next((candidate for candidate in error.names if candidate in self._after.index), ""),
-                    (error.problem, True),
-                )
-            self._faults.append(self._fault(name, *fault))
+                name = _refused_name(error.said, self._after)
+                self._faults.append(self._fault(name, error.said))
             if not name:
                 return {}
             self._removed.append(self._after.index[name])
@@ -388,7 +383,7 @@ class _ShapeChecker:
 
     def _build(self, region: set[int]) -> dict[int, TFOp]:
         build = [op for op in sorted(region) if self.node(op) is not None]
-        return Scratch(self, self._versions()).built(build, self._lives, "check()")
+        return Scratch(self, self._versions()).built(build, self._lives)
 
     def _versions(self) -> Any:
         base, copies = self._effect.base, self._effect.copies
@@ -426,8 +421,8 @@ class _ShapeChecker:
 
     # -- faults -----------------------------------------------------------------------------------
 
-    def _fault(self, name: str, message: str, is_static: bool) -> Fault:
-        """Returns the fault of a refused op; `is_static` if graphsurgeon has found it without TensorFlow."""
+    def _fault(self, name: str, message: str) -> Fault:
+        """Returns the fault of a refused op."""
         effect, after = self._effect, self._after
         copy = self._copy_of(after.index[name]) if name else None
         if copy is not None and name not in effect.blame:
@@ -442,11 +437,7 @@ class _ShapeChecker:
         if isinstance(step, InsertStep):
             way = "Choose another op type, or give the attributes that it needs as arguments"
         through = f", which depends on {first!r}" if first not in ("", name) else ""
-        problem = (
-            f"{title} is not valid{through}: {message}"
-            if is_static
-            else f"TensorFlow refuses {title}{through}: {message}"
-        )
+        problem = f"TensorFlow refuses {title}{through}: {message}"
         names = (name,) if name else ()
         return Fault(
             self._request_of(first, ""), problem, way, step=effect.blame.get(first), kind=Kind.REFUSED_OP, names=names

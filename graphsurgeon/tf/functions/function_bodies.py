@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ...errors import SelectionError, few
 from ...graph.functions import functions_in_node, reachable_functions
 from ...graph.graph import Graph, TensorInfo
+from ...graph.lazy_graph import lazy_graph_of
 from ...graph.names import free_name
 from ...graph.types import TFNodeDef
 from ..import_tensorflow import is_loaded, tf
@@ -75,7 +76,8 @@ def _read_body(graph: Graph, name: str, arguments: Mapping[str, ArgumentInfo]) -
         node.attr["T"].type = result.type
         nodes.append(node)
     leads_to = reachable_functions(set().union(*(functions_in_node(n, functions) for n in nodes)), functions)
-    shapes = BodyOutputs(nodes, lambda: [functions[f] for f in leads_to], arguments)
+    owner = graph.outputs_of.owner if isinstance(graph.outputs_of, BodyOutputs) else graph.owner
+    shapes = BodyOutputs(nodes, lambda: [functions[f] for f in leads_to], arguments, owner)
     about = {"functions_of": lambda: functions, "gradients_of": lambda: graph.gradients}
     return Graph.read(nodes, title=f"{name} of {graph.title}", outputs_of=shapes, **about)
 
@@ -141,12 +143,17 @@ class BodyOutputs:
         nodes: the body; its arguments are ``_Arg`` ops, its results ``_Retval`` ops.
         functions: a function that returns the definitions of all functions that the body calls, at any depth.
         arguments: argument -> the known facts about it.
+        owner: the live or deferred graph with the functions.
     """
 
     def __init__(
-        self, nodes: Sequence[TFNodeDef], functions: Callable[[], Iterable[Any]], arguments: Mapping[str, ArgumentInfo]
+        self,
+        nodes: Sequence[TFNodeDef],
+        functions: Callable[[], Iterable[Any]],
+        arguments: Mapping[str, ArgumentInfo],
+        owner: Any,
     ) -> None:
-        self._nodes, self._functions, self.known = nodes, functions, arguments
+        self._nodes, self._functions, self.known, self.owner = nodes, functions, arguments, owner
 
     def __call__(self, number: int) -> Sequence[TensorInfo] | None:
         if self._nodes[number].op == "_Retval":
@@ -157,9 +164,9 @@ class BodyOutputs:
         return None if op is None else [tensor_info(tensor) for tensor in op.outputs]
 
     def stated(self, number: int) -> Sequence[TensorInfo] | None:
-        """Returns the same, but only dtypes before TensorFlow is imported: drawing does not wait for the import."""
-        node = self._nodes[number]
-        if is_loaded() or node.op == "_Retval":
+        """Returns the same, but only dtypes before TensorFlow is imported, and before the trial of a file."""
+        node, waiting = self._nodes[number], lazy_graph_of(self.owner)
+        if (is_loaded() and (waiting is None or waiting.tried)) or node.op == "_Retval":
             return self(number)
         signature = self._signatures.get(node.op) or op_definition(node.op)
         output_types = None if signature is None else dtypes(signature.output_arg, node, signature)
@@ -175,16 +182,18 @@ class BodyOutputs:
 
     @cached_property
     def _ops(self) -> dict[str, Any]:
-        from ..open.crash_guards import refuse_fatal
         from ..protos import empty_graph
 
+        if (waiting := lazy_graph_of(self.owner)) is not None:
+            waiting.judge()
+            if waiting.hopeless:
+                return {}
         graph_def = graph_pb2.GraphDef()
         graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
         graph_def.library.function.extend(self._functions())
         for node in self._nodes:
             self._write_node(graph_def.node.add(), node)
         try:
-            refuse_fatal(graph_def, "unfold()")
             with empty_graph().as_default() as graph:
                 tf.graph_util.import_graph_def(graph_def, name="")
         except Exception as error:  # if TensorFlow cannot import the body, its shapes stay unknown

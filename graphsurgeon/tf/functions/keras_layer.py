@@ -21,7 +21,6 @@ from ...graph.types import TFGraph
 from ..copy.imports import import_nodes
 from ..import_tensorflow import tf
 from ..messages import tensor_pb2
-from ..open.crash_guards import refuse_fatal
 from ..open.outputs import array_in
 from ..open.snapshot import snapshot
 from ..private.eager import eager
@@ -478,7 +477,6 @@ def _program(body: Mapping[str, Any], layer: GraphLayer) -> tuple[Any, Mapping[s
     handles: dict[str, dict[str, Any]] = {"weight": {}, "table": {}}
     for name, kind, number in body["captures"]:
         handles[kind][name] = (layer.held() if kind == "weight" else layer.tables)[number]
-    refuse_fatal(graph_def, request)
     graph = empty_graph()
     with errors_as(PlanError, request, "TensorFlow refuses its graph", "Load it with the TensorFlow that saved it"):
         import_nodes(graph, graph_def)

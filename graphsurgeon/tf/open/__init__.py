@@ -7,7 +7,6 @@ from ..import_tensorflow import lazy_modules
 if TYPE_CHECKING:
     from . import (
         call_sites,
-        crash_guards,
         file_reader,
         fill_graph,
         layers,

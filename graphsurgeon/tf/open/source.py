@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,13 +38,12 @@ from ..values.file_values import (
 )
 from . import file_reader
 from .call_sites import functions, meta_with_call, object_paths
-from .crash_guards import fatal_error, refuse_names
 from .file_reader import linked_away, refuse_linked_away
 from .layers import file_layers, is_keras_file, keras_model, saved_layers
 from .outputs import FileOutputs, with_shapes
 from .protos import bind_inputs, file_snapshot
 from .signature import extract_signature, signature_tensors, signatures
-from .trial_import import TRUST, SandboxImport
+from .trial_import import prepare, try_import
 
 #: The op type of stand-ins. It accepts tensors of any dtypes; a run fails with a message that contains the token.
 _TYPE = "PyFunc"
@@ -103,7 +103,7 @@ def open_source(
     function: str | None = None,
     training: bool | None = None,
     raw: bool = False,
-    trust: bool | None = None,
+    trust: bool = False,
     timeout: float = 60.0,
 ) -> OpenedGraph:
     """Opens a graph from an object or a file.
@@ -116,9 +116,8 @@ def open_source(
         function: the name of a function of a `tf.Module`, file or graph.
         training: whether a Keras model is called for training.
         raw: open the stored graph of a SavedModel, instead of the computation of one signature.
-        trust: when a file is imported in this process. None: unless it is known to crash or hang TensorFlow. False:
-            only after a successful import in a separate process. True: always.
-        timeout: the time limit of the separate process in seconds; one second per thousand ops is added.
+        trust: whether a file may be imported, and run, without a trial import in a separate process.
+        timeout: the time limit of that import in seconds; one second per thousand ops is added.
 
     Raises:
         OpenError: the file cannot be read, has another format, or contains ops that this TensorFlow does not know; or a
@@ -152,7 +151,7 @@ def open_source(
     if isinstance(obj, tf.Graph):
         if function is None:
             return OpenedGraph(materialize(obj), "graph", "gs.open(graph)")
-        opened_graph = _from_proto(obj.as_graph_def(), None, wish.request("graph"), wish)
+        opened_graph = _from_proto(obj.as_graph_def(), None, wish.request("graph"), replace(wish, trust=True))
         clear_origins(opened_graph.graph)  # this package has made the graph; the origins of its parts come from `thing`
         inherit_origins(opened_graph.graph, obj)
         return replace(opened_graph, code=wish.code("graph"))
@@ -259,7 +258,7 @@ class _OpenOptions:
     signature: Any = None
     raw: bool = False
     function: Any = None
-    trust: bool | None = None
+    trust: bool = False
     timeout: float = 60.0
 
     def request(self, source: str) -> str:
@@ -274,7 +273,7 @@ class _OpenOptions:
     def code(self, source: str) -> str:
         """Returns the code that opens the same part again."""
         options = {"signature": self.signature, "raw": self.raw or None, "function": self.function}
-        options["trust"] = self.trust
+        options["trust"] = self.trust or None
         return f"gs.open({self._source_text(source, tags=self.tags, **options)})"
 
     def _source_text(self, source: str, **options: Any) -> str:
@@ -304,7 +303,7 @@ def _from_path(path: Path, options: _OpenOptions) -> OpenedGraph:
     return _record_origins(out, options.trust, lambda: data)
 
 
-def _record_origins(result: OpenedGraph, trust: bool | None, data: Callable[[], bytes]) -> OpenedGraph:
+def _record_origins(result: OpenedGraph, trust: bool, data: Callable[[], bytes]) -> OpenedGraph:
     """Completes the origins of a graph: title, digest of the file, ops that run at load, and assets."""
     for origin in origins(result.graph):
         origin.title, origin.key = result.title, hashlib.sha256(data()).digest()
@@ -461,45 +460,27 @@ def _from_served(
 def _read_graph(graph_def: TFGraphDef, request: str, options: _OpenOptions, meta: Any = None) -> Graph:
     """Reads the graph of a file; its owner is a deferred graph, which is made and filled on first use."""
     graph = DeferredGraph(empty_graph)
-
-    def judge() -> OpenError | None:
-        danger = None if options.trust else fatal_error(graph_def, request)
-        return danger and OpenError(request, danger.problem, f"{danger.suggestion}; {TRUST}")
-
-    try:
-        file_graph = file_snapshot(graph_def, meta, request=request, owner=graph)
-    except OpenError as error:
-        raise (judge() or error) from error
-    refuse_names(file_graph.names, request)
+    file_graph = file_snapshot(graph_def, meta, request=request, owner=graph)
+    _refuse_names(file_graph.names, request)
+    if not options.trust:
+        prepare()
     if may_reach_out(file_graph):
         add_origins(graph, [GraphOrigin(file_graph)])
 
     def full_graph_def() -> Any:
-
         return with_stand_ins(with_shapes(graph_def, file_graph), file_graph)
 
-    trial = SandboxImport(full_graph_def, request, options.timeout)
-
-    def infer() -> tuple[Graph, OpenError | None] | None:
-        verdict, outputs = trial.verdict(), file_graph.outputs_of
-        if not trial.over:
-            return None
-        return replace(file_graph, outputs_of=outputs.inferred(trial.shapes)) if isinstance(
-            outputs, FileOutputs
-        ) else file_graph, verdict
-
-    def leave() -> None:
-        if options.trust is not False:  # otherwise another thread may wait for the result
-            trial.stop(permanently=False)
+    def tried(shapes: bool) -> tuple[Graph, OpenError | None]:
+        refusal, inferred = try_import(full_graph_def(), request, options.timeout, shapes)
+        outputs = file_graph.outputs_of
+        if not isinstance(outputs, FileOutputs) or not inferred:
+            return file_graph, refusal
+        return replace(file_graph, outputs_of=outputs.inferred(inferred)), refusal
 
     def fill(graph: TFGraph) -> None:
         from .fill_graph import fill_collections, import_graph
 
         try:
-            if options.trust is not False:
-                trial.stop()  # not needed any more: this process infers the shapes now
-            elif (verdict := trial.verdict()) is not None:
-                raise verdict
             import_graph(graph, full_graph_def(), request)
             fill_collections(graph, meta, request)
         except OpenError:
@@ -512,9 +493,36 @@ def _read_graph(graph_def: TFGraphDef, request: str, options: _OpenOptions, meta
     has_records = meta is not None and COLLECTION in meta.collection_def
     records = tuple(meta.collection_def[COLLECTION].bytes_list.value) if has_records else ()
     refusal = _unknown_ops_error(file_graph, request)
-    waiting = LazyGraph(file_graph, fill, records, refusal, None if options.trust else infer, leave, judge)
+    waiting = LazyGraph(file_graph, fill, records, refusal, None if options.trust else tried)
     waiting.wait_in(graph)
     return file_graph
+
+
+_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
+_NAMES = re.compile(rf"{_NAME.pattern}(?:\n{_NAME.pattern})*")
+#: The limits of op names. TensorFlow stores each prefix of a name separately, so long names would need gigabytes.
+_MOST_LETTERS, _MOST_LEVELS = 2_000, 100
+
+
+def _refuse_names(names: Sequence[str], request: str) -> None:
+    """Refuses names of ops that TensorFlow does not accept, or that do not fit in memory; raises OpenError."""
+    if _NAMES.fullmatch("\n".join(names)) and max(map(len, names)) <= _MOST_LEVELS:  # faster than one by one
+        return
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise OpenError(
+                request,
+                f"{name[:80]!r} is not an op name that TensorFlow accepts",
+                "Rename the op in the code that made the graph: names start with a letter, digit or dot",
+            )
+        if len(name) > _MOST_LETTERS or name.count("/") > _MOST_LEVELS:
+            raise OpenError(
+                request,
+                f"the name of an op, {name[:40]!r} ..., has {counted(len(name), 'letters')} "
+                f"and {counted(name.count('/'), 'slashes')}",
+                f"Up to {_MOST_LETTERS:,} letters and {_MOST_LEVELS} slashes are possible: "
+                "rename the op in the code that made the graph",
+            )
 
 
 def _read_meta(meta: Any, request: str, options: _OpenOptions) -> Graph:

@@ -16,7 +16,6 @@ import numpy as np
 
 from ...errors import PlanError, counted, few
 from ...graph.arrays import magnitude, same_numbers, widened
-from ...graph.conversion_verdict import hazards
 from ...graph.graph import Graph
 from ...graph.open_graph import Ends, placeholders_in
 from ...graph.traversal import backward
@@ -383,7 +382,7 @@ class ProofSource:
             return self._session
         graph, variables = self._base.live, self._base.state.variables
         if self._open_session is None:
-            self._open_session = session_of(graph, config=_config(self._base))
+            self._open_session = session_of(graph, config=_config())
         infos = [variables[name] for name in part.variables if name in variables and name not in self._initialized]
         if self._mapping is not None:
             arrays = fetch(self._mapping, infos, graph, self._request)
@@ -397,10 +396,10 @@ class ProofSource:
         return self._open_session
 
 
-def _config(base: Graph) -> Any:
+def _config() -> Any:
     """Returns the configuration of a session for a single run, on any device, without optimizers that may crash."""
     proto = tf1.ConfigProto(allow_soft_placement=True)
-    proto.graph_options.rewrite_options.disable_meta_optimizer = bool(hazards(base))
+    proto.graph_options.rewrite_options.disable_meta_optimizer = True
     return proto
 
 

@@ -20,7 +20,7 @@ from google.protobuf import text_format
 from ...errors import PlanError, counted, few
 from ...graph.arrays import variable_bytes
 from ...graph.concurrency import gc_paused
-from ...graph.conversion_verdict import Unconvertible, blockers, hazards
+from ...graph.conversion_verdict import Unconvertible, blockers
 from ...graph.graph import Graph
 from ...graph.names import op_name, tensors_by_key
 from ...graph.open_graph import Ends, OpenedGraph, outputs_of, placeholders_in
@@ -302,11 +302,6 @@ class _Job:
             self.made.notes.append(f"run first: {few(first)}, as in the SavedModel that this graph is from")
         return first
 
-    @property
-    def safe(self) -> bool:
-        """Whether TensorFlow's optimizers could crash when they run this graph."""
-        return bool(hazards(self.base))
-
     def source(self, required: bool) -> ProofSource:
         """Returns the saved graph in a form that can be run; a session is opened only if needed."""
         values = _live(self.values) if required or not callable(self.values) else None
@@ -507,7 +502,7 @@ def _graph_def(job: _Job) -> Saved:
         new = os.path.join(folder, os.path.basename(path))
         Path(new).write_bytes(data)
         # A GraphDef contains no values. If none are given, source and file are compared with initial values.
-        about = {"path": new, "first": first, "paths": export.assets, "safe": job.safe}
+        about = {"path": new, "first": first, "paths": export.assets}
         file = WrittenFile("tf.import_graph_def", "graph_def", about, by_tensor(export.name), bool(variables))
         proof = job.proof([file], job.source(required=False))
         put_file(new, path)
@@ -548,7 +543,7 @@ def _meta_graph(job: _Job) -> Saved:
         meta = meta_graph(job.made, saver, True, job.request)
         job.write_values(new)
         Path(new + ".meta").write_bytes(encode(meta))
-        about = {"path": new + ".meta", "first": job.first(fillers), "paths": job.made.assets, "safe": job.safe}
+        about = {"path": new + ".meta", "first": job.first(fillers), "paths": job.made.assets}
         file = WrittenFile("tf.train.Saver", "meta_graph", about, by_tensor(job.made.name))
         proof = job.proof([file], job.source(required=bool(job.held)), job.held)
         if job.held:
@@ -566,7 +561,7 @@ def _write_saved_model(job: _Job) -> Saved:
         meta = write_saved_model(job.made, new, job.calls, *about)
         job.write_values(os.path.join(new, "variables", "variables"))
         tags = [options.tags] if isinstance(options.tags, str) else list(options.tags)
-        old = {"path": new, "tags": tags, "safe": job.safe}
+        old = {"path": new, "tags": tags}
         files = [
             WrittenFile("tf.compat.v1.saved_model.load", "saved_model", old, by_signature),
             WrittenFile("tf.saved_model.load", "served_model", {"path": new, "tags": tags}, by_signature),

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,27 +28,39 @@ PROGRAM = ("-P", str(Path(__file__).with_name("worker_main.py")))
 
 
 class Worker:
-    """A worker process."""
+    """A worker process.
 
-    def __init__(self) -> None:
+    Args:
+        program: the arguments of Python that start the program. Default: the one that reads written files.
+    """
+
+    def __init__(self, program: Sequence[str] = ()) -> None:
+        self._program = program
         self._process: subprocess.Popen[bytes] | None = None
         self._guard, self._owner, self._ready = threading.RLock(), 0, False
         self._idle = threading.Timer(0, self.stop)
 
     def start(self) -> None:
         """Starts the process if it is not running; does not wait for it."""
+        if self._runs():  # without the lock, which is held during a request
+            return
         with self._guard:
-            if self._process is not None and self._owner == os.getpid() and self._process.poll() is None:
+            if self._runs():
                 return
             self.stop()
             pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-            command = [sys.executable, *PROGRAM]
+            command = [sys.executable, *(self._program or PROGRAM)]
             with suppress(OSError, ValueError):  # `send` reports it
                 self._process = subprocess.Popen(command, env=environment(), bufsize=0, **pipes)
             self._owner, self._ready = os.getpid(), False
+            self._wait()
+
+    def _runs(self) -> bool:
+        process = self._process
+        return process is not None and self._owner == os.getpid() and process.poll() is None
 
     def send(self, folder: Path, request: dict[str, Any], timeout: float | None) -> dict[str, Any]:
-        """Returns the answer to a request. If there is none, it has a text about the end of the process: ``how``.
+        """Returns the answer to a request; if there is none, ``code`` and ``how`` tell how the process ended.
 
         Args:
             folder: a folder for the answer.
@@ -62,8 +75,8 @@ class Worker:
                 self._process.kill()
 
         with self._guard:
-            self._idle.cancel()
             self.start()
+            self._idle.cancel()
             clock = threading.Timer(timeout or 0, end)
             if timeout is not None:
                 clock.start()
@@ -74,15 +87,20 @@ class Worker:
                 raise
             finally:
                 clock.cancel()
-                self._idle = threading.Timer(_IDLE, self.stop)
-                self._idle.daemon = True
-                self._idle.start()
+                self._wait()
             if code == 0 and answer.exists():
                 result: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
                 return result
         how = late_text(timeout or 0) if late.is_set() else exit_text(code)
         killed = code == -getattr(signal, "SIGKILL", 0) and not late.is_set()  # by the system, for its memory
-        return {"how": how, "started": self._ready, "memory": killed}
+        return {"how": how, "code": code, "started": self._ready, "memory": killed}
+
+    def _wait(self) -> None:
+        """Ends the process if there is no request for some time."""
+        self._idle.cancel()
+        self._idle = threading.Timer(_IDLE, self.stop)
+        self._idle.daemon = True
+        self._idle.start()
 
     def stop(self) -> None:
         """Ends the process."""

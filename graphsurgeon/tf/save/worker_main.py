@@ -26,29 +26,35 @@ from tensorflow.core.framework.tensor_pb2 import TensorProto
 tf1 = tf.compat.v1
 #: A function that runs a call of a file: (name of the call, feeds, names of results) -> results.
 Run = Callable[[str, Mapping[str, Any], Sequence[str]], Mapping[str, Any]]
+#: A function that returns the answer to a request.
+Work = Callable[..., dict[str, Any]]
 _VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
 _UNKNOWN_OP = re.compile(r"Op type not registered '([^']+)'")
 
 
-def main() -> None:
-    """Executes the requests, one after the other, until the input ends. Each request is a line of JSON."""
+def main(work: Work | None = None) -> None:
+    """Executes the requests, one after the other, until the input ends. Each request is a line of JSON.
+
+    Args:
+        work: returns the answer to a request. Default: reads a written file, or converts a graph.
+    """
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # ops print to standard error
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the program that waits for the answer
     print("ready", file=answers, flush=True)
     with open(0, "rb", buffering=0) as requests:  # a buffer would take later lines
         while line := requests.readline():
-            print(_execute(json.loads(line)), file=answers, flush=True)
+            print(_execute(work or _work, json.loads(line)), file=answers, flush=True)
 
 
-def _execute(request: dict[str, Any]) -> int:
+def _execute(work: Work, request: dict[str, Any]) -> int:
     """Executes a request in a child process; returns the exit code of the child.
 
     A process with several threads must not fork. Such a process executes the request itself.
     """
     tasks = Path("/proc/self/task")
     if "keep" in sys.argv or not tasks.is_dir() or len(os.listdir(tasks)) > 1:
-        _answer(**request)
+        _answer(work, **request)
         return 0
     child = os.fork()
     if child:
@@ -56,7 +62,7 @@ def _execute(request: dict[str, Any]) -> int:
     threading.Thread(target=_end_with_the_other, daemon=True).start()
     code = 1
     try:
-        _answer(**request)
+        _answer(work, **request)
         code = 0
     finally:
         os._exit(code)
@@ -68,9 +74,13 @@ def _end_with_the_other() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _answer(do: str, answer: str, **request: Any) -> None:
+def _answer(work: Work, answer: str, **request: Any) -> None:
     """Executes a request, and writes the answer into a file."""
-    Path(answer).write_text(json.dumps((_convert if do == "convert" else _read)(**request)), encoding="utf-8")
+    Path(answer).write_text(json.dumps(work(**request)), encoding="utf-8")
+
+
+def _work(do: str, **request: Any) -> dict[str, Any]:
+    return (_convert if do == "convert" else _read)(**request)
 
 
 # -- written files ------------------------------------------------------------------------------------
@@ -128,7 +138,7 @@ def _store(folder: str, number: int, values: Mapping[str, Any]) -> dict[str, str
 
 @contextmanager
 def _graph_def(
-    path: str, first: Sequence[str], paths: Mapping[str, str], safe: bool, values: Mapping[str, Any] | None = None
+    path: str, first: Sequence[str], paths: Mapping[str, str], values: Mapping[str, Any] | None = None
 ) -> Iterator[Run]:
     """Opens a GraphDef.
 
@@ -136,7 +146,6 @@ def _graph_def(
         path: the file.
         first: ops that must run first.
         paths: tensor that contains the path of a file, and is fed in each run -> the path.
-        safe: whether TensorFlow's optimizers could crash.
         values: variable -> its value, because a GraphDef contains no values.
     """
     data = Path(path).read_bytes()
@@ -147,7 +156,7 @@ def _graph_def(
         graph_def = tf1.GraphDef.FromString(data)
     for node in graph_def.node:
         node.device = ""
-    with tf.Graph().as_default() as graph, tf1.Session(graph=graph, config=_config(safe)) as session:
+    with tf.Graph().as_default() as graph, tf1.Session(graph=graph, config=_config()) as session:
         tf1.import_graph_def(graph_def, name="")
         variables = [op for op in graph.get_operations() if op.name in (values or ()) and op.type in _VARIABLES]
         placeholders = {op.name: tf1.placeholder(op.get_attr("dtype"), None) for op in variables}
@@ -164,9 +173,9 @@ def _assign(variable: Any, value: Any) -> Any:
 
 
 @contextmanager
-def _meta_graph(path: str, first: Sequence[str], paths: Mapping[str, str], safe: bool) -> Iterator[Run]:
+def _meta_graph(path: str, first: Sequence[str], paths: Mapping[str, str]) -> Iterator[Run]:
     """Opens a MetaGraph with its checkpoint; see `_graph_def`."""
-    with tf.Graph().as_default() as graph, tf1.Session(graph=graph, config=_config(safe)) as session:
+    with tf.Graph().as_default() as graph, tf1.Session(graph=graph, config=_config()) as session:
         saver = tf1.train.import_meta_graph(path, clear_devices=True)
         if saver is not None:
             saver.restore(session, path.removesuffix(".meta"))
@@ -174,10 +183,10 @@ def _meta_graph(path: str, first: Sequence[str], paths: Mapping[str, str], safe:
         yield _session_run(session, [*initializers, *first], paths)
 
 
-def _config(safe: bool) -> Any:
-    """Returns the configuration of a session for a single run, on any device."""
+def _config() -> Any:
+    """Returns the configuration of a session for a single run, on any device, without optimizers that may crash."""
     proto = tf1.ConfigProto(allow_soft_placement=True)
-    proto.graph_options.rewrite_options.disable_meta_optimizer = safe
+    proto.graph_options.rewrite_options.disable_meta_optimizer = True
     return proto
 
 
@@ -200,9 +209,9 @@ def _session_run(session: Any, init_ops: Iterable[str], paths: Mapping[str, str]
 
 
 @contextmanager
-def _saved_model(path: str, tags: Sequence[str], safe: bool) -> Iterator[Run]:
+def _saved_model(path: str, tags: Sequence[str]) -> Iterator[Run]:
     """Loads a SavedModel like TF1 and servers, which feed and fetch the tensors of its signatures."""
-    with tf.Graph().as_default() as graph, tf1.Session(graph=graph, config=_config(safe)) as session:
+    with tf.Graph().as_default() as graph, tf1.Session(graph=graph, config=_config()) as session:
         signatures = tf1.saved_model.loader.load(session, list(tags), path, clear_devices=True).signature_def
 
         def run(key: str, feeds: Mapping[str, Any], results: Sequence[str]) -> Mapping[str, Any]:

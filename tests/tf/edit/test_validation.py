@@ -238,7 +238,7 @@ def test_a_constant_whose_value_has_another_dtype_is_not_valid_though_tensorflow
     ed = gs.open(graph)
     plan = ed.plan().set_attr("c", "dtype", "int32")
     (fault,) = plan.check()
-    problem = "op 'c' (Const) is not valid: constant 'c' has dtype int32, but its value has dtype float32"
+    problem = "'c': it has dtype int32, but its value has dtype float32"
     reads(fault, "set_attr('c', 'dtype', 'int32')", problem, "Choose another value")
     assert plan.set_attr("c", "value", [1, 2]).check() == ()
     ed.apply(unjudged(plan))
