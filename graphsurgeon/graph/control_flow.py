@@ -113,9 +113,10 @@ class Frames:
         for its in (self.of(one) for one in graph.needed.row(op).tolist() if place[one] < place[op]):
             if self._depth(its) > self._depth(frame):
                 frame = its
-        if graph.types[op] not in ENTERS:
+        ends = graph.data.ends(op)
+        if graph.types[op] not in ENTERS or not ends:  # without an input, the file is damaged
             return frame
-        name, before = frame_name(graph, op), graph.data.ends(op)[0][0]
+        name, before = frame_name(graph, op), ends[0][0]
         if (frame, name) not in visited:
             visited[frame, name] = len(self._loops)
             attr = getattr(graph.nodes[op], "attr", {})
