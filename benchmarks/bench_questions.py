@@ -21,7 +21,7 @@ def rows() -> Iterator[Row]:
     yield Row("compare two graphs by name, 100,000 ops", seconds(lambda: diff(net, same), 3), None, 3)
     by_structure = seconds(lambda: diff(net, renamed, by="structure"), 3)
     yield Row("compare two graphs by structure, 100,000 ops", by_structure, None, 20)
-    line = Graph.of([("op0", "Const", []), *((f"op{i}", "Neg", [f"op{i - 1}"]) for i in range(1, SIZE + 1))])
+    line = Graph.from_ops([("op0", "Const", []), *((f"op{i}", "Neg", [f"op{i - 1}"]) for i in range(1, SIZE + 1))])
     asked = seconds(
         lambda: (
             explain(line, "op0", f"op{SIZE}"),
@@ -50,4 +50,4 @@ def repeated(lead: str = "") -> Graph:
             (f"{b}/relu", "Relu", [f"{b}/mm", f"^{b}/go"]),
         ]
         last = f"{b}/relu"
-    return Graph.of(ops)
+    return Graph.from_ops(ops)

@@ -40,4 +40,4 @@ def mesh(size: int) -> Graph:
     """Returns a snapshot in which each op reads the two before it."""
     ops = [("op0", "Placeholder", []), ("op1", "Neg", ["op0"])]
     ops += [(f"op{i}", "AddV2", [f"op{i - 1}", f"op{i - 2}"]) for i in range(2, size)]
-    return Graph.of(ops)
+    return Graph.from_ops(ops)

@@ -73,7 +73,7 @@ class SurgeryError(Exception):
         self.kind, self.names = kind, tuple(names)
         super().__init__(f"{request}: {_sentence(problem)}\n{_sentence(suggestion)}" if problem else request)
 
-    def proposing(self, renamed: Callable[[str], str]) -> str:
+    def suggestion_with_names(self, renamed: Callable[[str], str]) -> str:
         """Returns the suggestion with other names for the ops and tensors that it proposes.
 
         Args:

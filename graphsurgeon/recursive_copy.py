@@ -139,7 +139,7 @@ def copy_to_graph(
     verb = "copy_to_graph"
     call = _copy_call(verb, org_instance, to_graph, namespace, copied_variables)
     if call.text:
-        call.tell()
+        call.warn()
     return _copy(call, values, after)
 
 
@@ -205,7 +205,7 @@ def get_copied(original: Named, graph: TFGraph, copied_variables: Any = None, na
         if _find(call) is None and _find(within) is not None:
             return _find(within)  # the only copy is in that namespace
     if call.text:
-        call.tell()
+        call.warn()
     return _require_copy(call)
 
 
@@ -264,7 +264,7 @@ class _CopyCall:
         """Whether the call copies a variable."""
         return hasattr(self.thing, "initializer")
 
-    def tell(self) -> None:
+    def warn(self) -> None:
         """Warns that a string was given instead of variables."""
         here = f"in the namespace {self.scope!r}" if self.scope else "without a namespace"
         warnings.warn(
@@ -421,7 +421,7 @@ def _apply(call: _CopyCall, destination: Any, plan: Any, missing: Selection) -> 
     """Applies a plan; returns the names of the source ops that have a copy now."""
     faults, scope = plan.check(), call.scope
     if faults:
-        there, free = plan.base.index, free_name(scope or "copy", plan.base.taken)
+        there, free = plan.base.index, free_name(scope or "copy", plan.base.is_name_used)
         is_taken = scope in there or any(join_scope(scope, name) in there for name in missing)
         how = f"Choose another namespace: {free!r} is free" if is_taken else faults[0].suggestion
         raise PlanError(call.request, faults[0].problem, how)
@@ -550,7 +550,7 @@ def _ops_to_recompute(call: _CopyCall, source: Any, target: str) -> tuple[Select
     request = f"{call.request[:-4]}after=...)"
     if not reads.any():
         raise PlanError(request, f"{target!r} depends on no variable: it would be the same", "Use it as it is")
-    if affected.missed >= 0 or (affected.ops & writers).any():
+    if affected.unaffected_target >= 0 or (affected.ops & writers).any():
         writer = next((graph.names[i] for i in (needed & writers).nonzero()[0].tolist()), target)
         problem = f"{writer!r} sets a variable, and would set it again"
         raise PlanError(request, problem, "Choose a tensor that is computed without it")

@@ -35,12 +35,12 @@ def plain(
 
     state = GraphState({v.op: v for v in variables}, {k: tuple(v) for k, v in (collections or {}).items()})
     about.setdefault("title", "tiny")
-    return Graph.of(ops, outputs_of=outputs_of, state_of=lambda: state, **about)
+    return Graph.from_ops(ops, outputs_of=outputs_of, state_of=lambda: state, **about)
 
 
 def chain(count: int) -> Graph:
     """Returns one constant and `count` ops in a row behind it."""
-    return Graph.of([("op0", "Const", []), *((f"op{i}", "Neg", [f"op{i - 1}"]) for i in range(1, count + 1))])
+    return Graph.from_ops([("op0", "Const", []), *((f"op{i}", "Neg", [f"op{i - 1}"]) for i in range(1, count + 1))])
 
 
 def variable(name: str, kind: str = "VariableV2", deps: Sequence[str] = ()) -> tuple[list[Any], VariableInfo]:

@@ -102,7 +102,9 @@ def into_another() -> Scene:
 def inside_one() -> Scene:
     ed = gs.open(again(everything()))
     values, block = {"net/w": [2.0, 3.0], "net/b": [0.5, 0.25]}, ed.select()
-    return Scene(ed, lambda to: ed.plan().copy(block.moved(ed.snapshot), to=to, values=values), "{}/x:0", "{}/y:0")
+    return Scene(
+        ed, lambda to: ed.plan().copy(block.by_names_in(ed.snapshot), to=to, values=values), "{}/x:0", "{}/y:0"
+    )
 
 
 def into_a_new_one() -> Scene:

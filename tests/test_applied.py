@@ -24,24 +24,24 @@ def twice(policy="copy"):
 def test_each_copy_of_a_plan_can_be_asked():
     m, done = twice()
     assert done[m.w].op.name == "b/net/w"
-    assert done.under("a")[m.w].op.name == "a/net/w"
-    assert done.under("b/")[m.w] is done[m.w]
+    assert done.in_scope("a")[m.w].op.name == "a/net/w"
+    assert done.in_scope("b/")[m.w] is done[m.w]
     assert [part.scope for part in done.parts] == ["a", "b"]
-    assert [v.op.name for v in done.under("a").variables] == ["a/net/w", "a/net/b"]
-    assert done.under("a").ops + done.under("b").ops == done.ops
-    count = len(done.under("a").ops)
-    assert repr(done.under("a")).endswith(f" to a/: {count} new ops, 2 variables>")
+    assert [v.op.name for v in done.in_scope("a").variables] == ["a/net/w", "a/net/b"]
+    assert done.in_scope("a").ops + done.in_scope("b").ops == done.ops
+    count = len(done.in_scope("a").ops)
+    assert repr(done.in_scope("a")).endswith(f" to a/: {count} new ops, 2 variables>")
     assert repr(done).endswith(f": {2 * count} new ops, 4 variables>")
 
 
 def test_a_scope_without_a_copy():
     _, done = twice()
     with refuses(SelectionError, "under('c'): no copy was made there", "Choose 'a' or 'b'"):
-        done.under("c")
+        done.in_scope("c")
     ed = gs.open(tiny())
     done = ed.apply(ed.plan().connect("x:0", to="z", input=0))
     with refuses(SelectionError, "under('a')", "This plan makes no copy at all"):
-        done.under("a")
+        done.in_scope("a")
 
 
 def test_a_shared_variable_is_the_variable():

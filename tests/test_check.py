@@ -59,7 +59,7 @@ def test_each_op_has_its_reason_and_what_takes_it_out(begun):
     assert not found.passed
     assert f"3 of {found.ops} ops keep it from TFLite, according to TensorFlow {tf.__version__}" in str(found)
     assert ed.graph.as_graph_def() == before
-    assert ed.paint(found).screen.state.paint.values == found.words
+    assert ed.paint(found).screen.state.paint.values == found.kinds
     # and what it says to do is enough
     ed.apply(gs.recipes.strip_quantization(ed))
     proved = ed.check("tflite", "h2:0", "first:0", prove=True)
@@ -94,7 +94,7 @@ def test_ops_that_need_a_variable_are_named_before_a_converter_is_asked(begun, t
         f"  variable  'seen' (AssignAdd): {needs}. Cut it off: outputs=['sum:0', 'rounded:0']",
         f"  variable  'counted' (AssignAdd): {needs}. ed.plan().remove_control('y', 'counted') removes it",
     ]
-    assert found.words == dict.fromkeys(("now", "seen", "counted"), "variable")
+    assert found.kinds == dict.fromkeys(("now", "seen", "counted"), "variable")
     assert (found.inputs, found.outputs) == (("x:0",), ("y:0",))
     with refuses(Unconvertible, "'now' (Assign), 'seen' (AssignAdd) and 1 more need a variable",
                  "gs.recipes.for_inference(ed, 'y:0') removes 'now'; ",
@@ -231,7 +231,7 @@ def test_real_graphs(corpus, id, tmp_path):
     if id == "kws_ds_cnn_s":
         assert kinds == dict.fromkeys(("DecodeWav", "AudioSpectrogram", "Mfcc"), "TF Select")
         assert {one.replacement for one in found} == {"gs.recipes.cut_preprocessing(ed) removes it"}
-        assert found.words.keys() <= ed.snapshot.index.keys()
+        assert found.kinds.keys() <= ed.snapshot.index.keys()
     elif id == "slim_inception_v1_quantize_train":
         assert kinds == dict.fromkeys(("Assign", "AssignAdd", "AssignSub"), "variable")
         way = "gs.recipes.for_inference(ed, 'squeezed_logits:0')"
@@ -240,4 +240,4 @@ def test_real_graphs(corpus, id, tmp_path):
         ed.save(tmp_path / "frozen.pb", outputs="squeezed_logits:0", freeze=True, values="initial", verify=False)
     else:
         assert kinds["GRUBlockCell"] == "custom op"
-        assert "rnn/while/gru_cell/GRUBlockCell" in found.words  # inside of a loop
+        assert "rnn/while/gru_cell/GRUBlockCell" in found.kinds  # inside of a loop

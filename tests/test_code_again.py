@@ -277,7 +277,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "another session": lambda src: trained(tf1.Session(graph=src.graph)),
     "arrays": lambda src: arrays_for(src),
     "arrays of variables": lambda src: {f"{name}:0": value for name, value in arrays_for(src).items()},
-    "what is stored": lambda src: src.values.stored(),
+    "what is stored": lambda src: src.values.stored_values(),
 }
 FROM = {
     "meta": "gs.open(paths['net.meta'])",
@@ -440,7 +440,7 @@ def test_random_plans_and_histories_are_done_again(tmp_path):
             plan: Plan = chosen(ed.plan(), Again(built(recipe), ed), some)
             if plan.steps:
                 ed.apply(plan)
-                if ed.history[0].applied.plan is plan:
+                if ed.history[0].result.plan is plan:
                     cases[f"{number} plan"] = plan.to_code(), PLAIN
                     wanted[f"{number} plan"] = read(ed.graph_def())
         cases[f"{number} history"], wanted[f"{number} history"] = (ed.to_code(), PLAIN), read(ed.graph_def())

@@ -53,8 +53,8 @@ def test_each_copy_of_a_plan_is_compared():
     done = dst.apply(plan.copy(ed.select(outputs=["y:0"]), to="b", values={"w": 2.0}))
     outcome = gs.compare(ed, done)
     assert [(row.output, row.absolute) for row in outcome.rows] == [("a/y:0", 9.0), ("b/y:0", 0.0)]
-    assert gs.compare(ed, done.under("b"))
-    assert gs.compare(ed, done.under("b")).rows[0].output == "y:0"
+    assert gs.compare(ed, done.in_scope("b"))
+    assert gs.compare(ed, done.in_scope("b")).rows[0].output == "y:0"
     assert not gs.compare(ed, done, outputs=["y"])
 
 
@@ -170,9 +170,9 @@ def test_ops_of_other_names_are_compared_in_the_same_places():
     outcome = gs.compare(made("a", 2.0), made("b", 3.0), {"a/x:0": [0.1, 0.2]})
     assert [row.output for row in outcome.rows] == ["a/y:0"]
     found = outcome.first_difference
-    assert (found.note.mean, found.other.mean) == (2.0, 3.0)
+    assert (found.stats.mean, found.other_stats.mean) == (2.0, 3.0)
     assert found.op.startswith("a/")
-    assert found.other.tensor.startswith("b/")
+    assert found.other_stats.tensor.startswith("b/")
 
 
 # -- a plan that changed the graph ------------------------------------------------------------------
@@ -236,10 +236,10 @@ def test_the_first_op_that_gives_other_numbers_in_a_copy_is_named():
     done = dst.apply(dst.plan().copy(ed.select(outputs="y:0"), to="c", values={"a": 1.0, "b": 3.0}))
     outcome = gs.compare(ed, done, {"x:0": [0.1, 0.2]})
     found = outcome.first_difference
-    assert (found.type, found.note.mean, found.other.mean) == ("ReadVariableOp", 2.0, 3.0)
+    assert (found.type, found.stats.mean, found.other_stats.mean) == ("ReadVariableOp", 2.0, 3.0)
     assert found.op == "StatefulPartitionedCall/product/ReadVariableOp"
-    assert found.other.tensor == f"c/{found.note.tensor}"
-    assert outcome.unknown == ""
+    assert found.other_stats.tensor == f"c/{found.stats.tensor}"
+    assert outcome.reason == ""
     assert f"first apart: {found!r}" in repr(outcome)
     assert f"instead of  c/{found.op}" in repr(outcome)
 
@@ -259,8 +259,8 @@ def test_two_checkpoints_and_two_files_part_where_their_values_do(tmp_path):
             session.run(tf1.global_variables_initializer())
             metas.append(tf1.train.Saver().save(session, str(tmp_path / f"{number}" / "model")) + ".meta")
     outcome = gs.compare(*metas, {"x:0": [0.1, 0.2]}, outputs="y:0")
-    assert outcome.first_difference.note.mean == 2.0
-    assert outcome.first_difference.other.mean == 2.5
+    assert outcome.first_difference.stats.mean == 2.0
+    assert outcome.first_difference.other_stats.mean == 2.5
     assert outcome.first_difference.type == "ReadVariableOp"
     for number, meta in enumerate(metas):
         gs.open(meta).save(tmp_path / f"{number}.pb", outputs=["y:0"], freeze=True)
@@ -276,7 +276,7 @@ def test_a_session_of_the_original_and_one_of_the_copy_are_what_is_traced():
     with dst.graph.as_default():
         session.run(tf1.assign(done["a"], 4.0))
     outcome = gs.compare(ed, done, {"x:0": [0.1, 0.2]}, session=ed.session())
-    assert (outcome.first_difference.note.mean, outcome.first_difference.other.mean) == (1.0, 4.0)
+    assert (outcome.first_difference.stats.mean, outcome.first_difference.other_stats.mean) == (1.0, 4.0)
     assert session.run(done["a"]) == 4.0
 
 
@@ -289,7 +289,7 @@ def test_an_op_that_hands_on_parts_from_one_that_computes():
     outcome = gs.compare(made(tf.identity), made(tf.negative), {"x:0": [1.0, 2.0]})
     assert (outcome.first_difference.op, outcome.first_difference.type) == ("m", "Identity")
     outcome = gs.compare(made(tf.negative), made(tf.identity), {"x:0": [1.0, 2.0]})
-    assert (outcome.first_difference.op, outcome.first_difference.other.tensor) == ("m", "m:0")
+    assert (outcome.first_difference.op, outcome.first_difference.other_stats.tensor) == ("m", "m:0")
 
 
 def test_nothing_is_traced_where_outputs_agree_or_nobody_asks(monkeypatch):
@@ -302,7 +302,7 @@ def test_nothing_is_traced_where_outputs_agree_or_nobody_asks(monkeypatch):
     plain = gs.compare(scaled(2.0), scaled(3.0), feeds, outputs="y:0", where=False)
     near = gs.compare(scaled(2.0), scaled(2.0001), feeds, outputs="y:0", tolerance=1e-3)
     for outcome in (plain, near):
-        assert (bool(outcome), outcome.first_difference, outcome.unknown) == (False, None, "")
+        assert (bool(outcome), outcome.first_difference, outcome.reason) == (False, None, "")
         assert len(repr(outcome).splitlines()) == 2
 
 
@@ -315,7 +315,7 @@ def test_why_it_is_not_known_where_numbers_part(monkeypatch):
     outcome = gs.compare(one(1001), one(1002))  # neither is in the sample, and the summaries agree
     assert (outcome.first_difference, outcome.relative) == (None, 1.0)
     said = "no tensor that both traces have is apart by more than 1e-05 in its summary and its sample"
-    assert outcome.unknown == said
+    assert outcome.reason == said
     monkeypatch.setattr(sys.modules["graphsurgeon.editor.compare"], "trace", refused)
     outcome = gs.compare(scaled(2.0), scaled(3.0), {"x:0": [[1.0, 2.0]]}, outputs="y:0")
     assert outcome.first_difference is None

@@ -180,7 +180,9 @@ def test_an_iterator_gives_way_to_the_output_of_another_graph():
 
 
 def test_a_feed_that_something_else_reads_too_stays():
-    g = Graph.of([("file", "Const", []), ("x", "Identity", ["file"]), ("y", "Neg", ["x"]), ("z", "Neg", ["file"])])
+    g = Graph.from_ops(
+        [("file", "Const", []), ("x", "Identity", ["file"]), ("y", "Neg", ["x"]), ("z", "Neg", ["file"])]
+    )
     assert removable_ops(g, [(1, 0)]).mask.tolist() == [False, True, False, False]
     assert removable_ops(g, [(1, 0)], needed_ops=[1]).mask.tolist() == [False, False, False, False]
 
@@ -236,7 +238,7 @@ def test_a_live_graph_without_values_starts_from_initial_ones_when_asked():
     with refuses(PlanError, "connect(['enc'])", "3 variables have initial values", "values={'enc': 'initial'}"):
         gs.connect({"enc": enc.graph})
     sup = gs.connect({"enc": enc.graph}, values={"enc": "initial"})
-    assert "3 new variables will start" in str(sup.history[0].applied.effect.warnings)
+    assert "3 new variables will start" in str(sup.history[0].result.effect.warnings)
     given = gs.connect({"enc": enc.graph}, values={"enc": enc})
     np.testing.assert_array_equal(given.session().run("enc/w:0"), enc.run("w:0"))
 

@@ -168,13 +168,13 @@ def test_functions_that_a_new_graph_calls_by_other_names_are_no_change():
     names.append({before.owner.get_operation_by_name("turn").get_attr(key).name for key in ("cond", "body")})
     assert not names[0] & names[1]
     found = diff(before, ed)
-    assert [(c.kind, c.op, c.what) for c in found.changes] == [("attribute", "y", "_mark")]
+    assert [(c.kind, c.op, c.detail) for c in found.changes] == [("attribute", "y", "_mark")]
 
 
 def test_functions_that_compute_something_else_are_a_change():
     found = diff(_loop(2.0), _loop(3.0))
-    assert ("attribute", "turn", "body") in [(c.kind, c.op, c.what) for c in found.changes]
-    assert ("attribute", "turn", "cond") not in [(c.kind, c.op, c.what) for c in found.changes]
+    assert ("attribute", "turn", "body") in [(c.kind, c.op, c.detail) for c in found.changes]
+    assert ("attribute", "turn", "cond") not in [(c.kind, c.op, c.detail) for c in found.changes]
 
 
 def test_a_mapping_that_is_none_is_told():

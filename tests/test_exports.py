@@ -272,7 +272,7 @@ def test_a_page_has_the_shapes_of_a_file_and_waits_no_longer_than_its_patience(c
     monkeypatch.setattr("graphsurgeon.editor.export.PATIENCE", 60.0)
     made = gs.open(graph.as_graph_def())
     getattr(made, call)()
-    assert made.snapshot.stated_info(1, 0) == ("float32", (3,))
+    assert made.snapshot.declared_info(1, 0) == ("float32", (3,))
     begun, go_on, slow = threading.Event(), threading.Event(), gs.open(graph.as_graph_def())
 
     def waits(graph, graph_def, request):
@@ -284,8 +284,8 @@ def test_a_page_has_the_shapes_of_a_file_and_waits_no_longer_than_its_patience(c
     monkeypatch.setattr(fill_graph, "import_graph", waits)
     getattr(slow, call)()
     assert begun.wait(60)
-    assert slow.snapshot.stated_info(1, 0) == ("float32", None)
+    assert slow.snapshot.declared_info(1, 0) == ("float32", None)
     go_on.set()
     (thread,) = [one for one in threading.enumerate() if one.name == "graphsurgeon-shapes"]
     thread.join()
-    assert slow.snapshot.stated_info(1, 0) == ("float32", (3,))
+    assert slow.snapshot.declared_info(1, 0) == ("float32", (3,))

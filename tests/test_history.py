@@ -112,7 +112,7 @@ def test_undo_and_redo_over_every_kind_of_step(recipe, actions):
                 assert bare(ed.graph_def()) == bare(clean)
         assert [e.number for e in ed.history if not e.undone] == sorted(e.number for e in ed.history if not e.undone)
         assert sum(not e.undone for e in ed.history) == len(past)
-        assert sum(e.undone and not e.dropped for e in ed.history) >= len(future)
+        assert sum(e.undone and not e.discarded for e in ed.history) >= len(future)
         names = {op.name for op in ed.graph.get_operations()}
         assert ed.orphans <= names
         items = [item for key in ("variables", "losses", "mine") for item in ed.graph.get_collection(key)]
@@ -163,7 +163,7 @@ def test_orphans_stay_orphans_in_a_graph_built_anew():
     m = model("ref", optimizer=None)
     ed = gs.open(m.session)
     ed.apply(ed.plan().copy(ed.select(scope="net"), to="t", unmapped="keep"))
-    left = frozenset(ed.history[0].applied.ops)
+    left = frozenset(ed.history[0].result.ops)
     ed.undo()
     ed.apply(ed.plan().connect("target:0", to="SquaredDifference", input=0))
     assert ed.graph is not m.graph

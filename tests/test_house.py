@@ -255,7 +255,7 @@ _READS_OTHERS = {
     "tf/values/variables.py": {"errors_if_empty", "errors_if_closed"},
     "tf/protos.py": {"decode", "lacks_memory"},
     # It puts other names into a suggestion, and branches on nothing.
-    "errors.py": {"SurgeryError.proposing"},
+    "errors.py": {"SurgeryError.suggestion_with_names"},
 }
 
 

@@ -28,7 +28,7 @@ def net():
 
 def numbers(trace):
     """All that a trace has noted."""
-    return {(n.tensor, n.rounds): (n.dtype, n.shape, n.numbers.tolist(), n.sample.tolist()) for n in trace.notes}
+    return {(n.tensor, n.rounds): (n.dtype, n.shape, n.numbers.tolist(), n.sample.tolist()) for n in trace.stats}
 
 
 SOME = {"ops": ["mm", "h"], "memory": 1 << 20, "fetches": ["text:0", "y:0"]}
@@ -44,7 +44,7 @@ def test_it_gives_what_a_run_here_gives(about):
     for name, value in here.results.items():
         assert there.results[name].dtype == value.dtype
         np.testing.assert_equal(there.results[name], value)
-    assert (there.stopped, there.unrecorded, there.same) == (here.stopped, here.unrecorded, here.same)
+    assert (there.stop_reason, there.unrecorded, there.aliases) == (here.stop_reason, here.unrecorded, here.aliases)
     assert [*there.graph.names] == [*here.graph.names]
     assert there.feeds.keys() == here.feeds.keys()
 
@@ -120,7 +120,7 @@ def test_a_run_that_is_ended_by_hand_keeps_what_ran():
 
     trace = endless().trace(fetches="y", isolated=True, watch=watch)
     assert "y:0" not in trace.results
-    assert trace.stopped
+    assert trace.stop_reason
 
 
 def test_an_interrupt_ends_the_process_too(monkeypatch):

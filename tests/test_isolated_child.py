@@ -35,5 +35,5 @@ def test_it_stops_when_it_is_told_to_and_keeps_what_ran(tmp_path, capsys):
     stopped = threading.Event()
     stopped.set()
     run(tmp_path, {"title": "loop", "fetches": ["y:0"], "how": HOW}, stopped)
-    assert gs.Trace.load(tmp_path / ANSWER).stopped
+    assert gs.Trace.load(tmp_path / ANSWER).stop_reason
     assert capsys.readouterr().out.startswith("seen ")

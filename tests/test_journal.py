@@ -40,7 +40,7 @@ def test_each_turn_is_one_record_and_looking_writes_nothing(path, place):
     ed = gs.open(path)
     print(ed, ed.to_svg()[:4], ed.select(scope="net"))
     assert not place.exists()
-    assert ed.journal.words == []
+    assert ed.journal.messages == []
     assert repr(ed.journal) == "journal: nothing written yet"
     ed.apply(ed.plan().rename("y", to="z"))
     ed.apply(ed.plan().remove("z"))
@@ -244,7 +244,7 @@ def test_a_spoilt_journal_is_not_offered_and_does_no_harm(path, place):
     gc.collect()
     for data in (b"", b"\xff" * 100, ONE.replace(b"gs1", b"gs9"), line({"kind": "journal"}), line({"kind": "plan"})):
         file.write_bytes(data)
-        assert recovery_notice(gs.open(path).opened.file, place) == "" or data == line({"kind": "plan"})
+        assert recovery_notice(gs.open(path).opened_graph.file, place) == "" or data == line({"kind": "plan"})
 
 
 def test_no_handle_stays_open(path, place):

@@ -30,18 +30,18 @@ def test_steps_and_marks_come_back_and_are_kept_the_same():
     screen = row_of_ops()
     made = planned(screen)
     other = row_of_ops()
-    assert traits(other)["plan"]["of"] == made["of"] != ""
-    other.put_back(made["made"])
+    assert traits(other)["plan"]["graphs_id"] == made["graphs_id"] != ""
+    other.restore_draft(made["draft_text"])
     assert other.state.status.text == "restored: 3 steps and 2 marks"
     again = traits(other)["plan"]
-    assert again["made"] == made["made"]
+    assert again["draft_text"] == made["draft_text"]
     assert again["connections"] == made["connections"] != []
     assert not again["faults"]
     assert other.state.marks == screen.state.marks
     other.undo()
     assert not other.draft.steps
     assert not other.state.marks.inputs
-    assert traits(other)["plan"]["made"] == ""
+    assert traits(other)["plan"]["draft_text"] == ""
     other.redo()
     other.apply()
     assert "f" in other.destination.snapshot.index
@@ -58,18 +58,18 @@ def test_ops_and_values_of_the_source_come_back_too():
     screen.select(["v", "a", "in/"])
     screen.copy("copy")
     made = traits(screen)["plan"]
-    other.put_back(made["made"])
+    other.restore_draft(made["draft_text"])
     assert traits(other)["plan"] == made
     assert other.draft.steps[0].selection.graph.owner is other.source.snapshot.owner
 
 
 def test_a_plan_for_another_graph_of_this_name_is_tried_and_said_to_be_one():
-    made = planned(row_of_ops())["made"]
+    made = planned(row_of_ops())["draft_text"]
     graph = chain_of_ops()
     with graph.as_default():
         tf.constant(1.0, name="more")
     screen = gs.open(graph).screen
-    screen.put_back(made)
+    screen.restore_draft(made)
     assert screen.state.status.text == "restored: 3 steps and 2 marks · it was made for another graph of this name"
     assert screen.state.status.level == "warn"
     assert screen.draft.effect.new_names
@@ -77,8 +77,8 @@ def test_a_plan_for_another_graph_of_this_name_is_tried_and_said_to_be_one():
         tf.constant(1.0, name="a")
     screen = gs.open(graph).screen
     with pytest.raises(PlanError) as refused:
-        screen.put_back(made)
-    assert refused.value.request == "put_back()"
+        screen.restore_draft(made)
+    assert refused.value.request == "restore_draft()"
     assert refused.value.problem.startswith("it was made for another graph of this name: no op is called 'in/b'")
     assert refused.value.suggestion == "Run the code of the plan in a cell, or discard it"
     assert not screen.draft.steps
@@ -90,7 +90,7 @@ def test_a_step_that_cannot_be_kept_is_said():
     screen.select(["e"])
     screen.replace(["e"], lambda match, *inputs: tf.negative(*inputs))
     with pytest.raises(PlanError, match="Python function") as refused:
-        row_of_ops().put_back(traits(screen)["plan"]["made"])
+        row_of_ops().restore_draft(traits(screen)["plan"]["draft_text"])
     assert "which cannot be kept" in refused.value.problem
 
 
@@ -108,11 +108,11 @@ def test_a_step_that_cannot_be_kept_is_said():
     ],
 )
 def test_what_is_spoilt_is_refused_and_changes_nothing(spoilt):
-    made = planned(row_of_ops())["made"]
+    made = planned(row_of_ops())["draft_text"]
     screen = row_of_ops()
     text = spoilt(made, json.loads(zlib.decompress(base64.b64decode(made))))
     with pytest.raises(PlanError, match="it cannot be made again"):
-        screen.put_back(text)
+        screen.restore_draft(text)
     assert not screen.draft.steps
 
 
@@ -123,9 +123,9 @@ def packed(data) -> str:
 def test_what_is_too_much_for_a_page_is_kept_as_code_alone(monkeypatch):
     monkeypatch.setattr(serialization, "_MAX_DRAFT", 2_000)
     screen = row_of_ops()
-    assert traits(screen)["plan"]["made"] == ""
+    assert traits(screen)["plan"]["draft_text"] == ""
     planned(screen)
     screen.set_input(0, "a:0", np.random.default_rng(0).normal(size=2_000))
     plan = traits(screen)["plan"]
-    assert plan["made"] == ""
+    assert plan["draft_text"] == ""
     assert plan["code"]

@@ -231,7 +231,7 @@ def told(step: Any) -> Any:
 
 
 def traced(trace: gs.Trace) -> Any:
-    return {name: numbers(one) for name, one in trace.results.items()}, sorted(note.tensor for note in trace.notes)
+    return {name: numbers(one) for name, one in trace.results.items()}, sorted(note.tensor for note in trace.stats)
 
 
 def numbers(thing: Any) -> list[float]:
@@ -351,7 +351,7 @@ def called() -> gs.Editor:
 
 def checked(plan: gs.Plan) -> None:
     for fault in plan.check():
-        raise fault.error()
+        raise fault.to_error()
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ BOUNDARY = {"inputs": [{"tensor": "net/y:0"}], "outputs": [{"tensor": "w:0"}], "
 
 
 def picture(ops=OPS, unfolded=("net/",), marks=None, direction="auto", **options):
-    scene = build(Tree(Graph.of(ops)), frozenset(unfolded), marks or {})
+    scene = build(Tree(Graph.from_ops(ops)), frozenset(unfolded), marks or {})
     return to_svg(place(scene, direction=direction).to_dict(), **options)
 
 

@@ -94,9 +94,9 @@ def as_predicted(plan: Any, done: Any, graph: Any) -> None:
     for name in now.names:
         reported = after.outputs(after.index[name])  # of what is added to set a variable, nothing is known
         assert reported is None or list(now.outputs(now.index[name])) == list(reported), name
-    assert set(done.made.missed) <= set().union(*map(in_part, plan.effect.copies))
-    assert set(done.made.infos) == {v.name for v in plan.effect.variables}
-    added = [name for name, _ in done.made.collections]
+    assert set(done.applied_ops.partial_contexts) <= set().union(*map(in_part, plan.effect.copies))
+    assert set(done.applied_ops.variable_infos) == {v.name for v in plan.effect.variables}
+    added = [name for name, _ in done.applied_ops.collections]
     wanted = {entry.name: 0 for copied in plan.effect.copies for entry in copied.collections}
     for copied in plan.effect.copies:
         for entry in copied.collections:
@@ -132,7 +132,7 @@ def feeds_of(made: Any, end: Any, done: Any, lead: str) -> tuple[dict[str, Any],
         lead: what the names of copies start with.
     """
     stand_ins = [p for c in done.effect.copies for p in c.placeholders]
-    inner = [made.graph.as_graph_element(p.was) for p in stand_ins]
+    inner = [made.graph.as_graph_element(p.original) for p in stand_ins]
     assume(not any(t.dtype == tf.resource for t in inner))  # nothing can be fed there
     assume(all(map(made.graph.is_fetchable, inner)))  # the op of a v2 cond cannot be asked for what it gives
     feeds = made.feeds()
@@ -154,7 +154,7 @@ def equal(got: Any, wanted: Any) -> None:
 
 def lone_names(done: Any) -> bool:
     """Whether the copy has a variable that only another one, which was left out, could give a value: it is said."""
-    lone = [v for v in done.effect.variables if not v.made.initializer]
+    lone = [v for v in done.effect.variables if not v.new_info.initializer]
     assert not lone or any("no initial value in the source" in w for w in done.effect.warnings)
     return bool(lone)
 
@@ -241,7 +241,7 @@ def test_any_set_of_ops_is_copied_as_predicted_or_refused(recipe, picks, with_sc
         after, now = plan.after(), gs.open(dst.graph).snapshot
         assert edges(now) == edges(after)
         same_state(after.state, now.state)
-        assert set(done.made.infos) == {v.name for v in plan.effect.variables}
+        assert set(done.applied_ops.variable_infos) == {v.name for v in plan.effect.variables}
     assert look(graph) == before
 
 

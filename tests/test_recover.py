@@ -105,7 +105,7 @@ def test_a_kernel_killed_at_any_write_comes_back_to_the_last_step_or_the_one_bef
             end = stopped.run("work", str(path), at=at)
             assert end.error == ""
             done, back = len(end.said), 0
-            if any(Records.read(one).unsaved for one in journals(path)):
+            if any(Records.read(one).unsaved_count for one in journals(path)):
                 again = gs.recover(path)
                 assert again.journal.notes == []
                 back = NAMES.index(again.snapshot.names[-1])
@@ -151,7 +151,7 @@ def work_on_a_full_disk(path, place):
                 done += not stop.hit
         assert ed.snapshot.names[-1] == NAMES[-1]  # the surgery goes on
         back = 0
-        if any(Records.read(one).unsaved for one in journals(path)):
+        if any(Records.read(one).unsaved_count for one in journals(path)):
             again = gs.recover(path)
             assert again.journal.notes == []
             back = NAMES.index(again.snapshot.names[-1])
@@ -289,7 +289,7 @@ def test_a_signature_and_what_is_inlined_come_back(place, tmp_path):
     ed.apply(ed.plan().rename("x", to="in"))
     again = gs.recover(tmp_path / "m")
     same(ed, again)
-    assert again.opened.serving.opened == ed.opened.serving.opened == "other"
+    assert again.opened_graph.serving.opened_signature == ed.opened_graph.serving.opened_signature == "other"
     made = gs.open(tmp_path / "m", raw=True).inlined()
     made.apply(made.plan().insert("Neg", on=made.snapshot.names[0] + ":0", name="minus"))
     same(made, gs.recover(tmp_path / "m"))

@@ -147,17 +147,17 @@ def test_a_logarithm_of_zero_in_a_loop_in_a_function_in_one_of_eight_towers_is_f
     found = gs.open(towers()).trace({"x:0": [1.0, 2.0]}).first_bad()
     assert found.op.startswith("tower_5/")
     assert found.op.endswith("/loop/body/ln")
-    assert (found.type, found.rounds, found.note.infinite) == ("Log", (3,), 1)
+    assert (found.type, found.rounds, found.stats.infinite) == ("Log", (3,), 1)
     assert [note.zeros for note in found.inputs] == [1]
     assert found.path[0] == found.op
     assert not any("/flow/" in name for name in found.path)  # how the loop turns is no op of this graph
-    assert found.then is not None
-    assert found.then.tensor == "loss:0"
+    assert found.first_nan is not None
+    assert found.first_nan.tensor == "loss:0"
     assert "by Log" in repr(found)
     assert "then NaN in loss:0" in repr(found)
 
 
-def test_the_picture_is_coloured_by_what_a_trace_tells():
+def test_the_picture_is_colored_by_what_a_trace_tells():
     ed = gs.open(towers())
     trace = ed.trace({"x:0": [1.0, 2.0]})
     ed.paint(trace, "not finite")
@@ -186,7 +186,7 @@ def test_a_nan_that_passes_through_hundreds_of_ops_is_found_where_it_arises():
         tf.reduce_sum(y, name="y")
     ed = gs.open(graph)
     found = ed.trace({"x:0": [1.0, 1.0, 1.0]}).first_bad()
-    assert (found.op, found.type, found.note.nans, found.source) == ("root", "Sqrt", 1, "")
+    assert (found.op, found.type, found.stats.nans, found.source) == ("root", "Sqrt", 1, "")
     assert found.path[0] == "root"
     assert found.path[-1] in ("x", "w")
 
@@ -269,7 +269,7 @@ def test_gradients_of_loops_of_tf2_are_followed():
     trace = gs.open(function).trace({"x": 1.0})
     found = trace.first_bad()
     assert "/loop_grad/" in found.op or "gradients" in found.op
-    assert found.note.bad
+    assert found.stats.bad
     assert not any(note.bad for note in found.inputs)
 
 
@@ -513,7 +513,7 @@ def test_an_op_without_a_kernel_is_named_and_the_rest_runs():
         tf.add(out.output, 1.0, name="after")
         tf.negative(before, name="beside")
     trace = gs.open(graph).trace({"x:0": [[[0.0]]]}, ["after:0", "beside:0"])
-    assert "'rnn' (CudnnRNN)" in trace.stopped
+    assert "'rnn' (CudnnRNN)" in trace.stop_reason
     assert trace["before:0"].mean == 1.0
     assert trace["beside:0"].mean == -1.0
     assert list(trace.results) == ["beside:0"]
@@ -529,7 +529,7 @@ def test_a_run_that_takes_too_long_keeps_what_ran():
         queue = tf.queue.FIFOQueue(1, tf.float32, shapes=[[]], name="empty")
         tf.add(queue.dequeue(name="waits"), y, name="after")
     trace = gs.open(graph).trace({"x:0": 0.0}, "after:0", timeout=5.0)
-    assert trace.stopped == "it took longer than 5 s"
+    assert trace.stop_reason == "it took longer than 5 s"
     assert trace["before:0"].mean == 1.0
     assert trace.results == {}
 
@@ -590,8 +590,8 @@ def test_an_original_and_its_copy_draw_the_same_numbers():
     done = dst.apply(dst.plan().copy(ed.select(outputs="y:0"), to="c", unmapped="placeholder"))
     outcome = gs.compare(ed, done, {"x:0": np.ones(64)}, outputs="y:0")
     assert outcome.first_difference is None
-    assert "draw the same numbers in both, they agree" in outcome.unknown
-    assert "'kept/random_uniform/RandomUniform'" in outcome.unknown
+    assert "draw the same numbers in both, they agree" in outcome.reason
+    assert "'kept/random_uniform/RandomUniform'" in outcome.reason
 
 
 def test_what_differs_behind_random_ops_is_found():
@@ -636,9 +636,9 @@ def test_the_graphs_of_the_corpus_give_their_golden_outputs(corpus, id):
     ed = gs.open(corpus.load(id)[1]) if filled else gs.open(corpus.path(id), **raw).trust()
     trace = ed.trace(feeds, list(want))
     if corpus.item(id)["expect"] == "imports_but_no_kernel":
-        assert "cannot run here" in trace.stopped
+        assert "cannot run here" in trace.stop_reason
         return
-    assert not trace.stopped
+    assert not trace.stop_reason
     corpus.compare(id, dict(trace.results))
     assert all(trace.graph.tensor(name) for name in trace)
 
@@ -661,13 +661,13 @@ def test_a_run_that_is_stopped_by_hand_keeps_what_ran():
         return done < 50
 
     trace = gs.open(graph).trace({"x:0": 0.0}, last, watch=watch, rounds=20)
-    assert trace.stopped == "it was stopped by hand"
+    assert trace.stop_reason == "it was stopped by hand"
     assert "the part that ran is finite" in repr(trace)
     assert trace["before:0"].mean == 1.0
     assert trace.results == {}
     assert asked[-1][0] >= 50
     assert len({total for _, total in asked}) == 1
-    assert gs.open(graph).trace({"x:0": 0.0}, "before:0", watch=lambda *_: True).stopped == ""
+    assert gs.open(graph).trace({"x:0": 0.0}, "before:0", watch=lambda *_: True).stop_reason == ""
 
 
 def test_a_run_that_is_interrupted_ends():

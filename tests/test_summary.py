@@ -40,7 +40,7 @@ def test_control_edges_and_orphans():
 
 def test_an_empty_graph():
     assert str(gs.open(tf.Graph())) == "graph: 0 ops, 0 edges"
-    assert summary(Graph.of([("a", "Const", [])], title="one")).splitlines()[0] == "one: 1 op, 0 edges"
+    assert summary(Graph.from_ops([("a", "Const", [])], title="one")).splitlines()[0] == "one: 1 op, 0 edges"
 
 
 def test_large_numbers_are_grouped_and_it_stays_short():
@@ -105,12 +105,12 @@ def test_empty_collections_are_not_shown():
 
 
 def test_names_from_strangers_are_only_text():
-    g = Graph.of([("a\n<b>", "Placeholder", [])])
+    g = Graph.from_ops([("a\n<b>", "Placeholder", [])])
     assert "<b>" in summary(g)
 
 
 def test_a_switch_that_has_lost_an_input_is_said_like_any_other():
-    g = Graph.of([("p", "Const", []), ("s", "Switch", ["p"]), ("t", "Identity", ["s:1"])])
+    g = Graph.from_ops([("p", "Const", []), ("s", "Switch", ["p"]), ("t", "Identity", ["s:1"])])
     assert "outputs  t" in summary(g)
 
 

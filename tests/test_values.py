@@ -373,20 +373,20 @@ def test_what_is_known_of_a_graph_a_session_and_a_file(tmp_path):
     path, _ = on_disk(tmp_path)
     m = model("resource", None)
     graph, session, file = gs.open(m.graph), gs.open(m.session), gs.open(path)
-    assert [ed.values.given for ed in (graph, session, file)] == [False, True, True]
-    assert [ed.values.known for ed in (graph, session, file)] == [False, True, True]
-    assert graph.values.stored() is session.values.stored() is None
-    assert set(file.values.stored()) == {"net/w", "net/b"}
+    assert [ed.values.has_source for ed in (graph, session, file)] == [False, True, True]
+    assert [ed.values.has_values for ed in (graph, session, file)] == [False, True, True]
+    assert graph.values.stored_values() is session.values.stored_values() is None
+    assert set(file.values.stored_values()) == {"net/w", "net/b"}
     graph.apply(graph.plan().copy(graph.select(scope="net"), to="t", unmapped="keep"))
-    assert (graph.values.given, graph.values.known) == (False, True)
+    assert (graph.values.has_source, graph.values.has_values) == (False, True)
 
 
 def test_a_file_is_read_until_a_session_is_there(tmp_path):
     path, _ = on_disk(tmp_path)
     ed = gs.open(path)
-    assert ed.values.stored() is not None
+    assert ed.values.stored_values() is not None
     ed.session()
-    assert ed.values.stored() is None
+    assert ed.values.stored_values() is None
 
 
 @pytest.mark.parametrize("part", [False, True])

@@ -67,7 +67,7 @@ class Result:
                     by_name = {tensor: feeds[name] for name, tensor in ed.inputs.items() if name in feeds}
                     yield session.run(next(iter(ed.outputs.values())), by_name)
         else:
-            call = tf.saved_model.load(str(self.made)).signatures[ed.opened.signature or "serving_default"]
+            call = tf.saved_model.load(str(self.made)).signatures[ed.opened_graph.signature or "serving_default"]
             for _ in range(times):
                 yield call(**fed)
 
@@ -322,17 +322,17 @@ def described(path: Path) -> dict[str, Any]:
 
 
 def own_signature(result: Result) -> Any:
-    return described(result.made).get(result.ed.opened.signature, ("", "", ""))[:2]
+    return described(result.made).get(result.ed.opened_graph.signature, ("", "", ""))[:2]
 
 
 def other_signatures(result: Result) -> Any:
-    others = {one.name for one in result.ed.signatures} - {result.ed.opened.signature}
+    others = {one.name for one in result.ed.signatures} - {result.ed.opened_graph.signature}
     return {name: one for name, one in described(result.made).items() if name in others}
 
 
 def defaults(result: Result) -> Any:
     if isinstance(result.made, Path):
-        return described(result.made).get(result.ed.opened.signature, ("", "", {}))[2]
+        return described(result.made).get(result.ed.opened_graph.signature, ("", "", {}))[2]
     try:
         return {"scale": 3.0} if np.allclose(result.made(x=X)["y"], result.made(x=X, scale=3.0)["y"]) else {}
     except (TypeError, ValueError):
@@ -380,13 +380,13 @@ _FOLDERS = {"SavedModel": saved_model("scaled", "shifted"), "Keras 3 export": ke
 
 THINGS = {
     "its name, arguments and results": Thing(
-        _FOLDERS, own_signature, source(own_signature), lambda ed: [repr(ed.opened.signature)], FILES
+        _FOLDERS, own_signature, source(own_signature), lambda ed: [repr(ed.opened_graph.signature)], FILES
     ),
     "the other signatures": Thing(
         {name: _FOLDERS[name] for name in ("SavedModel", "Keras 3 export", "ExportArchive")},
         other_signatures,
         source(other_signatures),
-        lambda ed: [repr(one.name) for one in ed.signatures if one.name != ed.opened.signature][:1],
+        lambda ed: [repr(one.name) for one in ed.signatures if one.name != ed.opened_graph.signature][:1],
         FILES,
     ),
     "defaults of arguments": Thing(

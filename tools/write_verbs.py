@@ -9,27 +9,27 @@ from pathlib import Path
 
 from graphsurgeon.ui.commands.keys import GROUPS, KEYS
 from graphsurgeon.ui.commands.table import (
-    COLOURS,
+    COLORS,
     COMMAND_SPECS,
     CONTROL_POLICY,
     MODE,
     PANE,
+    PLAN_VIEW,
     POLICY,
-    STAGE,
     TRAINING,
     UNMAPPED,
     ArgType,
 )
 from graphsurgeon.view.boxes import OP_RADIUS, RADIUS
 from graphsurgeon.view.edges import QUIET_WIDTH, WIDTHS
-from graphsurgeon.view.families import COLOURS as FAMILIES
+from graphsurgeon.view.families import COLORS as FAMILIES
 from graphsurgeon.view.plan_marks import SIGNS
 
 ROOT = Path(__file__).resolve().parent.parent
 FRONTEND = ROOT / "graphsurgeon" / "ui" / "frontend"
 ALIASES = {
     "PaneName": PANE, "Mode": MODE, "Unmapped": UNMAPPED, "Training": TRAINING,
-    "ColourBy": COLOURS, "Policy": POLICY, "StageName": STAGE, "Waits": CONTROL_POLICY,
+    "ColorBy": COLORS, "Policy": POLICY, "PlanView": PLAN_VIEW, "Waits": CONTROL_POLICY,
 }  # fmt: skip
 """Kinds that have their own name in TypeScript."""
 _REFERENCE = "reference/screen.md#graphsurgeon.ui.screen.Screen"
@@ -81,7 +81,7 @@ def typescript_keys() -> str:
         out += ["  [", f"    {_quoted(group)},", "    ["]
         for key in keys:
             pressed = ", ".join(map(_quoted, key.keys))
-            words = f", {_quoted(key.show)}, {_quoted(key.does)}" if key.show else ""
+            words = f", {_quoted(key.show)}, {_quoted(key.summary)}" if key.show else ""
             out.append(f"      [{_quoted(key.action)}, [{pressed}]{words}],")
         out += ["    ],", "  ],"]
     out += ["];", "", "export const KEYS = GROUPS.flatMap(([, keys]) => keys);"]
@@ -90,7 +90,7 @@ def typescript_keys() -> str:
 
 def typescript_results() -> str:
     """Returns the types of what verbs answer."""
-    answers = {verb.name: verb.answers for verb in COMMAND_SPECS.values() if verb.answers}
+    answers = {verb.name: verb.result_type for verb in COMMAND_SPECS.values() if verb.result_type}
     named = sorted({name for answer in answers.values() for name in re.findall(r"\b[A-Z]\w+", answer)})
     out = ["// What the verbs answer, written from graphsurgeon/ui/commands/table.py by tools/write_verbs.py.",
            f'import type {{ {", ".join(named)} }} from "./types";', ""]  # fmt: skip
@@ -146,7 +146,7 @@ def keys_table() -> str:
         shown = [key for key in keys if key.show]
         for key in shown:
             name, verb = f"**{group}**" if key is shown[0] else "", f"`{key.verb}`" if key.verb else ""
-            rows.append(f"| {name} | {key.show} | {key.does} | {verb} |")
+            rows.append(f"| {name} | {key.show} | {key.summary} | {verb} |")
     return "\n".join(rows)
 
 
@@ -154,7 +154,8 @@ def verbs_table() -> str:
     """Returns all verbs as a Markdown table: effect, mouse, key, method."""
     rows = ["| effect | by mouse | key | method of `ed.screen` |", "|---|---|---|---|"]
     rows += [
-        f"| {v.does} | {v.gesture} | {v.key} | [`{v.usage}`]({_REFERENCE}.{v.name}) |" for v in COMMAND_SPECS.values()
+        f"| {v.summary} | {v.gesture} | {v.key} | [`{v.usage}`]({_REFERENCE}.{v.name}) |"
+        for v in COMMAND_SPECS.values()
     ]
     return "\n".join(rows)
 

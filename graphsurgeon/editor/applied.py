@@ -26,7 +26,7 @@ class Applied:
     Args:
         plan: the plan that was carried out.
         graph: the live graph after the plan; for a materialized plan, the new graph.
-        made: the new ops and variables.
+        applied_ops: the new ops and variables.
         session: returns a session with the values of all variables.
         scope: the scope of one copy, to which this result is limited; None for all copies.
         notes: more warnings, in addition to those of the plan.
@@ -38,7 +38,7 @@ class Applied:
 
     plan: Plan
     graph: TFGraph
-    made: AppliedOps
+    applied_ops: AppliedOps
     session: Callable[[], Any] = lambda: None
     scope: str | None = None
     notes: list[str] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Applied:
         """An `Applied` for each copy, in order."""
         return [replace(self, scope=copied.step.to) for copied in self.copies]
 
-    def under(self, scope: str) -> Applied:
+    def in_scope(self, scope: str) -> Applied:
         """Returns this result limited to the copy under `scope`.
 
         Args:
@@ -74,7 +74,7 @@ class Applied:
     @property
     def matches(self) -> list[Replacement]:
         """The replaced matches, in order. Each has its `match`, and the names in `outputs`, `ops` and `kept`."""
-        return list(self.effect.replaced)
+        return list(self.effect.replacements)
 
     @property
     def copies(self) -> list[CopyResult]:
@@ -109,8 +109,8 @@ class Applied:
         op_name = name.partition(":")[0]
         edits = any(isinstance(step, EditStep) for step in self.effect.steps)
         stays = edits or self.effect.mode == "materialize"
-        replaced_ops = {inner for r in self.effect.replaced for inner in r.match.names} - {
-            name for r in self.effect.replaced for name in r.kept
+        replaced_ops = {inner for r in self.effect.replacements for inner in r.match.names} - {
+            name for r in self.effect.replacements for name in r.kept
         }
         if op_name in replaced_ops and self.effect.mode == "materialize":
             raise SelectionError(
@@ -131,7 +131,7 @@ class Applied:
 
     def _replacement(self, name: str) -> str:
         """Returns the replacement of a tensor of a match, or of the first output of an op; empty if it has none."""
-        outputs = [new for r in self.effect.replaced for old, new in r.outputs.items()
+        outputs = [new for r in self.effect.replacements for old, new in r.outputs.items()
                  if name == old or name == old.partition(":")[0]]  # fmt: skip
         return outputs[0] if outputs and self.scope is None else ""
 
@@ -174,26 +174,26 @@ class Applied:
             return None
         if colon:
             copy_result.source.tensor(name, f"done[{name!r}]")
-        if copy_result.role == "slice" and copy_result.place[number] < 0:
+        if copy_result.role == "slice" and copy_result.positions[number] < 0:
             return None  # the copies read a replacement, which is not a copy
-        if colon and (number, int(port)) in copy_result.external:
-            new, new_port = copy_result.external[number, int(port)]
+        if colon and (number, int(port)) in copy_result.input_map:
+            new, new_port = copy_result.input_map[number, int(port)]
             return self.graph.get_operation_by_name(new).outputs[new_port]
-        if copy_result.place[number] >= 0:
+        if copy_result.positions[number] >= 0:
             new = copy_result.renamed(op)
             if colon:
                 return self.graph.get_operation_by_name(new).outputs[int(port)]
-            variable = self.made.variables.get(new)
+            variable = self.applied_ops.variables.get(new)
             return self.graph.get_operation_by_name(new) if variable is None else variable
-        if not colon and (number, 0) in copy_result.external:
-            outside = copy_result.external[number, 0][0]
+        if not colon and (number, 0) in copy_result.input_map:
+            outside = copy_result.input_map[number, 0][0]
             if copy_result.source.types[number] in VARIABLE_TYPES:
                 return _element(self.graph, outside)
             return self.graph.get_operation_by_name(outside)
         return None
 
     def _element(self, op: str, port: str) -> Any:
-        carried = None if port else self.made.carried.get(op)
+        carried = None if port else self.applied_ops.kept_variables.get(op)
         return _element(self.graph, op, port) if carried is None else carried
 
     def __contains__(self, key: Any) -> bool:
@@ -206,17 +206,17 @@ class Applied:
     @property
     def ops(self) -> list[str]:
         """Names of the new ops."""
-        return [name for name in self.made.ops if self._holds(name)]
+        return [name for name in self.applied_ops.ops if self._holds(name)]
 
     @property
     def variables(self) -> list[Any]:
         """The new `tf.Variable` objects."""
-        return [variable for name, variable in self.made.variables.items() if self._holds(name)]
+        return [variable for name, variable in self.applied_ops.variables.items() if self._holds(name)]
 
     @property
     def variable_names(self) -> dict[str, str]:
         """Source variable -> its current name: that of its copy, or without a copy, its name in this graph."""
-        copied = {v.was: v.name for one in self.copies for v in one.variables}
+        copied = {v.original: v.name for one in self.copies for v in one.variables}
         base, new = self.effect.base, self.effect.renamed
         numbers = {name: base.index.get(name) for name in base.state.variables}  # a live graph has newer variables too
         own = [name for name, at in numbers.items() if at is not None and at not in self.effect.removed]
@@ -224,9 +224,9 @@ class Applied:
         return copied if self.scope is not None else stay | copied
 
     @property
-    def untrained(self) -> dict[str, str]:
+    def initial_only(self) -> dict[str, str]:
         """Variables and frozen constants that have initial values although values were given, each with the reason."""
-        return {name: why for name, why in self.made.untrained.items() if self._holds(name)}
+        return {name: why for name, why in self.applied_ops.initial_only.items() if self._holds(name)}
 
     @property
     def warnings(self) -> list[str]:
@@ -234,8 +234,11 @@ class Applied:
 
         Partly copied loops and conds have no gradient. Tables and queues that a running session fills start empty.
         """
-        lost = [f"gradients cannot go through {name!r}, of which the copy has only a part" for name in self.made.missed]
-        initial = only_initial_text(self.untrained)
+        lost = [
+            f"gradients cannot go through {name!r}, of which the copy has only a part"
+            for name in self.applied_ops.partial_contexts
+        ]
+        initial = only_initial_text(self.initial_only)
         empty = [sentence for copied in self.copies for sentence in copied.missing_state]
         return [*self.notes, *self.plan.notes, *initial, *lost, *empty]
 
@@ -243,7 +246,7 @@ class Applied:
         return not self.scope or name.startswith(f"{self.scope}/")
 
     def __repr__(self) -> str:
-        count = sum(map(self._holds, self.made.infos))
+        count = sum(map(self._holds, self.applied_ops.variable_infos))
         variables_text = f", {counted(count, 'variables')}" if count else ""
         steps = self.copies if self.scope is not None else ()
         text = steps_text([c.step for c in steps]) or steps_text(self.effect.steps)

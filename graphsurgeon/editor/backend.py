@@ -33,23 +33,23 @@ def _refusal(graph: Graph) -> OpenError | None:
     waiting = lazy_graph_of(graph.owner)
     if waiting is None:
         return None
-    waiting.judge()
-    return waiting.refusal if waiting.hopeless else None
+    waiting.check_importable()
+    return waiting.refusal if waiting.is_view_only else None
 
 
 class _TensorFlow(Backend):
     """The functions of TensorFlow, which is imported at the first call."""
 
-    def verdict(self, effect: PlanResult) -> InferenceResult:
+    def infer_shapes(self, effect: PlanResult) -> InferenceResult:
         refusals = dict.fromkeys(map(_refusal, (effect.base, *(copied.source for copied in effect.copies))))
-        faults = [Fault.of(refusal) for refusal in refusals if refusal is not None]
+        faults = [Fault.from_error(refusal) for refusal in refusals if refusal is not None]
         faults += [] if (unknown := unknown_fault(effect)) is None else [unknown]
         return InferenceResult(tuple(faults)) if faults else tf.edit.validation.verdict(effect)
 
     def layers(self, graph: Graph) -> Layers:
         return layers_of(graph)
 
-    def settled(self, graph: Graph) -> Graph:
+    def with_runtime_shapes(self, graph: Graph) -> Graph:
         if graph.unfolded is None:
             return tf.open.snapshot.materialize_graph(graph)
         return tf.functions.inline.inline_unfolded(graph)
@@ -57,21 +57,21 @@ class _TensorFlow(Backend):
     def value_faults(self, effect: PlanResult) -> list[Fault]:
         return tf.copy.append.value_faults(effect)
 
-    def lacks_memory(self, error: BaseException) -> bool:
+    def is_out_of_memory(self, error: BaseException) -> bool:
         return tf.protos.lacks_memory(error)
 
-    def picture(self, effect: PlanResult, marks: Mapping[int, str], text: str) -> dict[str, str]:
+    def draw(self, effect: PlanResult, marks: Mapping[int, str], text: str) -> dict[str, str]:
         from ..ui.pane import plan_picture
 
         return plan_picture(effect, marks, text)
 
-    def parts(self, obj: Any) -> list[Any]:
+    def component_tensors(self, obj: Any) -> list[Any]:
         return tf.copy.attachments.parts_of(obj)
 
-    def notes(self, copy_result: CopyResult) -> list[str]:
+    def copy_notes(self, copy_result: CopyResult) -> list[str]:
         return tf.functions.library.describe_functions(copy_result) if _refusal(copy_result.source) is None else []
 
-    def untrained_copies(self, copy_result: CopyResult) -> dict[str, str]:
+    def initial_only_copies(self, copy_result: CopyResult) -> dict[str, str]:
         return tf.copy.append.initial_values_of(copy_result) if _refusal(copy_result.source) is None else {}
 
     def opener(self, graph: Graph) -> GraphOpener | None:
@@ -80,10 +80,10 @@ class _TensorFlow(Backend):
     def pattern(self, obj: Any, request: str, **options: Any) -> Pattern:
         return tf.edit.patterns.as_pattern(obj, **options, request="replace")
 
-    def array(self, node: TFNodeDef) -> Any:
+    def constant_array(self, node: TFNodeDef) -> Any:
         return tf.edit.patterns.array_of(node)
 
-    def built(
+    def build_subgraphs(
         self, function: Callable[..., Any] | str, sites: Sequence[InsertionSite], graph: Graph, request: str
     ) -> BuiltSubgraph:
         return tf.edit.subgraphs.trace_sites(function, sites, graph, request)
@@ -96,13 +96,13 @@ class _TensorFlow(Backend):
     ) -> Callable[..., Any]:
         return tf.edit.builders.collapse_ops(graph, mask, inputs, outputs, name)
 
-    def branch(self, graph: Graph, call: str, input_values: Mapping[str, Any]) -> Callable[..., Any]:
+    def branch_builder(self, graph: Graph, call: str, input_values: Mapping[str, Any]) -> Callable[..., Any]:
         return tf.edit.builders.branch_of(graph, call, input_values)
 
     def unroll_builder(self, graph: Graph, op: int, loop: Loop | None, times: int) -> Callable[..., Any]:
         return tf.edit.builders.unroll_loop(graph, op, loop, times)
 
-    def inlined(self, graph: Graph, call: str, inside: Sequence[str] = ()) -> Callable[..., Any]:
+    def inline_builder(self, graph: Graph, call: str, inside: Sequence[str] = ()) -> Callable[..., Any]:
         return tf.edit.builders.expand_call(graph, call, inside)
 
 

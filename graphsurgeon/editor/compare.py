@@ -62,12 +62,12 @@ class Comparison:
         rows: the differences, one for each output.
         first_difference: the first op whose inputs agree and whose outputs differ. None if no output differs by more
             than the tolerance, if it was not requested, or if it could not be found.
-        unknown: the reason if outputs differ but the first difference could not be found; else empty.
+        reason: the reason if outputs differ but the first difference could not be found; else empty.
     """
 
     rows: tuple[Difference, ...]
     first_difference: FirstDifference | None = None
-    unknown: str = ""
+    reason: str = ""
 
     def __bool__(self) -> bool:
         return all(row.equal for row in self.rows)
@@ -84,7 +84,7 @@ class Comparison:
             what = "equal to the last bit" if row.equal else f"{row.absolute:<16.3g}  {row.relative:.3g}"
             lines.append(f"{row.output:<{wide}}  {what}")
         lines += [f"first apart: {self.first_difference!r}"] if self.first_difference is not None else []
-        lines += [f"the first difference is not known: {self.unknown}"] if self.unknown else []
+        lines += [f"the first difference is not known: {self.reason}"] if self.reason else []
         return "\n".join(lines)
 
 
@@ -201,13 +201,13 @@ class _CopyByName:
         self.source, self.editor = source, editor
 
     def __contains__(self, name: str) -> bool:
-        return bool(self.called(name))
+        return bool(self.name_in_copy(name))
 
     def __getitem__(self, name: str) -> Any:
-        self.editor.snapshot.tensor(self.called(name) or name, f"compare({name!r})")
-        return self.editor.tensor(self.called(name))
+        self.editor.snapshot.tensor(self.name_in_copy(name) or name, f"compare({name!r})")
+        return self.editor.tensor(self.name_in_copy(name))
 
-    def called(self, name: str) -> str:
+    def name_in_copy(self, name: str) -> str:
         """Returns the name of a tensor in the copy; empty if the copy lacks it."""
         op, colon, port = name.partition(":")
         if op in self.editor.snapshot.index:
@@ -251,8 +251,8 @@ def _before_and_after(source: Editor, result: Applied) -> tuple[Editor, Editor]:
         PlanError: the plan was undone, or another plan was applied since.
     """
     after = _editor(result.session())
-    standing = [event.applied for event in source.history if not event.undone]
-    own = any(event.applied is result for event in source.history)
+    standing = [event.result for event in source.history if not event.undone]
+    own = any(event.result is result for event in source.history)
     if after.graph is not result.graph or (own and standing[-1] is not result):
         problem = "it was undone, or another plan was applied since"
         raise PlanError(
@@ -310,7 +310,9 @@ def _first_difference(
     difference = ours.first_difference(theirs, tolerance, called)
     if difference is not None:
         return difference, ""
-    stopped = [f"the trace of {one.graph.title} stopped: {one.stopped}" for one in (ours, theirs) if one.stopped]
+    stopped = [
+        f"the trace of {one.graph.title} stopped: {one.stop_reason}" for one in (ours, theirs) if one.stop_reason
+    ]
     alike = f"no tensor that both traces have is apart by more than {tolerance:g} in its summary and its sample"
     if random and not stopped:
         alike = f"if {few(map(repr, random))} draw{'s' * (len(random) == 1)} the same numbers in both, they agree"
@@ -342,7 +344,7 @@ def _cuts(copy: Applied | _CopyByName, names: list[str]) -> list[str]:
     """Returns the boundary inputs of the copy that the outputs depend on."""
     for copied in copy.copies:
         graph = copied.source
-        cuts = [f"{graph.names[op]}:{port}" for op, port in copied.external]
+        cuts = [f"{graph.names[op]}:{port}" for op, port in copied.input_map]
         while cuts:
             try:
                 from ..graph.selection import select

@@ -59,7 +59,7 @@ def removable_ops(graph: Graph, replaced: Iterable[Tensor], needed_ops: Collecti
         needed_ops: ops that always stay.
 
     Example:
-        >>> g = Graph.of([("file", "Const", []), ("x", "Identity", ["file"]), ("y", "Neg", ["x"])])
+        >>> g = Graph.from_ops([("file", "Const", []), ("x", "Identity", ["file"]), ("y", "Neg", ["x"])])
         >>> removable_ops(g, [(1, 0)]).mask.tolist()
         [True, True, False]
     """
@@ -119,13 +119,13 @@ class _Model:
     name: str
     editor: Editor
     values: Any
-    initial: bool = False  # initial values are requested
+    use_initial_values: bool = False  # initial values are requested
     replaced: dict[str, str] = field(default_factory=dict)  # its tensor -> tensor of the supergraph
     feeds: dict[str, str] = field(default_factory=dict)  # its tensor -> the graph that replaces it
-    given: set[str] = field(default_factory=set)  # its tensors that other graphs read
+    consumed: set[str] = field(default_factory=set)  # its tensors that other graphs read
     shared: list[str] = field(default_factory=list)  # its variables that it shares with an earlier graph
 
-    def moved(self, tensor: str) -> str:
+    def merged_tensor(self, tensor: str) -> str:
         """Returns the tensor of the supergraph that a tensor of this graph becomes."""
         return self.replaced.get(tensor) or join_scope(self.name, tensor)
 
@@ -208,7 +208,7 @@ def connect(
             target, into = _end(start, models, request)
             _refuse_unread(target, into, request)
             _replace(target, into, source.name, join_scope(source.name, tensor), request)
-            source.given.add(tensor)
+            source.consumed.add(tensor)
     order = _order(models, request)
     _warn_reversed(models, request)
     _refuse_collections(models.values(), collections, request)
@@ -225,13 +225,13 @@ def connect(
         raise PlanError(f"{request}, {faults[0].request}", faults[0].problem + more, faults[0].suggestion)
     initial = _untrained_reasons(plan, models, request)
     applied = destination.apply(plan)
-    applied.made.untrained.update(initial)
-    sources = {one.name: (described(one.editor), one.moved) for one in order}
+    applied.applied_ops.initial_only.update(initial)
+    sources = {one.name: (described(one.editor), one.merged_tensor) for one in order}
     if any(model.inputs or model.outputs for model, _ in sources.values()):
         fed = {name: f"{name}:0" for name in destination.snapshot.names[: plan.base.size]}
         new_inputs = {**fed, **_ends_of(order, {m.name: m.replaced for m in order}, "inputs", destination)}
-        new_outputs = _ends_of(order, {m.name: m.given for m in order}, "outputs", destination)
-        destination.opened = destination.opened.made_of(sources, new_inputs, new_outputs)
+        new_outputs = _ends_of(order, {m.name: m.consumed for m in order}, "outputs", destination)
+        destination.opened_graph = destination.opened_graph.with_models(sources, new_inputs, new_outputs)
     return destination
 
 
@@ -261,11 +261,11 @@ def _untrained_reasons(plan: Plan, models: Mapping[str, _Model], request: str) -
     refused: dict[str, str] = {}
     for copied in plan.effect.copies:
         model = models[copied.step.to]
-        why = model.editor.untrained() if model.values is None else plan.backend.untrained_copies(copied)
+        why = model.editor.initial_only() if model.values is None else plan.backend.initial_only_copies(copied)
         own = [v for v in copied.variables if v.policy == "copy" and not v.info.local]
-        mine = {v.name: why[v.was] for v in own if v.was in why}
+        mine = {v.name: why[v.original] for v in own if v.original in why}
         reasons |= mine
-        refused |= {} if model.initial else mine
+        refused |= {} if model.use_initial_values else mine
     if refused:
         names = {name.partition("/")[0] if name not in models else name for name in refused}
         first = next(name for name in models if any(n.startswith(f"{name}/") for n in refused))
@@ -303,7 +303,7 @@ def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], request: str) 
     models = {}
     for name, thing in graphs.items():
         editor = thing if isinstance(thing, Editor) else open_graph(thing)
-        own = editor if editor.values.known else None
+        own = editor if editor.values.has_values else None
         source = values.get(name, own)
         initial = isinstance(source, str)
         if initial and source != INITIAL:
@@ -335,7 +335,7 @@ def _end(obj: Any, models: dict[str, _Model], request: str, side: str = "inputs"
                 editor.snapshot.tensor(tensor, request)
             except SelectionError as error:
                 how = _proposal(name, error)
-                served = editor.opened.serving.opened
+                served = editor.opened_graph.serving.opened_signature
                 if served:
                     how = f"{how.rstrip('.')}. These are the names of signature {served!r}; with raw=True it has others"
                 raise SelectionError(request, f"{obj!r}: {error.problem}", how) from error
@@ -355,14 +355,14 @@ def _proposal(name: str, error: SelectionError) -> str:
     """Returns the suggestion of an error of a graph, with the names of the supergraph."""
     if error.kind is Kind.UNKNOWN_NAME and not error.names:
         return f"Nothing there has a similar name; gs.open(graphs[{name!r}]).find('part of the name') lists its ops"
-    return error.proposing(lambda one: join_scope(name, one))
+    return error.suggestion_with_names(lambda one: join_scope(name, one))
 
 
 def _refuse_unread(target: _Model, destination: str, request: str) -> None:
     """Refuses to feed a tensor without consumers."""
     graph = target.editor.snapshot
     op, port = graph.tensor(destination)
-    if not graph.readers((op, port)):
+    if not graph.consumers_of((op, port)):
         placeholders = [n for n in graph.names if graph.types[graph.index[n]].startswith("Placeholder")]
         placeholders = [n for n in placeholders if len(graph.consumers.row(graph.index[n]))][:4]
         how = "Name a tensor that is read" + (
@@ -521,7 +521,7 @@ def _parts_of(graph: Graph, variables: Iterable[str]) -> Mask:
 def _with_copy(plan: Plan, model: _Model, variables: Any, device: Any, collections: str) -> Plan:
     snapshot = model.editor.snapshot
     cuts = [snapshot.tensor(name) for name in model.replaced]
-    needed = {snapshot.tensor(name)[0] for name in model.given if name not in model.replaced}
+    needed = {snapshot.tensor(name)[0] for name in model.consumed if name not in model.replaced}
     out = removable_ops(snapshot, cuts, needed)
     mask = ~(out.mask | orphan_mask(snapshot) | _parts_of(snapshot, model.shared))
     block = Selection(snapshot, mask, Query("select"))
@@ -546,5 +546,5 @@ def _with_copy(plan: Plan, model: _Model, variables: Any, device: Any, collectio
 
 def _is_read(graph: Graph, op: int, port: int, mask: Any) -> bool:
     """Returns whether a copied op reads a tensor; also true without any consumer, which the plan then reports."""
-    readers = graph.readers((op, port))
+    readers = graph.consumers_of((op, port))
     return not readers or any(mask[reader] for reader, _ in readers)

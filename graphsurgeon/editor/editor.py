@@ -83,7 +83,7 @@ class Editor:
     def __init__(
         self, opened_graph: OpenedGraph, snapshot: Graph | None = None, parent_log: tuple[Log, int, str] | None = None
     ) -> None:
-        self.opened = opened_graph
+        self.opened_graph = opened_graph
         self._timeline = Timeline(opened_graph, snapshot, parent_log)
         self.values, self.changes = Values(opened_graph, self._timeline), self._timeline.changes
         self._screen: Screen | None = None
@@ -99,7 +99,7 @@ class Editor:
     @property
     def title(self) -> str:
         """The title of the graph."""
-        return self.opened.title
+        return self.opened_graph.title
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -153,7 +153,7 @@ class Editor:
         `gs.open(folder, signature=name)` opens another signature in a new editor. `show_signature` shows it in this
         editor.
         """
-        return self.opened.serving.signatures
+        return self.opened_graph.serving.signatures
 
     def show_signature(self, name: str) -> None:
         """Shows another signature or function of the opened SavedModel in this editor and in its widget.
@@ -168,23 +168,23 @@ class Editor:
             SelectionError: if there is no signature or function of this name.
             PlanError: if a plan was applied in this editor, because the plan would be lost.
         """
-        request, serving = f"show_signature({name!r})", self.opened.serving
-        if serving.other is None:
+        request, serving = f"show_signature({name!r})", self.opened_graph.serving
+        if serving.open_other is None:
             suggestion = "Open the folder of a SavedModel of TF2: gs.open(folder)"
             raise SelectionError(request, f"{self.title} was not opened as a SavedModel's folder", suggestion)
         if name not in serving.names:
             problem = f"{self.title} has no signature or function {name!r}"
             raise SelectionError(request, problem, did_you_mean(name, serving.names))
-        if self._timeline.log.now():
+        if self._timeline.log.current_events():
             how = f"signature={name!r}" if name in [one.name for one in serving.signatures] else f"function={name!r}"
-            problem = f"{counted(len(self._timeline.log.now()), 'plans')} applied here would be lost"
+            problem = f"{counted(len(self._timeline.log.current_events()), 'plans')} applied here would be lost"
             raise PlanError(request, problem, f"Open it in another editor, gs.open(folder, {how}), or ed.undo() first")
-        self.opened = serving.other(name)
-        self._timeline = Timeline(self.opened, changes=self.changes)
-        self.values = Values(self.opened, self._timeline)
+        self.opened_graph = serving.open_other(name)
+        self._timeline = Timeline(self.opened_graph, changes=self.changes)
+        self.values = Values(self.opened_graph, self._timeline)
         if self.journal is not None:
-            self.keep_journal(self.journal.place)
-        self.changes.tell()
+            self.start_journal(self.journal.place)
+        self.changes.notify()
 
     @property
     def snapshot(self) -> Graph:
@@ -192,15 +192,15 @@ class Editor:
         return self._timeline.snapshot
 
     def __str__(self) -> str:
-        live = self._timeline.log.now()
-        lost = [*self.opened.serving.notes]
-        lost += [text for event in live if event.applied for text in event.applied.warnings]
+        live = self._timeline.log.current_events()
+        lost = [*self.opened_graph.serving.notes]
+        lost += [text for event in live if event.result for text in event.result.warnings]
         lost += filter(None, [refusal_text(self.snapshot)])
         renamed = self.history.renamed
         new_ops = frozenset(renamed.get(op, op) for event in live for op in event.names)
-        reach = "" if self.opened.live else self.risks().words
+        reach = "" if self.opened_graph.from_live_graph else self.risks().summary
         lost += [f"{reach}; ed.risks() lists them"] if reach else []
-        lost += self.journal.words if self.journal is not None else []
+        lost += self.journal.messages if self.journal is not None else []
         return summary(self.snapshot, self.orphans, lost, described(self), self.layers, new_ops)
 
     def __repr__(self) -> str:
@@ -590,8 +590,8 @@ class Editor:
               writes files  'note' (WriteFile) writes its text to a file: '/tmp/notes'
         """
         names = self.history.renamed
-        load = {names.get(op, op): why for op, why in getattr(self.opened.values, "load", {}).items()}
-        return risks(self.snapshot, load, self.opened.assets)
+        load = {names.get(op, op): why for op, why in getattr(self.opened_graph.values, "load", {}).items()}
+        return risks(self.snapshot, load, self.opened_graph.assets)
 
     def check(
         self,
@@ -716,7 +716,7 @@ class Editor:
         """
         return self.apply(replace(self.plan(), steps=(RebuildStep(tuple(sorted(self.orphans))),)))
 
-    def keep_journal(self, place: os.PathLike[str] | None = None) -> None:
+    def start_journal(self, place: os.PathLike[str] | None = None) -> None:
         """Starts a journal of this editor, as `gs.open` does for files.
 
         A graph that does not come from a file cannot be restored. Its journal contains only a note about this.
@@ -727,12 +727,12 @@ class Editor:
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
             >>> ed = gs.open(tf.Graph())
-            >>> ed.keep_journal()
+            >>> ed.start_journal()
             >>> print(ed.journal)
             journal: nothing written yet
         """
         self.journal = Journal(self._timeline.log, folder(requested=True) if place is None else place)
-        self.changes.watch(self.journal.changed)
+        self.changes.watch(self.journal.record_changes)
         if self._screen is not None:
             self._journal_screen(self._screen)
 
@@ -916,7 +916,7 @@ class Editor:
         """
         return feeds_needed(self, fetches)
 
-    def untrained(self) -> dict[str, str]:
+    def initial_only(self) -> dict[str, str]:
         """Returns the variables that have only their initial value, or no value, each with the reason.
 
         A value from a given session, a checkpoint or a plan counts as trained. In a session made by this editor, all
@@ -928,13 +928,13 @@ class Editor:
             >>> with tf.Graph().as_default() as graph:
             ...     learn = tf.compat.v1.get_variable("w", initializer=10.0).assign_add(1.0)
             >>> ed = gs.open(graph)
-            >>> ed.untrained()
+            >>> ed.initial_only()
             {'w': 'no session or checkpoint was given'}
             >>> _ = ed.session().run(learn)
-            >>> ed.untrained()
+            >>> ed.initial_only()
             {}
         """
-        return self.values.untrained()
+        return self.values.initial_only()
 
     def restore(
         self,
@@ -978,7 +978,7 @@ class Editor:
             >>> prefix = os.path.join(tempfile.mkdtemp(), "old.ckpt")
             >>> _ = net("a").save(prefix, scope="a")
             >>> report = net("b/c").restore(prefix, scope="b/c")
-            >>> report.found, report.missing
+            >>> report.restored, report.missing
             ({'b/c/w': 'w'}, ())
         """
         return restore(
@@ -1046,7 +1046,7 @@ class Editor:
         Raises:
             SelectionError: if a tensor does not exist.
             PlanError: if the file exists, the format is unknown or does not fit an argument, or a variable has no
-                value. Also if a variable to freeze has only its initial value (see `untrained`), unless
+                value. Also if a variable to freeze has only its initial value (see `initial_only`), unless
                 ``values="initial"`` is given. Also if the graph cannot be written in this format, or TensorFlow cannot
                 run the file. No file has changed then.
 
@@ -1067,13 +1067,13 @@ class Editor:
             saved = save(
                 self._timeline, self.values, described(self), path, values, outputs=outputs, inputs=inputs,
                 signatures=resolver.signatures(signatures), format=format, freeze=freeze, scope=scope, names=names,
-                device=device, tags=tags, feeds=resolver.keyed(feeds), verify=verify, timeout=timeout,
+                device=device, tags=tags, feeds=resolver.tensor_mapping(feeds), verify=verify, timeout=timeout,
                 overwrite=overwrite,
             )  # fmt: skip
         except Unconvertible as error:
             raise explain_unfreezable(self, error, outputs) from error
         if self.journal is not None and saved.format != "checkpoint":
-            self.journal.saved(os.path.abspath(path))
+            self.journal.record_save(os.path.abspath(path))
         return saved
 
     def graph_def(self, *, provenance: bool = False) -> Any:
@@ -1280,7 +1280,7 @@ class Editor:
         opened, call = inlined(self.snapshot, now, self.values, calls)
         other = Editor(opened, parent_log=(self._timeline.log, moment(), call))
         if self.journal is not None:
-            other.keep_journal(self.journal.place)
+            other.start_journal(self.journal.place)
         return other
 
     # -- showing ---------------------------------------------------------------------------------
@@ -1306,8 +1306,8 @@ class Editor:
         if journal is None:
             return
         screen.on_change(lambda: journal.record_screen(screen.state))
-        if journal.words and not screen.state.status.text:
-            screen.state = screen.state.with_status(journal.words[0], "warn")
+        if journal.messages and not screen.state.status.text:
+            screen.state = screen.state.with_status(journal.messages[0], "warn")
 
     def view(self, source: Editor | None = None) -> Any:
         """Returns the widget. It shows `source` on the left, and you can copy parts of `source` into this graph.
@@ -1348,7 +1348,7 @@ class Editor:
             self.screen.paint(values)
             return self
         if isinstance(values, Compatibility):
-            self.screen.paint(words=values.words, name=name or TARGETS[values.target])
+            self.screen.paint(words=values.kinds, name=name or TARGETS[values.target])
             return self
         if isinstance(values, Trace):
             name = "ms" if name is None else name
@@ -1427,7 +1427,9 @@ class Editor:
         keys = self.screen.unfolded if open_folds is None else fold_keys(self.screen, open_folds, "to_html")
         marks = {self.snapshot.index[name]: "orphan" for name in self.orphans}
         picture = self.screen.expanded(keys)
-        return html_page(picture.graph, tf.open.op_facts, keys, picture.spread(marks), theme, self.screen.direction)
+        return html_page(
+            picture.graph, tf.open.op_facts, keys, picture.spread_marks(marks), theme, self.screen.direction
+        )
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         with gc_paused():

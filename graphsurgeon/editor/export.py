@@ -53,7 +53,7 @@ def summary(
     hidden_counts: dict[str, int] = {}
     saving = _saver_ops(graph)
     starts = {op_name(info.initial_value) for info in graph.state.variables.values() if info.initial_value}
-    inputs, results = ({op_name(tensor): None for tensor in ends} for ends in model.within(graph.index).ends)
+    inputs, results = ({op_name(tensor): None for tensor in ends} for ends in model.limited_to(graph.index).ends)
     likely = (op for op in map(op_name, outputs_of(graph)) if not results or op in new_ops)
     ends = [graph.index[op] for op in dict.fromkeys([*results, *likely]) if op not in orphans]
     fed = [i for i, kind in enumerate(graph.types) if kind.startswith("Placeholder") or graph.names[i] in inputs]
@@ -97,26 +97,29 @@ def summary(
 
 def _saver_ops(graph: Graph) -> Mask:
     """Returns the ops that save or restore, the ops that only they need, and their descendants."""
-    core = graph.typed(SAVERS)
+    core = graph.type_mask(SAVERS)
     if not core.any():
         return core
     needs = backward(graph, core, control=False)
     after = core | forward(graph, core)
     outside = np.zeros(graph.size, np.bool_)
     outside[graph.data.node[~(needs | after)[graph.data.rows]]] = True
-    kinds = graph.typed(VARIABLE_TYPES)
+    kinds = graph.type_mask(VARIABLE_TYPES)
     return np.asarray(after | (needs & ~outside & ~kinds), np.bool_)
 
 
 def _signature_rows(serving: ServingInfo) -> list[tuple[str, list[str]]]:
     """Returns rows about the signatures of a file, and about ops that were left out for the opened signature."""
     names = [one.name for one in serving.signatures]
-    if not serving.opened:
+    if not serving.opened_signature:
         return [("signatures", names)]
-    others = [name for name in names if name != serving.opened]
+    others = [name for name in names if name != serving.opened_signature]
     more = f"; others: {few(others)}" if others else ""
-    omitted_text = f"{counted(serving.left, 'ops')} that save, restore or serve others; raw=True shows them"
-    return [("signature", [serving.opened + more]), ("left out", [omitted_text] if serving.left else [])]
+    omitted_text = f"{counted(serving.omitted_ops, 'ops')} that save, restore or serve others; raw=True shows them"
+    return [
+        ("signature", [serving.opened_signature + more]),
+        ("left out", [omitted_text] if serving.omitted_ops else []),
+    ]
 
 
 def _end(graph: Graph, layers: Layers, i: int) -> str:
@@ -145,7 +148,7 @@ def infer(graph: Graph) -> None:
 
     def make() -> None:
         with suppress(OpenError):  # the shapes stay as the file states them
-            graph.live  # noqa: B018
+            graph.live_graph  # noqa: B018
 
     if lazy_graph_of(graph.owner) is not None and tf.import_tensorflow.is_loaded():
         # not a daemon: a process that exits inside TensorFlow may crash
@@ -159,25 +162,25 @@ class Picture(str):
 
     Args:
         svg: the picture.
-        words: a description of the picture.
+        description: a description of the picture.
     """
 
-    words: str
+    description: str
 
     def __new__(cls, svg: str, description: str) -> Picture:
         """Returns the text with its words."""
         picture = super().__new__(cls, svg)
-        picture.words = description
+        picture.description = description
         return picture
 
     def __repr__(self) -> str:
-        return f"<Picture of {self.words}>"
+        return f"<Picture of {self.description}>"
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
         from ..ui.pane import picture_html
 
         svg = str(self)
-        return {"image/svg+xml": svg, "text/html": picture_html(svg, self.words), "text/plain": self.words}
+        return {"image/svg+xml": svg, "text/html": picture_html(svg, self.description), "text/plain": self.description}
 
 
 def svg_of(screen: Any, open_folds: Iterable[str] | None = None) -> Picture:

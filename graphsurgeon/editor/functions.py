@@ -70,7 +70,7 @@ def layer_of(
     ends = _ends(editor, inputs, outputs, "keras_layer", request)
     run_too = () if inputs is None else tf.functions.graph_function.updates_left_out(graph, ends)
     _refuse_unusable(editor, values, inputs, ends, run_too, request)
-    if hasattr(training, "opened"):
+    if hasattr(training, "opened_graph"):
         there = _ends(training, inputs, outputs, "keras_layer", request)
         training = training.snapshot, there, _value_source(training, None), _training_facts(training)
     elif training is not None:
@@ -84,7 +84,7 @@ def layer_of(
 
 def _training_facts(editor: EditorLike) -> Any:
     """Returns properties of the opened Keras model that its graph does not contain; empty for other graphs."""
-    origin = editor.opened.origin
+    origin = editor.opened_graph.origin
     return tf.functions.keras_training.TrainingFacts() if origin is None else origin.facts(editor.history.renamed)
 
 
@@ -98,15 +98,20 @@ def model_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, trainin
         training: a tensor that is fed the training flag; or an editor of the graph to run in training.
         name: the name of the model.
     """
-    graph, opened, renamed = editor.snapshot, editor.opened, editor.history.renamed
+    graph, opened, renamed = editor.snapshot, editor.opened_graph, editor.history.renamed
     request = "keras_model()" if outputs is None else f"keras_model(outputs={outputs!r})"
     ends = _ends(editor, inputs, outputs, "keras_model", request)
     several = isinstance(inputs, list | tuple) or (inputs is None and len(ends.inputs) > 1)
     form = "dict" if isinstance(inputs, Mapping) else "list" if several else "one"
     if inputs is None and opened.origin is not None and opened.origin.inputs:
         form = "same"
-    if hasattr(training, "opened"):
-        training = training.snapshot, training.history.renamed, training.opened.origin, _value_source(training, None)
+    if hasattr(training, "opened_graph"):
+        training = (
+            training.snapshot,
+            training.history.renamed,
+            training.opened_graph.origin,
+            _value_source(training, None),
+        )
     elif training is not None:
         training = ReferenceResolver(graph, editor.layers, request).tensor(training)
     first = tf.open.snapshot.snapshot(opened.graph if opened.origin is None else opened.origin.graph)
@@ -149,7 +154,7 @@ def _refuse_unusable(
     along = [graph.find(op, request) for op in also]
     if ends_of and not along and set(ends_of) <= set(cuts):
         names = [getattr(one, "path", one) for one in (inputs if isinstance(inputs, list | tuple) else [inputs])]
-        layer = next((one for name in names if isinstance(name, str) for one in layers.called(name)), None)
+        layer = next((one for name in names if isinstance(name, str) for one in layers.named(name)), None)
         own = f"{graph.name(ends_of[0])!r} is both an input and an output, so nothing is computed"
         if layer is not None and layer.inputs:
             first = layer.inputs[0] if len(layer.inputs) == 1 else [*layer.inputs]
@@ -215,16 +220,16 @@ def _value_source(editor: EditorLike, values: Any) -> Any:
     """Returns the source of values: a session, a mapping, or a function that returns a session."""
     values = editor.values if values is None else values
     giver = tf.values.transfer.value_provider(values)
-    return values if giver is None else giver.reader
+    return values if giver is None else giver.read_session
 
 
 def _structured(opened_graph: OpenedGraph) -> Any:
     """Returns the output names in the structure that the opened function returns: one, a list or a dict."""
     names = list(opened_graph.outputs.values())
-    if opened_graph.packed is None:
+    if opened_graph.pack_outputs is None:
         return names[0] if len(names) == 1 else dict(opened_graph.outputs)
     try:
-        form = opened_graph.packed(range(len(names)))
+        form = opened_graph.pack_outputs(range(len(names)))
     except (TypeError, ValueError):  # sparse and ragged results: their component tensors, by name
         return dict(opened_graph.outputs)
     if isinstance(form, int):
@@ -257,8 +262,8 @@ def inlined(graph: Graph, opened_graph: OpenedGraph, values: Values, calls: Iter
     about = {
         "code": opened_graph.code + call,
         "session": None,
-        "values": values.in_other(expansion.graph),
+        "values": values.for_graph(expansion.graph),
         "layers": layers,
     }
     model = opened_graph.moved(lambda tensor: expansion.tensors.get(tensor, tensor))
-    return replace(model, graph=expansion.graph, lack="", **about), call
+    return replace(model, graph=expansion.graph, missing_values_reason="", **about), call

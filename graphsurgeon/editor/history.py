@@ -35,12 +35,12 @@ def before(editor: EditorLike) -> Any:
     if not live_events:
         raise PlanError("before()", "no plan is applied", "Apply a plan first, or redo an undone one: ed.redo()")
     event = live_events[-1]
-    if event.before is None:
+    if event.replaced_graph is None:
         return editor
-    renamed = event.applied.effect.renamed
+    renamed = event.result.effect.renamed
     title = f"{editor.title} before step {event.number}"
     make: Any = type(editor)
-    older = make(editor.opened.renamed(History(live_events[:-1]).renamed).of(event.before, title))
+    older = make(editor.opened_graph.renamed(History(live_events[:-1]).renamed).for_graph(event.replaced_graph, title))
     then, now = (one.snapshot.state.variables for one in (older, editor))
     current_names = {renamed.get(name, name): name for name in then}
     pairs = {new: old for new, old in current_names.items() if new in now}
@@ -60,64 +60,68 @@ class Event:
 
     Args:
         number: the number of the step; no number is used twice.
-        applied: the result of the plan; None once the plan can no longer be redone.
+        result: the result of the plan; None once the plan can no longer be redone.
         seconds: the duration of the apply.
         undone: whether the plan is undone.
-        before: the graph that a materialized plan replaced.
-        when: the time of the apply, in seconds since 1970.
+        replaced_graph: the graph that a materialized plan replaced.
+        applied_at: the time of the apply, in seconds since 1970.
         text: the plan in words.
         counts: how many ops it added and removed, and how many variables it made.
         record: its provenance record, which the graph keeps and saves.
         names: the ops that it made.
         layers: the Keras layers of the graph after it.
-        turns: the moments of its apply, undo, redo, and so on, from one clock for all editors.
+        moments: the moments of its apply, undo, redo, and so on, from one clock for all editors.
         values: a sentence about the sources of the variables' values after the last apply, undo or redo.
     """
 
     number: int
-    applied: Any
+    result: Any
     seconds: float
     undone: bool = False
-    before: Any = None
-    when: float = field(default_factory=time.time)
+    replaced_graph: Any = None
+    applied_at: float = field(default_factory=time.time)
     text: str = ""
     counts: dict[str, int] = field(default_factory=dict)
     record: bytes = b""
     names: frozenset[str] = frozenset()
     layers: Layers = NO_LAYERS
-    turns: list[int] = field(default_factory=lambda: [next(_CLOCK)])
+    moments: list[int] = field(default_factory=lambda: [next(_CLOCK)])
     values: str = ""
 
     @classmethod
-    def of(cls, number: int, result: Applied, seconds: float, **fields: Any) -> Event:
+    def from_applied(cls, number: int, result: Applied, seconds: float, **fields: Any) -> Event:
         """Returns the entry of a plan that was just applied."""
         effect = result.effect
-        counts = {"added": len(result.made.ops), "removed": len(effect.removed), "variables": len(result.made.infos)}
+        counts = {
+            "added": len(result.applied_ops.ops),
+            "removed": len(effect.removed),
+            "variables": len(result.applied_ops.variable_infos),
+        }
         text = steps_text(effect.steps)
-        return cls(number, result, seconds, text=text, counts=counts, names=frozenset(result.made.ops), **fields)
+        return cls(number, result, seconds, text=text, counts=counts, names=frozenset(result.applied_ops.ops), **fields)
 
     @property
-    def dropped(self) -> bool:
+    def discarded(self) -> bool:
         """Whether it was undone and another plan was applied since, so that it cannot be redone."""
-        return self.applied is None
+        return self.result is None
 
-    def turned(self) -> list[int]:
+    def moments_until_now(self) -> list[int]:
         """Returns its turns, followed by the current moment."""
-        return [*self.turns, next(_CLOCK)]
+        return [*self.moments, next(_CLOCK)]
 
-    def drop(self) -> None:
+    def discard(self) -> None:
         """Releases the graphs and the provenance record; the entry stays in the history."""
-        self.applied = self.before = None
+        self.result = self.replaced_graph = None
         self.record = b""
 
     def is_applied_at(self, moment: int) -> bool:
         """Returns whether the plan was applied, and not undone, at a moment."""
-        return sum(turn < moment for turn in self.turns) % 2 == 1
+        return sum(turn < moment for turn in self.moments) % 2 == 1
 
     def __repr__(self) -> str:
         state = " (undone)" if self.undone else ""
         less = f", {self.counts['removed']} removed" if self.counts.get("removed") else ""
-        lost = self.applied.warnings if self.applied is not None else []
+        lost = self.result.warnings if self.result is not None else []
         lost_too = f"; warning: {'; '.join(lost)}" if lost else ""
         return f"{self.number}. {self.text}: {counted(self.counts.get('added', 0), 'ops')}{less}{state}{lost_too}"
 
@@ -129,14 +133,14 @@ class Log:
     Args:
         code: the Python that opens the graph.
         title: the name of the graph.
-        live: whether it was opened from a live graph or session, not from a file.
+        from_live_graph: whether it was opened from a live graph or session, not from a file.
         size: its number of ops when it was opened.
         graph: the live graph that was opened.
         events: the entries, oldest first.
-        follows: if another editor made this one: the log of that editor, the moment, and the call.
+        parent: if another editor made this one: the log of that editor, the moment, and the call.
         sessions: sessions that the editor has returned.
         session: returns the session that was opened, or None.
-        stored: returns the stored, unread values of variables in the opened file, by op name.
+        stored_values: returns the stored, unread values of variables in the opened file, by op name.
         snapshots: the snapshots that the editor has taken.
         editor: returns the timeline of the editor; None once that is deleted.
         file: the file that was opened, or None.
@@ -145,14 +149,14 @@ class Log:
 
     code: str
     title: str
-    live: bool
+    from_live_graph: bool
     size: int
     graph: weakref.ref[Any]
-    follows: tuple[Log, int, str] | None = None
+    parent: tuple[Log, int, str] | None = None
     events: list[Event] = field(default_factory=list)
     sessions: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
     session: weakref.ref[Any] = lambda: None  # type: ignore[assignment]
-    stored: Callable[[], Mapping[str, Any] | None] = dict
+    stored_values: Callable[[], Mapping[str, Any] | None] = dict
     snapshots: weakref.WeakSet[Graph] = field(default_factory=weakref.WeakSet)
     editor: Callable[[], Any] = lambda: None
     file: OpenedFile | None = None
@@ -161,29 +165,29 @@ class Log:
     @property
     def layers(self) -> Layers:
         """The Keras layers of the current graph."""
-        live = self.now()
+        live = self.current_events()
         return live[-1].layers if live else self.first_layers
 
-    def gives(self, graph: Graph) -> bool:
+    def reproduces(self, graph: Graph) -> bool:
         """Returns whether opening the graph again gives the same graph as a snapshot, as nothing was changed since."""
-        if self.follows is not None and self.follows[0].at(self.follows[1]):
+        if self.parent is not None and self.parent[0].events_at(self.parent[1]):
             return False
         return graph.owner is materialized_graph(self.graph()) and (
-            graph.size == self.size or (self.live and not self.events)
+            graph.size == self.size or (self.from_live_graph and not self.events)
         )
 
-    def at(self, moment: int) -> list[Event]:
+    def events_at(self, moment: int) -> list[Event]:
         """Returns the plans that were applied, and not undone, at a moment, oldest first."""
         return [event for event in self.events if event.is_applied_at(moment)]
 
-    def now(self) -> list[Event]:
+    def current_events(self) -> list[Event]:
         """Returns the plans that are applied and not undone, oldest first."""
         return [event for event in self.events if not event.undone]
 
-    def tell(self, values: str) -> None:
+    def note_value_sources(self, values: str) -> None:
         """Notes the sources of a session's values in the entry that was applied, undone or redone last."""
         if values and self.events:
-            max(self.events, key=lambda event: event.turns[-1]).values = values
+            max(self.events, key=lambda event: event.moments[-1]).values = values
 
 
 def moment() -> int:
@@ -211,7 +215,7 @@ def layers_of(graph: Graph) -> Layers:
 
 def _register(log: Log, graph: TFGraph) -> None:
     """Attaches the log to a live graph. A global table of logs would keep every graph alive."""
-    others = (other for other in getattr(graph, _LOGS, ()) if not other.live or other.editor() is not None)
+    others = (other for other in getattr(graph, _LOGS, ()) if not other.from_live_graph or other.editor() is not None)
     setattr(graph, _LOGS, [*others, log])
 
 
@@ -242,8 +246,8 @@ class History(list[Event]):
         """Op of the opened graph -> its current name, if plans that are not undone have renamed it."""
         names: dict[str, str] = {}
         for event in self:
-            if not event.undone and event.before is not None:
-                names = compose_renamings(names, event.applied.effect.renamed)
+            if not event.undone and event.replaced_graph is not None:
+                names = compose_renamings(names, event.result.effect.renamed)
         return names
 
     def table(self) -> list[dict[str, Any]]:
@@ -251,13 +255,13 @@ class History(list[Event]):
         return [
             {
                 "step": event.number,
-                "when": time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.when)),
+                "when": time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.applied_at)),
                 "what": event.text,
                 "+ops": event.counts.get("added", 0),
                 "-ops": event.counts.get("removed", 0),
                 "variables": event.counts.get("variables", 0),
                 "seconds": round(event.seconds, 3),
-                "state": "dropped" if event.dropped else "undone" if event.undone else "",
+                "state": "dropped" if event.discarded else "undone" if event.undone else "",
             }
             for event in self
         ]
@@ -320,7 +324,7 @@ def _layers_copied(effect: PlanResult) -> list[tuple[Layers, dict[str, str], str
         if timeline is None or not timeline.layers or timeline.snapshot.owner is not one.source.folded.owner:
             continue
         names = {one.source.names[i]: name for i, name in zip(one.ops.tolist(), one.names, strict=True)}
-        names |= {one.source.name(t): f"{op}:{port}" for t, (op, port) in one.external.items()}
+        names |= {one.source.name(t): f"{op}:{port}" for t, (op, port) in one.input_map.items()}
         copies.append((timeline.layers, names, one.step.to))
     return copies
 
@@ -329,9 +333,9 @@ def _layers_after(
     event: Event, layers: Layers, copies: list[tuple[Layers, dict[str, str], str]], graph: Graph
 ) -> Layers:
     """Returns the layers after a plan: the earlier layers with their current ops, and the layers of copies."""
-    calls, effect = CallTree(graph, tf.functions.function_bodies.function_body), event.applied.effect
-    if event.before is not None and layers:
-        names = {old: new for one in effect.replaced for old, new in one.outputs.items()}
+    calls, effect = CallTree(graph, tf.functions.function_bodies.function_body), event.result.effect
+    if event.replaced_graph is not None and layers:
+        names = {old: new for one in effect.replacements for old, new in one.outputs.items()}
         how = f"step {event.number}, {event.text}"
         layers = update_layers(layers, effect.base, calls, {**effect.renamed, **names}, how)
     new = [layer for layers_before, names, scope in copies for layer in copy_layers(layers_before, calls, names, scope)]
@@ -348,7 +352,7 @@ class Changes:
         """Calls a bound method after each apply, undo and redo, until its object is deleted."""
         self._watchers.append(weakref.WeakMethod(callback))
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Calls all watchers."""
         self._watchers = [watcher for watcher in self._watchers if watcher() is not None]
         for watcher in self._watchers:
@@ -363,8 +367,8 @@ class VariableStore(Protocol):
     def session(self) -> Any:
         """Returns a session with all values."""
 
-    def moved(self, old_graph: Any, after: Any, names: Mapping[str, str], new_names: Mapping[str, str]) -> None:
-        """Notes that a plan has built a graph anew, as `Values.moved` does."""
+    def graph_rebuilt(self, old_graph: Any, after: Any, names: Mapping[str, str], new_names: Mapping[str, str]) -> None:
+        """Notes that a plan has built a graph anew, as `Values.graph_rebuilt` does."""
 
 
 class Timeline:
@@ -396,7 +400,7 @@ class Timeline:
         self.log = Log(
             opened_graph.code,
             opened_graph.title,
-            opened_graph.live,
+            opened_graph.from_live_graph,
             size,
             weakref.ref(graph_identity(opened_graph.graph)),
             parent_log,
@@ -415,7 +419,7 @@ class Timeline:
         return live
 
     @property
-    def live(self) -> TFGraph:
+    def live_graph(self) -> TFGraph:
         """The live graph. Stand-in ops replace ops unknown to TensorFlow, which `Graph.refused_ops` lists."""
         live: TFGraph = materialize(self._graph, complete=False)
         return live
@@ -479,8 +483,8 @@ class Timeline:
         bar = tf.run.progress.Phases("applying", 5)
         faults = plan.check()
         if faults:
-            raise faults[0].error(len(faults) - 1)
-        start, effect, before, previous = time.perf_counter(), plan.effect, self.live, self._snapshot
+            raise faults[0].to_error(len(faults) - 1)
+        start, effect, before, previous = time.perf_counter(), plan.effect, self.live_graph, self._snapshot
         saved_state = tf.copy.imports.SavedState(before)
         layer_copies, event = (self.layers, _layers_copied(effect)), None
         try:
@@ -498,14 +502,14 @@ class Timeline:
                 record_bytes = append.record_plan(effect, before, result.graph, number) if record else b""
                 about: dict[str, Any] = {"record": record_bytes}
                 if result.graph is not before:
-                    about["before"] = before
+                    about["replaced_graph"] = before
                     removed = {effect.base.names[i] for i in effect.removed}
                     for op, step in orphans_of(before).items():
                         mark_orphans(result.graph, [] if op in removed else [effect.renamed.get(op, op)], step)
-                event = Event.of(number, applied, time.perf_counter() - start, **about)
+                event = Event.from_applied(number, applied, time.perf_counter() - start, **about)
                 event.layers = _layers_after(event, *layer_copies, self.snapshot)
                 if result.graph is not before:
-                    values.moved(before, result.graph, result.origins, effect.renamed)
+                    values.graph_rebuilt(before, result.graph, result.origins, effect.renamed)
                     if self.log.code:
                         _register(self.log, result.graph)
             # The plan is applied: nothing may fail after this line.
@@ -513,7 +517,7 @@ class Timeline:
         except BaseException as error:
             self._graph, self._snapshot = before, previous
             self.events[:] = [other for other in self.events if other is not event]
-            orphans = saved_state.put_back(effect.copies)
+            orphans = saved_state.restore(effect.copies)
             if not orphans:
                 raise
             mark_orphans(before, orphans, tf.copy.append.next_step(before, self.events))
@@ -522,7 +526,7 @@ class Timeline:
                 raise late from error
             error.add_note(str(late))
             raise
-        self.changes.tell()
+        self.changes.notify()
         return applied
 
     def undo(self) -> Event:
@@ -530,15 +534,15 @@ class Timeline:
         event = next((e for e in reversed(self.events) if not e.undone), None)
         if event is None:
             raise PlanError("undo()", "there is nothing to undo", "Apply a plan first")
-        return self._turn(event, event.before, tf.copy.append.remove_from_collections)
+        return self._turn(event, event.replaced_graph, tf.copy.append.remove_from_collections)
 
     def redo(self) -> Event:
         """Redoes the plan that was undone last, as `Editor.redo` does."""
         live = max((e.number for e in self.events if not e.undone), default=0)
-        event = next((e for e in self.events if e.undone and not e.dropped and e.number > live), None)
+        event = next((e for e in self.events if e.undone and not e.discarded and e.number > live), None)
         if event is None:
             raise PlanError("redo()", "there is nothing to redo", "Undo a plan first")
-        return self._turn(event, event.applied.graph, tf.copy.append.restore_collections)
+        return self._turn(event, event.result.graph, tf.copy.append.restore_collections)
 
     def _turn(self, event: Event, other: Any, change: Callable[[Any, bytes], None]) -> Event:
         """Undoes or redoes a plan.
@@ -548,26 +552,26 @@ class Timeline:
             other: the graph that becomes the current one, if the plan is materialized.
             change: removes or restores the additions of an appended plan, such as collection entries.
         """
-        turns = event.turned()
-        if event.before is not None:
+        turns = event.moments_until_now()
+        if event.replaced_graph is not None:
             self._graph, self._snapshot = other, None
         else:
             if self._snapshot is not None:
                 self._snapshot = replace(self._snapshot)  # its variables and collections are read again
-            change(event.applied.made, event.record)
-            graph, names = event.applied.graph, event.applied.made.ops
+            change(event.result.applied_ops, event.record)
+            graph, names = event.result.graph, event.result.applied_ops.ops
             if event.undone:
                 unmark_orphans(graph, names)
             else:
                 mark_orphans(graph, names, event.number)
-        event.undone, event.turns = not event.undone, turns
-        self.changes.tell()
+        event.undone, event.moments = not event.undone, turns
+        self.changes.notify()
         return event
 
     def _add(self, event: Event) -> None:
         """Adds an applied plan to the history; plans that are undone can then no longer be redone."""
-        for old in [e for e in self.events if e.undone and not e.dropped]:
-            old.drop()
+        for old in [e for e in self.events if e.undone and not e.discarded]:
+            old.discard()
         self.events.append(event)
 
     def _verify_prediction(self, plan: Plan, applied_ops: AppliedOps) -> list[str]:
@@ -577,7 +581,7 @@ class Timeline:
             self._snapshot = None
         else:
             confirmed_graph = tf.open.snapshot.confirm_snapshot(
-                self.live, plan.base, plan.after(), nodes, applied_ops.ops
+                self.live_graph, plan.base, plan.after(), nodes, applied_ops.ops
             )
             if confirmed_graph is not None:
                 self._snapshot = confirmed_graph
@@ -588,7 +592,9 @@ class Timeline:
         if not isinstance(plan, Plan):
             raise PlanError(f"apply({plan!r})", "this is not a plan", "Make one with ed.plan().copy(...)")
         if plan.base.owner is not self._graph:
-            if any(event.before is plan.base.owner for event in self.events if event.before is not None):
+            if any(
+                event.replaced_graph is plan.base.owner for event in self.events if event.replaced_graph is not None
+            ):
                 problem = f"the plan was made for {plan.base.title} as it was before a step that has built it anew"
                 how = "Make the plan again: run the cell that makes it"
                 raise StalePlanError("apply(plan)", problem, how, kind=Kind.PLAN)
@@ -625,7 +631,7 @@ def late_failure(error: BaseException, plan: Plan, orphans: Sequence[str]) -> Pl
     stay = f"{count}, {orphans[0]!r} first, stay{'s' * one} in {plan.base.title} as {'an orphan' if one else 'orphans'}"
     wishes = [step.to for step in plan.steps if isinstance(step, CopyStep) and step.to]
     burnt = {scope for name in orphans for scope in itertools.accumulate(name.lower().split("/"), "{}/{}".format)}
-    scopes = [f"to={free_name(w, lambda n: n.lower() in burnt or plan.base.taken(n))!r}" for w in wishes]
+    scopes = [f"to={free_name(w, lambda n: n.lower() in burnt or plan.base.is_name_used(n))!r}" for w in wishes]
     again = f"Make the plan again with {', '.join(scopes)}" if scopes else "Make the plan again under a scope"
     return PlanError(
         request,

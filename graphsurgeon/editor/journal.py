@@ -112,7 +112,7 @@ class Records:
         return journal
 
     @property
-    def unsaved(self) -> int:
+    def unsaved_count(self) -> int:
         """The number of plans applied, undone or redone since the last save, plus one for a plan on screen."""
         count = drafted = 0
         for one in self.records:
@@ -177,21 +177,21 @@ class Journal:
         self._screen_record: dict[str, Any] = {"marks": [[], [], []], "views": []}
 
     @property
-    def words(self) -> list[str]:
+    def messages(self) -> list[str]:
         """Sentences about the journal: the offer to recover, and the notes."""
         return [*([self.offer] if self.offer and not self._recorded_steps else []), *self.notes]
 
     def __repr__(self) -> str:
         where = "nothing written yet" if self.path is None else str(self.path)
-        return "\n".join([f"journal: {where}", *(f"  {text}" for text in self.words)])
+        return "\n".join([f"journal: {where}", *(f"  {text}" for text in self.messages)])
 
-    def changed(self) -> None:
+    def record_changes(self) -> None:
         """Writes the plans that were applied, undone and redone since the last call."""
-        turns = [(turn, at, event) for event in self.log.events for at, turn in enumerate(event.turns)]
+        turns = [(turn, at, event) for event in self.log.events for at, turn in enumerate(event.moments)]
         for turn, at, event in sorted(turns, key=lambda one: one[0]):
             if turn <= self._last_moment:
                 continue
-            if at == 0 and event.dropped:  # a step that cannot be redone is not needed
+            if at == 0 and event.discarded:  # a step that cannot be redone is not needed
                 self._last_moment = turn
                 continue
             if at and event.number not in self._recorded_steps:
@@ -217,19 +217,19 @@ class Journal:
         if not common == len(steps) == len(self._draft_steps):
             with self._errors_as_note():
                 encoder = StepEncoder(self, state.draft.base, ()) if steps else None
-                new = [encoder.step(one) for one in steps[common:]] if encoder is not None else []
+                new = [encoder.encode(one) for one in steps[common:]] if encoder is not None else []
                 lost = encoder.lost if encoder is not None else []
                 self._write_record({"kind": "draft", "keep": common, "steps": new, "lost": lost})
             self._draft_steps = steps
         marks = [list(part) for part in (state.marks.inputs, state.marks.outputs, state.marks.included)]
-        views = [[k, sorted(v.unfolded), list(v.selected), list(v.at)] for k, v in state.views.items()]
+        views = [[k, sorted(v.unfolded), list(v.selected), list(v.viewport)] for k, v in state.views.items()]
         now = {"marks": marks, "views": views}
         if now != self._screen_record:
             with self._errors_as_note():
                 self._write_record({"kind": "look", **now})
             self._screen_record = now
 
-    def saved(self, path: str) -> None:
+    def record_save(self, path: str) -> None:
         """Notes that the graph was written to a file, so that the edits until now are no longer unsaved.
 
         Args:
@@ -298,12 +298,12 @@ class Journal:
         lock(self._number)
 
     def _plan(self, event: Event) -> dict[str, Any]:
-        effect = event.applied.effect
+        effect = event.result.effect
         encoder = StepEncoder(self, effect.base, self.log.events)
         about = {"text": event.text, "ops": effect.base.size, "record": bool(event.record)}
-        return {**about, "steps": [encoder.step(step) for step in effect.steps], "lost": encoder.lost}
+        return {**about, "steps": [encoder.encode(step) for step in effect.steps], "lost": encoder.lost}
 
-    def source(self, log: Log, moment: int) -> int:
+    def source_number(self, log: Log, moment: int) -> int:
         """Returns the number of a source graph of a plan, and writes a record of it if it is new.
 
         Args:
@@ -317,7 +317,7 @@ class Journal:
             self._sources[text] = len(self._sources)
         return self._sources[text]
 
-    def reaches(self, log: Log) -> bool:
+    def can_reopen(self, log: Log) -> bool:
         """Returns whether a graph can be opened again, because it came from a file.
 
         Args:
@@ -328,8 +328,8 @@ class Journal:
 
 def _source(log: Log, when: int | None) -> dict[str, Any]:
     """Returns the file of a graph, and the plans applied to it until a moment; None for no plans."""
-    if log.follows is not None:
-        parent, moment, call = log.follows
+    if log.parent is not None:
+        parent, moment, call = log.parent
         source: dict[str, Any] = {"from": _source(parent, moment), "call": call}
     else:
         file = log.file
@@ -339,11 +339,11 @@ def _source(log: Log, when: int | None) -> dict[str, Any]:
         if any(not isinstance(one, str | bool | list | tuple | None) for one in options.values()):
             raise NotSerializable(f"an argument of gs.open for {log.title} is not a plain value")
         source = {"path": file.path, "options": options, "digest": _digest(file)}
-    events = [] if when is None else log.at(when)
+    events = [] if when is None else log.events_at(when)
     events_done = []
     for event in events:
-        nested = StepEncoder(_NoSources(log), event.applied.effect.base, log.events)
-        steps = [nested.step(step) for step in event.applied.effect.steps]
+        nested = StepEncoder(_NoSources(log), event.result.effect.base, log.events)
+        steps = [nested.encode(step) for step in event.result.effect.steps]
         events_done.append({"number": event.number, "steps": steps, "text": event.text})
     return {**source, "done": events_done}
 
@@ -354,18 +354,18 @@ class _NoSources:
 
     log: Log
 
-    def reaches(self, log: Log) -> bool:
-        """Returns whether a graph came from a file, as `Journal.reaches` does."""
+    def can_reopen(self, log: Log) -> bool:
+        """Returns whether a graph came from a file, as `Journal.can_reopen` does."""
         return file_of(log) is not None
 
-    def source(self, log: Log, moment: int) -> int:
+    def source_number(self, log: Log, moment: int) -> int:
         """Refuses a nested source graph."""
         raise NotSerializable(f"{self.log.title} itself has ops of {log.title}")
 
 
 def _digest(file: OpenedFile) -> str:
     """Returns a digest of the bytes of a file; empty if the file has changed since it was opened."""
-    main = Path(file.main)
+    main = Path(file.main_file)
     try:
         stat = main.stat()
         if (stat.st_size, stat.st_mtime_ns) != file.stamp:
@@ -454,8 +454,8 @@ def recovery_notice(file: OpenedFile, place: Path) -> str:
             journal = Records.read(path)
             if not journal.records or journal.records[0].get("process") == _PROCESS or not _free(path):
                 return ""
-            if journal.unsaved:
-                steps = counted(journal.unsaved, "steps")
+            if journal.unsaved_count:
+                steps = counted(journal.unsaved_count, "steps")
                 return f"{steps} done here before and not saved can be restored: gs.recover({file.path!r})"
     return ""
 

@@ -87,5 +87,5 @@ def open(
         problem = f"a journal needs a file, and {editor.title} did not come from one"
         raise OpenError("open(journal=True)", problem, "Save it and open the file, or leave journal= out")
     if source.file is not None and journal is not False and (place := folder(requested=bool(journal))) is not None:
-        editor.keep_journal(place)
+        editor.start_journal(place)
     return editor.inlined() if inline else editor

@@ -61,7 +61,7 @@ def recover(
     records, which = _journal_of(path, journal, request)
     reader = _JournalReader(request, trust)
     try:
-        editor: Editor = reader.opened(records.records[0]["of"], allow_changed, True)
+        editor: Editor = reader.open_graph(records.records[0]["of"], allow_changed, True)
     except (NotDeserializable, KeyError, TypeError, ValueError) as error:
         raise OpenError(
             request, f"{which.name} does not contain what was opened: {error}", "Open the file itself"
@@ -107,10 +107,10 @@ class _JournalReader:
         self._sources: list[Any] = []
         self.steps = StepDecoder(request, self._place)
 
-    def opened(self, of: Any, allow_changed: bool, journal: bool) -> Any:
+    def open_graph(self, of: Any, allow_changed: bool, journal: bool) -> Any:
         """Opens the graph of a record, and repeats the plans that the record lists."""
         if "from" in of:
-            editor = self.opened(of["from"], allow_changed, journal)
+            editor = self.open_graph(of["from"], allow_changed, journal)
             editor = editor.inlined(*_inlined_calls(of["call"]))
         else:
             path, options = of["path"], dict(of["options"])
@@ -126,7 +126,7 @@ class _JournalReader:
         inner = _JournalReader(self._request, self._trust).steps
         for one in of["done"]:
             inner.before[one["number"]] = editor.snapshot
-            editor.apply(inner.plan(editor, one["steps"]))
+            editor.apply(inner.decode_plan(editor, one["steps"]))
         return editor
 
     def replay(self, editor: Any, records: Records) -> None:
@@ -187,7 +187,7 @@ class _JournalReader:
         if size != record["ops"]:
             problem = f"the graph had {counted(record['ops'], 'ops')} then, and has {size:,} now"
             raise NotDeserializable(f"{problem}: ops that a program has added are not in the journal")
-        plan = self.steps.plan(editor, record["steps"])
+        plan = self.steps.decode_plan(editor, record["steps"])
         editor.apply(plan, record=bool(record["record"]))
         self.notes += [f"step {record['number']}: {text}" for text in record.get("lost", [])]
         return int(editor.history[-1].number)
@@ -201,7 +201,7 @@ class _JournalReader:
         state = editor.screen.state
         try:
             if draft:
-                state = state.replace(draft=self.steps.plan(editor, draft))
+                state = state.replace(draft=self.steps.decode_plan(editor, draft))
             if screen:
                 marks = Marks(*(_texts(one) for one in screen["marks"]))
                 views = {str(k): NavEntry(frozenset(_texts(u)), _texts(s), tuple(map(float, a)))
@@ -215,7 +215,7 @@ class _JournalReader:
         """Returns the editor of another file, which is opened once."""
         one = self._sources[number]
         if isinstance(one, dict):
-            one = self._sources[number] = self.opened(one, False, False)
+            one = self._sources[number] = self.open_graph(one, False, False)
         return one
 
 

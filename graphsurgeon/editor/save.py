@@ -44,7 +44,7 @@ def restore(
     """
     _refuse_odd(f"restore({checkpoint!r})", checkpoint, names)
     target = session if session is not None else values.session(quiet=True)
-    if getattr(target, "graph", None) is not timeline.live:
+    if getattr(target, "graph", None) is not timeline.live_graph:
         raise PlanError(
             f"restore({str(checkpoint)!r}, session=...)",
             f"that is not a session of {timeline.snapshot.title}",
@@ -74,8 +74,8 @@ def save(
         "feeds": {tensor_name(k): v for k, v in (settings["feeds"] or {}).items()},
         "initial": initial,
     }
-    options = tf.save.save.SaveRequest(path, **settings, untrained={}, model=opened_graph)
-    options.refuse()
+    options = tf.save.save.SaveRequest(path, **settings, initial_only={}, model=opened_graph)
+    options.check()
     whole = with_signatures(timeline, values, opened_graph, options, value_source)
     if whole.timeline is not timeline:
         timeline, values, value_source = whole.timeline, whole.values, INITIAL if initial else None
@@ -87,8 +87,8 @@ def save(
         lacking = tf.values.initialization.with_initial_value(
             values if own else value_source, base.owner, variables, options.request
         )
-        options = replace(options, untrained=lacking)
-    source = values.reader if own else tf.values.transfer.values_of(value_source)
+        options = replace(options, initial_only=lacking)
+    source = values.read_session if own else tf.values.transfer.values_of(value_source)
     if own and (options.keeps_signatures or options.constant):
         signatures = options.all_signatures(base)
         ends = [tensor for one in signatures.values() for tensor in one.outputs.values()]
@@ -99,9 +99,9 @@ def save(
     if options.keeps_signatures and len(opened_graph.served_names) > 1:
         names = map(repr, opened_graph.served_names)
         whole.notes.append(f"signature {' is also '.join(names)}, which the opened file does not have")
-    reasons = {n: why for n, why in options.untrained.items() if n in saved.variables}
+    reasons = {n: why for n, why in options.initial_only.items() if n in saved.variables}
     notes = [*saved.notes, *whole.notes, *_lost_training(timeline, opened_graph, options)]
-    return replace(saved, untrained={**saved.untrained, **reasons}, notes=notes)
+    return replace(saved, initial_only={**saved.initial_only, **reasons}, notes=notes)
 
 
 def _lost_training(timeline: Timeline, opened_graph: OpenedGraph, options: Any) -> list[str]:
@@ -184,7 +184,7 @@ def with_signatures(
     served = options.kind.startswith(("saved_model", "tflite"))  # the format has a place for a signature
     names = [one.name for one in opened_graph.serving.signatures]
     names = [name for name in names if name not in (options.signatures or ({own} if served else ()))]
-    if options.kind == "checkpoint" or opened_graph.serving.opened.startswith("function "):
+    if options.kind == "checkpoint" or opened_graph.serving.opened_signature.startswith("function "):
         return whole
     if opened_graph.serving.functions:
         functions = few(list(map(repr, opened_graph.serving.functions)))
@@ -204,7 +204,7 @@ def with_signatures(
             kept[name] = ends
     whole.model = replace(opened_graph, other_signatures=kept)
     elsewhere = [name for name in names if name not in opened_graph.other_signatures]
-    if opened_graph.serving.other is None or not opened_graph.signature:
+    if opened_graph.serving.open_other is None or not opened_graph.signature:
         reason = "they are not in the graph, and cannot be read from its file"
         whole.notes += [f"not included: {_named(elsewhere)}, because {reason}"] if elsewhere else []
         return whole
@@ -283,11 +283,11 @@ def _with_signature(
     Raises:
         SurgeryError: the signature cannot be read.
     """
-    other = opened_graph.serving.other(name)  # type: ignore[misc]
+    other = opened_graph.serving.open_other(name)  # type: ignore[misc]
     timeline = Timeline(other)
     graph, base = timeline.snapshot, plan.after()
     block = select(graph, outputs=[*other.inputs.values(), *other.outputs.values()])
-    scope = free_name(plain_name(name, "signature"), base.taken)
+    scope = free_name(plain_name(name, "signature"), base.is_name_used)
     shared, new, identities = dict[str, str](), dict[Any, str](), other.values.identities()
     for op in graph.state.variables:
         same = known.get(identities.get(op), "")

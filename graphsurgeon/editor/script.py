@@ -79,7 +79,7 @@ class _Script:
     def text(self, log: Log, snapshot: Graph) -> str:
         self._main = log
         word = self._at(log, moment())
-        manual_ops = _manual_ops(log, log.at(moment()), snapshot)
+        manual_ops = _manual_ops(log, log.events_at(moment()), snapshot)
         if manual_ops:
             self._lines.append(_comment(manual_ops, "after that"))
         arguments = self._sources.parameters
@@ -90,7 +90,7 @@ class _Script:
         imports = list(dict.fromkeys([*self._sources.imports, *imports]))
         if self.saved:
             imports = ["import os", "", *imports]
-        count = len(log.at(moment()))
+        count = len(log.events_at(moment()))
         head = [f'"""Does {counted(count, "steps")} on {_plain(snapshot.title)} again."""', "", *imports, "", ""]
         out = [*head, f"def redo({', '.join(arguments)}):", *("    " + line for line in body), ""]
         if not arguments:
@@ -101,7 +101,7 @@ class _Script:
 
     def _at(self, log: Log, moment: int) -> str:
         """Returns the variable of an editor with the steps until a moment. Writes its opening and steps if needed."""
-        events_at = log.at(moment)
+        events_at = log.events_at(moment)
         for number, (open_log, events, word) in enumerate(self._editors):
             if open_log is log and events_at[: len(events)] == events:
                 self._editors[number] = (log, events_at, word)
@@ -117,27 +117,29 @@ class _Script:
         if word in self._used_names:
             word += str(sum(used_word.startswith(word) for used_word in self._used_names) + 1)
         self._used_names.add(word)
-        if log.follows is not None:
-            parent, when, call = log.follows
+        if log.parent is not None:
+            parent, when, call = log.parent
             self._lines.append(f"{word} = {self._at(parent, when)}{call}")
             return word
-        code = "gs.open(tf.Graph())" if log.live and not log.size else log.code
+        code = "gs.open(tf.Graph())" if log.from_live_graph and not log.size else log.code
         self._lines.append(f"{word} = {open_code(code, log.title, self._sources)}")
         return word
 
     def _redo(self, log: Log, events: list[Event], word: str) -> None:
         for event in events:
-            events_before = log.at(event.turns[0])
-            if event.dropped:
+            events_before = log.events_at(event.moments[0])
+            if event.discarded:
                 raise PlanError(
                     _REQUEST,
                     f"step {event.number} of {log.title} ({event.text}) is the source of a copy, but cannot be redone",
                     "Give the plans alone, plan.to_code(), or begin again without that step",
                 )
             self._refuse_undone(log, event)
-            effect, self._event, self._log = event.applied.effect, event, log
+            effect, self._event, self._log = event.result.effect, event, log
             manual_ops = (
-                _manual_ops(log, events_before, effect.base) if events_before or not (log.live and log.size) else []
+                _manual_ops(log, events_before, effect.base)
+                if events_before or not (log.from_live_graph and log.size)
+                else []
             )
             if manual_ops:
                 self._lines.append(_comment(manual_ops, f"before step {event.number}"))
@@ -146,7 +148,7 @@ class _Script:
                 continue
             for step in effect.steps:  # sources first: their steps come before this step
                 if isinstance(step, CopyStep):
-                    self.of(step.selection.graph)
+                    self.editor_name(step.selection.graph)
             copy_lines, calls = plan_lines(effect, self, self._sources)
             functions = [line for text in self._sources.lines for line in text.split("\n")]
             self._sources.lines.clear()
@@ -154,12 +156,12 @@ class _Script:
 
     def _refuse_undone(self, log: Log, event: Event) -> None:
         """Refuses a plan that uses orphans of an undone plan, because the script leaves out undone plans."""
-        effect, base = event.applied.effect, event.applied.effect.base
-        live = log.at(event.turns[0])
+        effect, base = event.result.effect, event.result.effect.base
+        live = log.events_at(event.moments[0])
         dead = {name: e.number for e in log.events if e not in live for name in e.names if name in base.index}
         if not dead or any(isinstance(step, RebuildStep) for step in effect.steps):
             return
-        after, first = effect.after, effect.first
+        after, first = effect.after, effect.first_new
         used_names = {after.names[i] for i in after.data.node[after.data.ptr[first] :].tolist()}
         used_names |= {tensor.partition(":")[0] for _, _, tensor in effect.edits} | effect.changes.keys()
         for copied in effect.copies:
@@ -175,7 +177,7 @@ class _Script:
 
     # -- names of things ----------------------------------------------------------------------------
 
-    def of(self, graph: Graph) -> str:
+    def editor_name(self, graph: Graph) -> str:
         """Returns the name of the variable for the editor of a graph."""
         assert self._event is not None
         log = self._log_of(graph)
@@ -189,14 +191,14 @@ class _Script:
             if open_log is log and self._event in events:
                 return word
         event, own = self._event, self._log
-        word = self._at(log, event.turns[0])
+        word = self._at(log, event.moments[0])
         self._event, self._log = event, own
         return word
 
     def _log_of(self, graph: Graph) -> Log | None:
         """Returns the log of a graph. For the graph that the current step changes, it is the log of the step."""
         graph = graph.folded
-        own = self._event is not None and graph.owner is self._event.applied.effect.base.owner
+        own = self._event is not None and graph.owner is self._event.result.effect.base.owner
         return self._log if own else log_of(graph)
 
     def query(self, selection: Selection) -> Query:
@@ -206,17 +208,17 @@ class _Script:
             return selection.query
         return Query("names", tuple(selection.names))
 
-    def values(self, step: CopyStep | RenameStep) -> str:
+    def values_code(self, step: CopyStep | RenameStep) -> str:
         """Returns code for the source of the values of a copy, or of renamed variables."""
         assert self._event is not None
-        source_values, applied = step.values, self._event.applied
+        source_values, applied = step.values, self._event.result
         source = step.selection.graph if isinstance(step, CopyStep) else applied.effect.base
         stored_values, again = _values_of(step, applied), self._provider_of(source_values, source)
         # Only the editor can fill tables.
         editor = tf.values.transfer.value_provider(source_values)
         exact = bool(self.beside) and (editor is None or not editor.init_ops[0])
         if again is not None and not exact and _has_values(again[1], source_values, stored_values):
-            return self.of(again[0])
+            return self.editor_name(again[0])
         about = f"{{variable: array}}, the values of step {self._event.number}"
         return self._arrays(
             dict(source_values) if isinstance(source_values, Mapping) else stored_values, "values", about
@@ -231,7 +233,7 @@ class _Script:
             return None
         return graph, log
 
-    def constants(self, step: CopyStep) -> str:
+    def constants_code(self, step: CopyStep) -> str:
         """Returns code for the arrays that replace tensors in a copy."""
         assert self._event is not None
         return self._arrays(dict(step.constants), "constants", f"{{tensor: array}}, of step {self._event.number}")
@@ -240,7 +242,7 @@ class _Script:
         text = arrays_code(arrays)
         if text:
             return text
-        word = self._sources.free(preferred)
+        word = self._sources.free_name(preferred)
         if not self.beside:
             more = "ed.to_code('redo.py', arrays=True) writes them to a file next to it"
             self._sources.parameters[word] = f"{comment}: {shapes_text(arrays)}; {more}"
@@ -256,14 +258,14 @@ class _Script:
 
 def _stable(query: Query) -> bool:
     """Returns whether a query matches the same ops after other ops were added."""
-    if query.verb == "names":
+    if query.method == "names":
         return True
-    if query.verb == "select":
+    if query.method == "select":
         plain = [value for key, value in query.args if key == "name"]
         texts = [text for value in plain for text in ([value] if isinstance(value, str) else value)]
         keys = {key for key, _ in query.args}
         return bool(keys & {"inputs", "outputs", "name"}) and not any(c in text for text in texts for c in "*?[")
-    return query.verb in ("or", "and", "minus", "ancestors") and all(map(_stable, query.over))
+    return query.method in ("or", "and", "minus", "ancestors") and all(map(_stable, query.operands))
 
 
 def _has_values(log: Log, provider: Any, values: Mapping[str, Any]) -> bool:
@@ -272,7 +274,7 @@ def _has_values(log: Log, provider: Any, values: Mapping[str, Any]) -> bool:
         return True
     if all(hasattr(value, "read") for value in values.values()):
         return True  # no session was opened
-    stored = log.stored() or {}
+    stored = log.stored_values() or {}
     return all(name in stored and _same(stored[name], value) for name, value in values.items())
 
 
@@ -287,22 +289,24 @@ def _array(value: Any) -> Any:
 
 def _values_of(step: CopyStep | RenameStep, result: Applied) -> dict[str, Any]:
     """Returns the values of a copy or of renamed variables, by the names in the source."""
-    applied_ops, effect = result.made, result.effect
+    applied_ops, effect = result.applied_ops, result.effect
     if isinstance(step, RenameStep):
         return {old: applied_ops.values[new] for old, new in effect.renamed.items() if new in applied_ops.values}
     copied = next(c for c in effect.copies if (c.step.selection, c.step.to) == (step.selection, step.to))
-    arrays = {v.was: applied_ops.values[v.name] for v in copied.variables if v.name in applied_ops.values}
+    arrays = {v.original: applied_ops.values[v.name] for v in copied.variables if v.name in applied_ops.values}
     frozen = {
-        c.of: tf.copy.append.constant_of(applied_ops.graph, c.name, "to_code()") for c in copied.constants if c.of
+        c.frozen_variable: tf.copy.append.constant_of(applied_ops.graph, c.name, "to_code()")
+        for c in copied.constants
+        if c.frozen_variable
     }
     return {**arrays, **frozen}
 
 
 def _manual_ops(log: Log, events: list[Event], graph: Graph) -> list[str]:
     """Returns ops that were added since the graph was opened, but not by a step."""
-    if events and events[-1].dropped:
+    if events and events[-1].discarded:
         return []
-    known_names = set(events[-1].applied.effect.after.names) if events else set(graph.names[: log.size])
+    known_names = set(events[-1].result.effect.after.names) if events else set(graph.names[: log.size])
     known_names |= {name for event in log.events for name in event.names}
     return [name for name in graph.names if name not in known_names]
 

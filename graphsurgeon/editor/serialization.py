@@ -261,10 +261,10 @@ class RecordContext(Protocol):
     def log(self) -> Log:
         """The log of the editor of the plans."""
 
-    def reaches(self, log: Log) -> bool:
+    def can_reopen(self, log: Log) -> bool:
         """Returns whether the graph of an editor can be restored."""
 
-    def source(self, log: Log, moment: int) -> int:
+    def source_number(self, log: Log, moment: int) -> int:
         """Returns the number of a source graph of a plan, in its state at a moment."""
 
 
@@ -281,7 +281,7 @@ class StepEncoder:
         self._place, self._base, self._events = place, base, events
         self.lost: list[str] = []
 
-    def step(self, step: Step) -> Any:
+    def encode(self, step: Step) -> Any:
         """Returns a step as data, or the reason why it cannot be written."""
         try:
             if isinstance(step, ReplaceStep):
@@ -313,13 +313,13 @@ class StepEncoder:
         owner = graph.folded.owner
         if owner is self._base.owner:
             return None
-        earlier = next((e for e in self._events if e.before is owner), None)
+        earlier = next((e for e in self._events if e.replaced_graph is owner), None)
         if earlier is not None:
             return ["before", earlier.number]
         log = log_of(graph.folded)
-        if log is None or not self._place.reaches(log):
+        if log is None or not self._place.can_reopen(log):
             raise NotSerializable(f"ops of {graph.title}, which does not come from a file")
-        return ["source", self._place.source(log, _END)]
+        return ["source", self._place.source_number(log, _END)]
 
     def _values(self, values: Any) -> Any:
         if isinstance(values, str):
@@ -339,27 +339,27 @@ class StepEncoder:
         else:
             logs = [self._place.log, *logs_of(getattr(values, "graph", None))]
             log = next((one for one in logs if values in one.sessions or values is one.session()), None)
-        if log is None or not self._place.reaches(log):
+        if log is None or not self._place.can_reopen(log):
             self.lost.append("the values of a session are not kept: variables start from initial values")
             return None
         if log.sessions:
             self.lost.append(FROM_FILE)
-        return {"values": None if log is self._place.log else ["source", self._place.source(log, _END)]}
+        return {"values": None if log is self._place.log else ["source", self._place.source_number(log, _END)]}
 
     def _replace(self, step: ReplaceStep) -> Any:
         """Returns a replacement as the arguments of `Plan.replace`; only replacements by an op type can be written."""
         if not isinstance(step.by, str):
             raise NotSerializable(f"the Python function {getattr(step.by, '__name__', step.by)!r}")
-        what, options, within = step.given, step.options, step.within
-        if not isinstance(step.what, Pattern):
-            if not step.what:
+        what, options, within = step.code_argument, step.options, step.within
+        if not isinstance(step.target, Pattern):
+            if not step.target:
                 raise NotSerializable("an empty replacement")
-            graph = step.what[0].graph
-            numbers = sorted({i for one in step.what for i in one.numbers})
+            graph = step.target[0].graph
+            numbers = sorted({i for one in step.target for i in one.numbers})
             within = Selection(graph, graph.mask(numbers), Query("names", tuple(graph.names[i] for i in numbers)))
-            what = step.what[0].pattern
-        if isinstance(what, Pattern) and what.made_of is not None:
-            what, options = what.made_of
+            what = step.target[0].pattern
+        if isinstance(what, Pattern) and what.source is not None:
+            what, options = what.source
         if not isinstance(what, Selection):
             raise NotSerializable("a pattern that is not a selection")
         about = {"within": within, "external": step.external, "to": step.to, **dict(options)}
@@ -378,7 +378,7 @@ class StepDecoder:
 
     Args:
         request: the request, for messages.
-        place: returns the editor of a source graph by its number from `RecordContext.source`.
+        place: returns the editor of a source graph by its number from `RecordContext.source_number`.
 
     Attributes:
         before: number of a step of the history -> the graph before the step.
@@ -390,11 +390,11 @@ class StepDecoder:
         self._editor: Any = None
         self._base: Graph | None = None
 
-    def plan(self, editor: Any, records: Sequence[Any]) -> Plan:
+    def decode_plan(self, editor: Any, records: Sequence[Any]) -> Plan:
         """Returns the plan for an editor with the steps of some records."""
         self._editor = editor
         plan: Plan = editor.plan()
-        plan = replace(plan, base=plan.backend.settled(plan.base))
+        plan = replace(plan, base=plan.backend.with_runtime_shapes(plan.base))
         self._base = plan.base
         for data in records:
             if isinstance(data, dict) and "lost" in data:
@@ -447,7 +447,7 @@ class StepDecoder:
 
 def file_of(log: Log) -> OpenedFile | None:
     """Returns the file that a graph came from; None if it did not come from a file."""
-    return log.file if log.follows is None else file_of(log.follows[0])
+    return log.file if log.parent is None else file_of(log.parent[0])
 
 
 #: The maximum length of a text: a fifth of the storage of a page.
@@ -473,17 +473,17 @@ class DraftCodec:
         self._text = ""
 
     @property
-    def of(self) -> str:
+    def graphs_id(self) -> str:
         """Identifies its graphs: their titles, and a digest of their structure."""
         graphs = [one.snapshot for one in dict.fromkeys(self._editors)]
         return ", ".join([*(one.title for one in graphs), "-".join(one.fingerprint for one in graphs)])
 
     @property
-    def by(self) -> str:
+    def process_id(self) -> str:
         """Identifies the process that makes the text."""
         return f"{_PROCESS_ID}-{os.getpid()}"  # a kernel may be forked from another
 
-    def written(self, plan: Plan, marks: Sequence[Sequence[str]]) -> str:
+    def encode(self, plan: Plan, marks: Sequence[Sequence[str]]) -> str:
         """Returns a plan and marks as a text; empty if there are none, or they are too large for a page.
 
         Args:
@@ -493,14 +493,14 @@ class DraftCodec:
         base, steps, marked = self._cache
         if base is not plan.base or steps is not plan.steps or marked != marks:
             writer = StepEncoder(self, plan.base, ())
-            step_records = [writer.step(step) for step in plan.steps]
-            data = json.dumps({"of": self.of, "steps": step_records, "marks": marks, "lost": writer.lost})
+            step_records = [writer.encode(step) for step in plan.steps]
+            data = json.dumps({"of": self.graphs_id, "steps": step_records, "marks": marks, "lost": writer.lost})
             text = base64.b64encode(zlib.compress(data.encode("ascii"), 1)).decode("ascii")
             self._cache = plan.base, plan.steps, marks
             self._text = text if (plan.steps or any(marks)) and len(text) <= _MAX_DRAFT else ""
         return self._text
 
-    def read(self, text: str) -> tuple[Plan, list[tuple[str, ...]], list[str]]:
+    def decode(self, text: str) -> tuple[Plan, list[tuple[str, ...]], list[str]]:
         """Returns the plan and the marks of a text, and notes about them.
 
         Args:
@@ -509,12 +509,12 @@ class DraftCodec:
         Raises:
             PlanError: the text is incomplete, contains a step that could not be kept, or does not fit this graph.
         """
-        request, how, other = "put_back()", "Run the code of the plan in a cell, or discard it", ""
+        request, how, other = "restore_draft()", "Run the code of the plan in a cell, or discard it", ""
         try:
             data = json.loads(_decompress(text))
-            if data["of"].rpartition(", ")[2] != self.of.rpartition(", ")[2]:
+            if data["of"].rpartition(", ")[2] != self.graphs_id.rpartition(", ")[2]:
                 other = "it was made for another graph of this name"
-            plan = StepDecoder(request, self._editors.__getitem__).plan(self._editors[0], data["steps"])
+            plan = StepDecoder(request, self._editors.__getitem__).decode_plan(self._editors[0], data["steps"])
             inputs, outputs, included = data["marks"]
             for tensor in (*inputs, *outputs, *(one.removeprefix("^") for one in included)):
                 self._editors[-1].screen.around([tensor]).find(tensor.partition(":")[0], request)
@@ -528,7 +528,7 @@ class DraftCodec:
 
     # -- writing its steps --------------------------------------------------------------------------
 
-    def reaches(self, log: Log) -> bool:
+    def can_reopen(self, log: Log) -> bool:
         """Returns whether a graph is on the screen.
 
         Args:
@@ -536,7 +536,7 @@ class DraftCodec:
         """
         return log in self._logs
 
-    def source(self, log: Log, moment: int) -> int:
+    def source_number(self, log: Log, moment: int) -> int:
         """Returns the number of a graph of the screen: 0 for the destination, 1 for the source.
 
         Args:

@@ -29,8 +29,8 @@ class ValueReport:
     """The sources of the values of the variables of a session.
 
     Args:
-        carried: variable -> its name in the session that held its value.
-        planned: variables that got their value from a plan.
+        transferred: variable -> its name in the session that held its value.
+        from_plan: variables that got their value from a plan.
         initial: variables that start from their initial values.
         warnings: messages about variables whose values are missing.
 
@@ -39,20 +39,22 @@ class ValueReport:
         2 variables keep their values ('w' as 'v'); 1 variable gets its value from a plan: t/w
     """
 
-    carried: dict[str, str] = field(default_factory=dict)
-    planned: list[str] = field(default_factory=list)
+    transferred: dict[str, str] = field(default_factory=dict)
+    from_plan: list[str] = field(default_factory=list)
     initial: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
-        renamed = [f"{old!r} as {new!r}" for new, old in self.carried.items() if old != new]
+        renamed = [f"{old!r} as {new!r}" for new, old in self.transferred.items() if old != new]
         parts = []
-        if self.carried:
-            one = len(self.carried) == 1
-            carried_text = f"{counted(len(self.carried), 'variables')} keep{'s its value' if one else ' their values'}"
+        if self.transferred:
+            one = len(self.transferred) == 1
+            carried_text = (
+                f"{counted(len(self.transferred), 'variables')} keep{'s its value' if one else ' their values'}"
+            )
             parts.append(carried_text + (f" ({few(renamed)})" if renamed else ""))
         for names, single, plural in (
-            (self.planned, "gets its value from a plan", "get their values from a plan"),
+            (self.from_plan, "gets its value from a plan", "get their values from a plan"),
             (self.initial, "starts from its initial value", "start from their initial values"),
         ):
             if names:
@@ -90,11 +92,11 @@ class Values:
 
     def __init__(self, opened_graph: OpenedGraph, timeline: Timeline) -> None:
         self._session, self._source = opened_graph.session, opened_graph.values
-        self._model = opened_graph.of(None, "")  # without the graph, which may be deleted
+        self._model = opened_graph.for_graph(None, "")  # without the graph, which may be deleted
         self._timeline = timeline
         self._first = weakref.ref(graph_identity(opened_graph.graph))
-        self._has_initial_source = opened_graph.values is not None or bool(opened_graph.lack)
-        self._missing_reason = opened_graph.lack or (
+        self._has_initial_source = opened_graph.values is not None or bool(opened_graph.missing_values_reason)
+        self._missing_reason = opened_graph.missing_values_reason or (
             "no session or checkpoint was given" if opened_graph.values is None else "not in the checkpoint"
         )
         same = getattr(opened_graph.values, "same", {})
@@ -111,8 +113,8 @@ class Values:
         self._assigned_steps: frozenset[int] = frozenset()  # steps whose values a session has received
         if opened_graph.session is not None:
             timeline.log.session = weakref.ref(opened_graph.session)
-        if hasattr(opened_graph.values, "stored"):
-            timeline.log.stored = opened_graph.values.stored
+        if hasattr(opened_graph.values, "stored_values"):
+            timeline.log.stored_values = opened_graph.values.stored_values
 
     def __repr__(self) -> str:
         return f"<Values of {self.snapshot.title}>"
@@ -123,17 +125,17 @@ class Values:
         return self._timeline.snapshot
 
     @property
-    def given(self) -> bool:
+    def has_source(self) -> bool:
         """Whether there is a session, or a file with values."""
         return self._session is not None or self._source is not None
 
     @property
-    def known(self) -> bool:
+    def has_values(self) -> bool:
         """Whether the variables have values from a session, a file or a plan, not only initial ones."""
-        return self.given or bool(self._timeline.events)
+        return self.has_source or bool(self._timeline.events)
 
     @property
-    def changed(self) -> bool:
+    def is_graph_changed(self) -> bool:
         """Whether plans have changed the graph since it was opened."""
         return bool(self._timeline.events)
 
@@ -154,33 +156,33 @@ class Values:
         """The current init ops of the opened file and of files that plans have copied from, and their feeds."""
         model = self._model.renamed(History(self._timeline.events).renamed)
         names, paths = [*model.init_ops], {**model.asset_feeds}
-        events = self._timeline.log.now()
+        events = self._timeline.log.current_events()
         for number, event in enumerate(events, 1):
-            now = History(events[number:]).renamed if event.applied.made.init_ops else {}
-            names += [now.get(op, op) for op, _ in event.applied.made.init_ops]
-            for _, feeds in event.applied.made.init_ops:
+            now = History(events[number:]).renamed if event.result.applied_ops.init_ops else {}
+            names += [now.get(op, op) for op, _ in event.result.applied_ops.init_ops]
+            for _, feeds in event.result.applied_ops.init_ops:
                 paths |= {rename_input(tensor, now): path for tensor, path in feeds.items()}
         return [op for op in dict.fromkeys(names) if op in self.snapshot.index], paths
 
     @property
     def graph(self) -> Any:
         """The live graph of the variables."""
-        return self._timeline.live
+        return self._timeline.live_graph
 
     @property
     def uninitialized(self) -> frozenset[str]:
         """Names of variables without a value: no session, file or plan has one, and no initializer can run."""
         if self._source is None:
             return frozenset()  # the caller's session may have got its values in any way
-        graph, variables = self._timeline.live, self.snapshot.state.variables
+        graph, variables = self._timeline.live_graph, self.snapshot.state.variables
         initialized = self._variables_in_file(graph, variables)
         missing = [v for v in variables.values() if v.op not in initialized]
         missing = [v for v in missing if not v.initializer or tf.values.initialization.cannot_start(graph, v)]
-        given = {*self._planned_values(self._timeline.log.now()), *self._detached_values}
+        given = {*self._planned_values(self._timeline.log.current_events()), *self._detached_values}
         missing = [v for v in missing if self._id(graph, v.op) not in given]
         own, held = self._session, frozenset[str]()
         if missing and own is not None and own.graph is graph:
-            held = tf.values.initialization.initialized_variables(own, missing, "untrained()")
+            held = tf.values.initialization.initialized_variables(own, missing, "initial_only()")
         return frozenset(v.op for v in missing) - held
 
     def _without_value(self) -> frozenset[str]:
@@ -208,14 +210,14 @@ class Values:
             how = f"Give values with ed.restore(checkpoint), or with values={{{names[0]!r}: array, ...}}"
             raise PlanError(request, problem, f"{how}, or put the checkpoint next to the graph and open it again")
 
-    def stored(self) -> Mapping[str, Any] | None:
+    def stored_values(self) -> Mapping[str, Any] | None:
         """Returns the stored values of variables in the opened file, unread, by op name.
 
         Returns None if a session has the values, or if a plan has changed the graph since.
         """
-        if self._session is not None or self._timeline.events or not hasattr(self._source, "stored"):
+        if self._session is not None or self._timeline.events or not hasattr(self._source, "stored_values"):
             return None
-        values: Mapping[str, Any] | None = self._source.stored()
+        values: Mapping[str, Any] | None = self._source.stored_values()
         return values
 
     def session(
@@ -231,44 +233,44 @@ class Values:
             raise PlanError(f"session({session!r})", problem, "Give a tf.compat.v1.Session, or nothing")
         tf.run.sessions.require_trusted(self.snapshot.owner, "session()")
         own, timeline = session if session is not None else self._session, self._timeline
-        if own is not None and own.graph is not timeline.live and graph_identity(own.graph) not in self._ids:
+        if own is not None and own.graph is not timeline.live_graph and graph_identity(own.graph) not in self._ids:
             raise PlanError(
                 "session(session)",
                 f"this is not a session of {timeline.log.title}, neither of its current graph nor of one before a plan",
                 "Give a session of that graph, or nothing. Values of another model of the same names are copied by "
                 "gs.transfer(session, ed), those of a file by ed.restore(checkpoint)",
             )
-        new, handover = self._open_session(timeline.live, own, config, timeline.log.now(), initialize)
+        new, handover = self._open_session(timeline.live_graph, own, config, timeline.log.current_events(), initialize)
         for sentence in () if quiet else handover.warnings:
             warn(sentence)
-        timeline.log.tell(str(handover))
+        timeline.log.note_value_sources(str(handover))
         timeline.log.sessions.add(new)
         if session is None or self._session is None or session is self._session:
             self._session = new
         return new
 
-    def reader(self) -> Any:
+    def read_session(self) -> Any:
         """Returns the session to read values from; it initializes no variable in the caller's session."""
         return self.session(initialize=False)
 
-    def untrained(self, local: bool = False, names: Collection[str] | None = None) -> dict[str, str]:
-        """Returns the variables that have no value but their initial one, as `Editor.untrained` does.
+    def initial_only(self, local: bool = False, names: Collection[str] | None = None) -> dict[str, str]:
+        """Returns the variables that have no value but their initial one, as `Editor.initial_only` does.
 
         Args:
             local: whether to include local variables, which are not expected to have a trained value.
             names: the variables to check; the values of others are not looked up. None: all.
         """
-        graph, own, events = self._timeline.live, self._session, self._timeline.log.now()
+        graph, own, events = self._timeline.live_graph, self._session, self._timeline.log.current_events()
         removed, infos = self._removed_variables(graph), tf.values.variables.variable_infos(graph)
         targets = [info for name, info in infos.items() if name not in removed and (names is None or name in names)]
-        due, report = tf.values.assign_values.ValueAssignment(None, "untrained()"), ValueReport()
+        due, report = tf.values.assign_values.ValueAssignment(None, "initial_only()"), ValueReport()
         initialized, before = self._initialized_before(graph, own, targets, due.request)
         if own is None:  # a session reads these from what was opened
             initialized |= self._variables_in_file(graph, [info.op for info in targets])
         pending = self._pending_events(own, events) if own is not None and own.graph is graph else events
         self._decide(due, report, targets, initialized, events, pending, before, graph)
         filed = own is None and self._source is not None and graph is self._opened_graph()
-        why = dict(self._source.untrained()) if filed else {}
+        why = dict(self._source.initial_only()) if filed else {}
         why |= dict.fromkeys(self._without_value(), self._missing_reason)
         why |= self._reasons(graph, report, events, own)
         if own is not None and own.graph is graph:
@@ -280,7 +282,7 @@ class Values:
         stored = self._at_rest(op_name(name))
         if stored is not None:
             return stored.read()
-        return tf.open.op_facts.value(self.snapshot, name, self.uninitialized, self.reader)
+        return tf.open.op_facts.value(self.snapshot, name, self.uninitialized, self.read_session)
 
     def _at_rest(self, name: str) -> Any:
         """Returns the value of a variable as stored in the file, unread; None if it may have changed since."""
@@ -291,24 +293,24 @@ class Values:
             or name not in self.snapshot.state.variables
         ):
             return None
-        number, filed = self._id(self._timeline.live, name), self._stored_values() or {}
-        return None if number in self._planned_values(self._timeline.log.now()) else filed.get(number)
+        number, filed = self._id(self._timeline.live_graph, name), self._stored_values() or {}
+        return None if number in self._planned_values(self._timeline.log.current_events()) else filed.get(number)
 
-    def in_other(self, graph: TFGraph) -> Any:
+    def for_graph(self, graph: TFGraph) -> Any:
         """Returns the values for variables of the same names in another graph, in the form of a source of values."""
         here, variables = self.graph, self.snapshot.state.variables
         both = {name: self._id(here, name) for name in tf.values.variables.variable_infos(graph) if name in variables}
         same = weakref.WeakKeyDictionary(
             {one: dict(names) for one, names in self._ids.items()} | {graph_identity(graph): both}
         )
-        untrained = partial(self.untrained, local=True)
+        untrained = partial(self.initial_only, local=True)
         fill = partial(
             tf.values.assign_values.fill_tables,
             init_ops=[] if self._model.init_ops else None,
             unchanged=self._source is not None,
         )
         return tf.values.assign_values.SessionValues(
-            self.reader,
+            self.read_session,
             fill,
             untrained,
             partial(dict, self.identities()),
@@ -318,7 +320,7 @@ class Values:
             self.init_ops,
         )
 
-    def moved(self, old_graph: Any, after: Any, names: Mapping[str, str], new_names: Mapping[str, str]) -> None:
+    def graph_rebuilt(self, old_graph: Any, after: Any, names: Mapping[str, str], new_names: Mapping[str, str]) -> None:
         """Notes that a plan has built a graph anew.
 
         Args:
@@ -337,7 +339,10 @@ class Values:
 
     def _variables_in_file(self, graph: TFGraph, names: Iterable[str]) -> frozenset[str]:
         """Returns those of the named variables of a graph that have a value in the opened file."""
-        opened, covered = self._opened_graph(), self._source.covered() if self._source is not None else frozenset()
+        opened, covered = (
+            self._opened_graph(),
+            self._source.filled_variables() if self._source is not None else frozenset(),
+        )
         if graph is opened or opened is None:
             return covered & frozenset(names)
         numbers = {self._id(opened, name) for name in covered}
@@ -372,7 +377,7 @@ class Values:
             and self._stored_values() is None
         ):
             # Only a session of the opened graph can read the values.
-            there = [event for event in events if event.applied.graph is opened]
+            there = [event for event in events if event.result.graph is opened]
             first, transferred = self._open_session(opened, None, config, there)
             with closing(first):
                 new, report = self._open_session(graph, first, config, events)
@@ -396,18 +401,18 @@ class Values:
 
     def _reasons(self, graph: TFGraph, report: ValueReport, events: list[Event], source_session: Any) -> dict[str, str]:
         """Returns the reason for each variable of the report that holds only its initial value."""
-        results = [event.applied.made for event in events]
-        copied = {self._id(one.graph, name): why for one in results for name, why in one.untrained.items()}
+        results = [event.result.applied_ops for event in events]
+        copied = {self._id(one.graph, name): why for one in results for name, why in one.initial_only.items()}
         lack = (
             NOT_IN_SESSION
             if source_session is not None and source_session not in self._own_sessions
             else self._missing_reason
         )
         why = {name: copied.get(self._id(graph, name), lack) for name in report.initial}
-        why |= {n: copied[self._id(graph, n)] for n in report.planned if self._id(graph, n) in copied}
+        why |= {n: copied[self._id(graph, n)] for n in report.from_plan if self._id(graph, n) in copied}
         if source_session is not None and source_session.graph is not graph:
             old = tf.values.initialization.only_initial_variables(source_session)
-            why |= {name: old[was] for name, was in report.carried.items() if was in old}
+            why |= {name: old[was] for name, was in report.transferred.items() if was in old}
         return why
 
     def _missing_value_warnings(self, graph: TFGraph, initial: Iterable[str]) -> list[str]:
@@ -418,7 +423,7 @@ class Values:
         ops = opened.get_operations()[: self._timeline.log.size] if opened is not None else []
         own = {self._id(opened, op.name) for op in ops if op.type in VARIABLE_TYPES}
         lacking = [name for name in initial if self._id(graph, name) in own]
-        how = "Give them others: ed.restore(checkpoint, partial=True); ed.untrained() tells which are left"
+        how = "Give them others: ed.restore(checkpoint, partial=True); ed.initial_only() tells which are left"
         texts = only_initial_text(dict.fromkeys(lacking, self._missing_reason))
         return [str(PlanError("session()", problem, how)) for problem in texts]
 
@@ -468,7 +473,7 @@ class Values:
             tf.values.assign_values.run_init_ops(session, model.init_ops, model.asset_feeds)
         for event in pending:
             if event.number in settled_events:
-                tf.values.assign_values.fill_new_tables(session, event.applied.made)
+                tf.values.assign_values.fill_new_tables(session, event.result.applied_ops)
         self._decide(due, report, targets, initialized, events, pending, before, graph)
         if not initialize:
             due.initial, report.initial = [], []
@@ -479,10 +484,10 @@ class Values:
             tf.values.assign_values.fill_tables(session, unchanged=source is not None and graph is self._opened_graph())
         for event in pending:
             if event.number not in settled_events:
-                tf.values.assign_values.fill_new_tables(session, event.applied.made)
+                tf.values.assign_values.fill_new_tables(session, event.result.applied_ops)
         initialized |= due.names
         why = self._reasons(graph, report, events, source_session)
-        why |= source.untrained() if filed else {}
+        why |= source.initial_only() if filed else {}
         if source_session is None:
             report.warnings += self._missing_value_warnings(
                 graph, [name for name in report.initial if not infos[name].local]
@@ -533,13 +538,13 @@ class Values:
                 number in planned and number not in old_infos and number not in self._detached_values
             ):
                 assignment.arrays[info] = planned[number]
-                report.planned.append(name)
+                report.from_plan.append(name)
             elif number in old_infos and info.initializer:
                 assignment.pairs.append((old_infos[number], info))
-                report.carried[name] = old_infos[number].op
+                report.transferred[name] = old_infos[number].op
             elif number in self._detached_values and info.initializer:
                 assignment.arrays[info] = self._detached_values[number].read()
-                report.carried[name] = self._detached_values[number].info.op
+                report.transferred[name] = self._detached_values[number].info.op
             elif info.initializer:
                 filed = self._stored_values() or {} if filed is None else filed
                 if number in filed:
@@ -550,12 +555,12 @@ class Values:
 
     def _planned_values(self, events: Iterable[Event]) -> dict[int, Any]:
         """Returns variable -> the value that the steps give it: an array, or an unread value of a checkpoint."""
-        results = [event.applied.made for event in events]
+        results = [event.result.applied_ops for event in events]
         return {self._id(one.graph, name): value for one in results for name, value in one.values.items()}
 
     def _stored_values(self) -> dict[int, Any] | None:
         """Returns variable -> its value in the opened file, unread; None if only a session has the values."""
-        stored = self._source.stored() if hasattr(self._source, "stored") else None
+        stored = self._source.stored_values() if hasattr(self._source, "stored_values") else None
         return (
             None if stored is None else {self._id(self._opened_graph(), name): value for name, value in stored.items()}
         )

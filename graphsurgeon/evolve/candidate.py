@@ -45,14 +45,14 @@ class Candidate:
         inputs: names of its placeholders.
         output: name of the tensor that the graph computes.
         score: the score of the candidate, the lower the better; None before it was tried.
-        born: how the candidate was made, in words.
+        origin: how the candidate was made, in words.
     """
 
     editor: Editor
     inputs: tuple[str, ...]
     output: str
     score: float | None = None
-    born: str = field(default="given", compare=False)
+    origin: str = field(default="given", compare=False)
 
     @property
     def graph(self) -> Any:
@@ -62,7 +62,7 @@ class Candidate:
     @property
     def size(self) -> int:
         """The number of ops that compute the output, without the inputs."""
-        return len(self.needed)
+        return len(self.ops)
 
     @cached_property
     def key(self) -> str:
@@ -70,9 +70,9 @@ class Candidate:
         return tf.run.trials.digest(self.graph, self.output)
 
     @cached_property
-    def needed(self) -> tuple[str, ...]:
+    def ops(self) -> tuple[str, ...]:
         """Names of the ops that compute the output from the inputs, in graph order."""
-        return self.below(self.output)
+        return self.ops_computing(self.output)
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
@@ -86,7 +86,7 @@ class Candidate:
         ends = [graph.info(*graph.tensor(name)) for name in (*(f"{n}:0" for n in self.inputs), self.output)]
         values = {"bool", *(info.dtype for info in ends if info is not None)}
         out = []
-        for name in self.needed:
+        for name in self.ops:
             number = graph.index[name]
             for port, info in enumerate(graph.outputs(number) or ()):
                 if name not in inside and info.dtype in values:
@@ -103,11 +103,11 @@ class Candidate:
     def constants(self) -> list[str]:
         """Names of the floating-point constants that the output depends on, in graph order."""
         graph = self.editor.snapshot
-        numbers = {name: graph.index[name] for name in self.needed}
+        numbers = {name: graph.index[name] for name in self.ops}
         kinds = {name: graph.info(i, 0) for name, i in numbers.items() if graph.types[i] == "Const"}
         return [name for name, info in kinds.items() if info is not None and info.dtype.startswith(("float", "bfloat"))]
 
-    def below(self, tensor: str, stop_at: Iterable[str] = ()) -> tuple[str, ...]:
+    def ops_computing(self, tensor: str, stop_at: Iterable[str] = ()) -> tuple[str, ...]:
         """Returns the ops that compute a tensor from the inputs, in graph order.
 
         Args:
@@ -124,7 +124,7 @@ class Candidate:
         """The output as a formula. A very long formula is truncated: parts that are used several times are repeated."""
         graph = self.editor.snapshot
         texts: dict[str, str] = {name: name for name in self.inputs}
-        for name in self.needed:
+        for name in self.ops:
             number = graph.index[name]
             args = [texts.get(op_name(t), "…") for t in graph.input_names(number)]
             texts[name] = _op_formula(graph.types[number], args, graph.nodes[number])[:_MAX_TEXT]
@@ -167,15 +167,15 @@ class Subexpression:
     """Ops of a candidate that are copied to a new candidate.
 
     Args:
-        of: the original candidate.
+        candidate: the original candidate.
         ops: names of the ops.
-        reads: input of `ops` in the original candidate -> the tensor of the new candidate that replaces it.
+        input_map: input of `ops` in the original candidate -> the tensor of the new candidate that replaces it.
         constants: constant of the original candidate -> its value in the new candidate.
     """
 
-    of: Candidate
+    candidate: Candidate
     ops: tuple[str, ...]
-    reads: Mapping[str, str] = field(default_factory=dict)
+    input_map: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -199,18 +199,18 @@ class Assembly:
 
     def add(self, piece: Subexpression) -> dict[str, str]:
         """Adds a piece; returns a mapping of its tensors to their names in the new candidate."""
-        graph = piece.of.editor.snapshot
+        graph = piece.candidate.editor.snapshot
         variable_names = self._of_variables(piece)
         names = {op: variable_names.get(op) or self._free(graph.types[graph.index[op]]) for op in piece.ops}
         self._parts.append((piece, {**variable_names, **names}))
-        inputs = {f"{name}:0": f"{name}:0" for name in piece.of.inputs}
+        inputs = {f"{name}:0": f"{name}:0" for name in piece.candidate.inputs}
         count = {op: len(graph.outputs(graph.index[op]) or ()) for op in names}
         outputs = {f"{op}:{k}": f"{new}:{k}" for op, new in names.items() for k in range(count[op])}
-        return {**inputs, **piece.reads, **outputs}
+        return {**inputs, **piece.input_map, **outputs}
 
     def _of_variables(self, piece: Subexpression) -> dict[str, str]:
         """Returns op of a variable in a piece -> its name in the new candidate, the same name if possible."""
-        graph = piece.of.editor.snapshot
+        graph = piece.candidate.editor.snapshot
         out: dict[str, str] = {}
         for name in sorted(graph.state.variables.keys() & set(piece.ops), key=len, reverse=True):
             parts = [op for op in graph.names if op == name or op.startswith(f"{name}/")]
@@ -230,7 +230,7 @@ class Assembly:
         self._used_names.add(f"{kind}_{number}")
         return f"{kind}_{number}"
 
-    def made(self, output: str, origin: str) -> Candidate:
+    def build(self, output: str, origin: str) -> Candidate:
         """Returns the new candidate.
 
         Args:
@@ -248,18 +248,18 @@ class Assembly:
         for number, (piece, names) in enumerate(self._parts):
             if not piece.ops:
                 continue
-            graph = piece.of.editor.snapshot
+            graph = piece.candidate.editor.snapshot
             outside = {t for op in piece.ops for t in graph.input_names(graph.index[op])}
-            mapping = {**{f"{name}:0": f"{name}:0" for name in piece.of.inputs}, **piece.reads}
+            mapping = {**{f"{name}:0": f"{name}:0" for name in piece.candidate.inputs}, **piece.input_map}
             plan = plan.copy(
-                piece.of.editor.select(name=piece.ops), to=f"with_{number}", names=names, variables="initial",
+                piece.candidate.editor.select(name=piece.ops), to=f"with_{number}", names=names, variables="initial",
                 inputs={t: mapping[t] for t in sorted(outside) if op_name(t) not in names and t in mapping},
                 constants=piece.constants, collections="variables",
             )  # fmt: skip
         if len(plan):
             editor.apply(plan)
         editor.graph.clear_collection(COLLECTION)
-        new = Candidate(open(editor.graph, title="candidate"), self._template.inputs, output, born=origin)
+        new = Candidate(open(editor.graph, title="candidate"), self._template.inputs, output, origin=origin)
         old, now = (str(c.editor.snapshot.info(*c.editor.snapshot.tensor(c.output))) for c in (self._template, new))
         if old != now:
             raise PlanError("made(...)", f"the output would be {now}, not {old}", "Cut the graph at another tensor")
@@ -346,7 +346,7 @@ def crossover(one: Candidate, other: Candidate, rng: np.random.Generator, limit:
 def _graft(one: Candidate, tensor: str, other: Candidate, graft: str, origin: str, limit: int) -> Candidate | None:
     """Returns `one` with all consumers of `tensor` reading a copy of the tensor `graft` of `other`, or None."""
     assembly = Assembly(one)
-    ops = () if op_name(graft) in other.inputs else other.below(graft)
+    ops = () if op_name(graft) in other.inputs else other.ops_computing(graft)
     new = assembly.add(Subexpression(other, ops))[graft]
     return _replace(one, tensor, new, assembly, origin, limit)
 
@@ -374,14 +374,14 @@ def _replace(
     mapping, output = mapping or {}, new
     if tensor_cut != one.output:
         there = {op_name(tensor) for tensor in mapping}
-        rest = tuple(name for name in one.below(one.output, stop_at=[op_name(tensor_cut)]) if name not in there)
+        rest = tuple(name for name in one.ops_computing(one.output, stop_at=[op_name(tensor_cut)]) if name not in there)
         if _reads_another(one, rest, tensor_cut):
             return None  # other outputs of the same op are read too
         output = assembly.add(Subexpression(one, rest, {**mapping, tensor_cut: new}))[one.output]
     if assembly.size > limit:
         return None
     try:
-        return assembly.made(output, origin)
+        return assembly.build(output, origin)
     except PlanError:
         return None
 
@@ -412,8 +412,8 @@ def jitter(one: Candidate, rng: Any) -> Candidate | None:
         return None
     values = old + rng.normal(0.0, _JITTER, old.shape) * np.maximum(np.abs(old), 1.0 if rng.random() < 0.5 else 0.1)
     assembly = Assembly(one)
-    piece = Subexpression(one, one.needed, constants={f"{name}:0": np.asarray(values, old.dtype)})
-    return assembly.made(assembly.add(piece)[one.output], "jitter")
+    piece = Subexpression(one, one.ops, constants={f"{name}:0": np.asarray(values, old.dtype)})
+    return assembly.build(assembly.add(piece)[one.output], "jitter")
 
 
 class Rule:
@@ -445,7 +445,7 @@ class Rule:
     def apply(self, one: Candidate, rng: Any, limit: int = 200) -> Candidate | None:
         """Returns a copy in which one random match is replaced; None if there is no match."""
         kinds = dict.fromkeys(self.arguments, self.kind)
-        needed = set(one.needed)
+        needed = set(one.ops)
         matches = [
             match
             for match in one.editor.match(self.pattern, inputs=kinds)
@@ -456,14 +456,14 @@ class Rule:
         match = matches[rng.integers(len(matches))]
         output = tensor_name(next(iter(match.outputs.values())))
         ends = [tensor for tensor in match.inputs.values() if op_name(tensor) not in one.inputs]
-        base = {name for tensor in ends for name in one.below(tensor)}
+        base = {name for tensor in ends for name in one.ops_computing(tensor)}
         if op_name(output) in base:
             return None
         assembly = Assembly(one)
-        mapping = assembly.add(Subexpression(one, tuple(name for name in one.needed if name in base)))
+        mapping = assembly.add(Subexpression(one, tuple(name for name in one.ops if name in base)))
         reads = {f"{name}:0": mapping[tensor_name(tensor)] for name, tensor in match.inputs.items()}
         rule = self.replacement
-        new = assembly.add(Subexpression(rule, rule.needed, reads))[rule.output]
+        new = assembly.add(Subexpression(rule, rule.ops, reads))[rule.output]
         return _replace(one, output, new, assembly, "rule", limit, mapping)
 
 

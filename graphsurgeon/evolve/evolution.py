@@ -29,14 +29,14 @@ class Generation:
         score: the best score.
         size: how many ops the best candidate has.
         formula: the best candidate as a formula.
-        tried: how many candidates were tried so far.
+        evaluations: how many candidates were tried so far.
     """
 
     number: int
     score: float
     size: int
     formula: str
-    tried: int
+    evaluations: int
 
     def __str__(self) -> str:
         formula = self.formula if len(self.formula) <= 60 else self.formula[:57] + "..."
@@ -51,25 +51,26 @@ class Evolution:
         best: the best candidate: `graph`, `output`, `score`, `formula`.
         population: the candidates of the last generation, best first.
         generations: the result of each generation.
-        births: how many candidates each kind of variation has produced.
+        variation_counts: how many candidates each kind of variation has produced.
     """
 
     best: Candidate
     population: list[Candidate]
     generations: list[Generation]
-    births: dict[str, int] = field(default_factory=dict)
+    variation_counts: dict[str, int] = field(default_factory=dict)
 
     @property
-    def tried(self) -> int:
+    def evaluations(self) -> int:
         """How many candidates were tried."""
-        return self.generations[-1].tried
+        return self.generations[-1].evaluations
 
     def __str__(self) -> str:
         head = " gen  score       ops  best"
         return "\n".join([head, *map(str, self.generations)])
 
     def __repr__(self) -> str:
-        return f"<Evolution: {counted(len(self.generations), 'generations')}, {self.tried} tried, best {self.best!r}>"
+        count = counted(len(self.generations), "generations")
+        return f"<Evolution: {count}, {self.evaluations} tried, best {self.best!r}>"
 
 
 def evolve(
@@ -168,7 +169,7 @@ def evolve(
         population.append(new() if functions else starters[len(population) % len(starters)])
     history: list[Generation] = []
     while True:
-        judge.rate(population)
+        judge.evaluate(population)
         population.sort(key=lambda c: (_number(c.score) * (1.0 + parsimony * c.size), c.size, c.formula))
         best = min(population, key=lambda c: (c.score, c.size, c.formula))
         history.append(Generation(len(history), _number(best.score), best.size, best.formula, judge.tried))
@@ -176,7 +177,7 @@ def evolve(
             report(history[-1])
         if history[-1].score <= target_score or len(history) > generations:
             return Evolution(best, population, history, dict(sorted(nursery.births.items())))
-        population = nursery.after(population, best)
+        population = nursery.next_population(population, best)
 
 
 class _Scorer:
@@ -191,7 +192,7 @@ class _Scorer:
         self._score, self._workers = score, workers
         self.tried = 0
 
-    def rate(self, population: list[Candidate]) -> None:
+    def evaluate(self, population: list[Candidate]) -> None:
         """Sets the score of all candidates."""
         keys = [one.key for one in population]
         scores_by_key = {key: one.score for key, one in zip(keys, population, strict=True) if one.score is not None}
@@ -219,7 +220,7 @@ class _Breeder:
         self._child_count = 0  # children since the last garbage collection
         self.births: Counter[str] = Counter()
 
-    def after(self, population: list[Candidate], best: Candidate) -> list[Candidate]:
+    def next_population(self, population: list[Candidate], best: Candidate) -> list[Candidate]:
         """Returns the next population: the best candidates of this population, and new children."""
         grown = [best, *(one for one in population if one is not best)][:_ELITE]
         keys = {one.key for one in grown}
@@ -231,7 +232,7 @@ class _Breeder:
                 repeated += 1
                 continue
             keys.add(child.key)
-            self.births[child.born] += 1
+            self.births[child.origin] += 1
             grown.append(child)
         if (
             self._child_count >= _COLLECT_AFTER
@@ -253,7 +254,7 @@ class _Breeder:
             child = self._rules[rng.integers(len(self._rules))].apply(one, rng, limit)
         if child is None and self._new is not None:
             child = sprout(one, self._new(), rng, limit)
-        return child or jitter(one, rng) or replace(one, born="unchanged")
+        return child or jitter(one, rng) or replace(one, origin="unchanged")
 
     def _winner(self, population: list[Candidate]) -> Candidate:
         """The best of a few random candidates; the population is sorted."""

@@ -38,7 +38,7 @@ def variable_bytes(info: VariableInfo) -> int:
 def constant_bytes(graph: Graph, mask: Mask) -> int:
     """Returns the size, in a file, of the constants in `mask` in bytes."""
     total = 0
-    for i in np.flatnonzero(mask & graph.typed(("Const",))).tolist():
+    for i in np.flatnonzero(mask & graph.type_mask(("Const",))).tolist():
         attributes = getattr(graph.nodes[i], "attr", {})
         if "value" in attributes:
             total += attributes["value"].tensor.ByteSize()

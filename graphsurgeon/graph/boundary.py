@@ -75,7 +75,7 @@ def entering_tensors(graph: Graph, mask: Mask, cuts: frozenset[Tensor] = frozens
 
     Tensors in `cuts` are included even if they are computed inside.
     """
-    _, at = graph.data.within(np.flatnonzero(mask))
+    _, at = graph.data.gather(np.flatnonzero(mask))
     cross = ~mask[graph.data.node[at]]
     keep = uncut_edges(graph, cuts)
     if keep is not None:
@@ -87,11 +87,11 @@ def entering_tensors(graph: Graph, mask: Mask, cuts: frozenset[Tensor] = frozens
 def leaving_tensors(graph: Graph, mask: Mask) -> list[Tensor]:
     """Returns the tensors of `mask` with consumers outside, and outputs of its ops without consumers, in order."""
     ops, consumers = np.flatnonzero(mask), graph.consumers
-    row, at = consumers.within(ops)
+    row, at = consumers.gather(ops)
     cross = ~mask[consumers.node[at]]
     pairs = dict.fromkeys(zip(ops[row[cross]].tolist(), consumers.port[at[cross]].tolist(), strict=True))
     for op in ops[consumers.degrees[ops] == 0].tolist():
-        if graph.stated(op) and graph.types[op] not in _NO_LEAKS:
+        if graph.declared_outputs(op) and graph.types[op] not in _NO_LEAKS:
             pairs.setdefault((op, 0))
     return sorted(pairs)
 
@@ -99,7 +99,7 @@ def leaving_tensors(graph: Graph, mask: Mask) -> list[Tensor]:
 def control_entering(graph: Graph, mask: Mask) -> list[tuple[int, int]]:
     """Returns (inside op, outside op) for the control edges that enter `mask`."""
     ops = np.flatnonzero(mask)
-    row, at = graph.control.within(ops)
+    row, at = graph.control.gather(ops)
     cross = ~mask[graph.control.node[at]]
     return list(zip(ops[row[cross]].tolist(), graph.control.node[at[cross]].tolist(), strict=True))
 
@@ -157,14 +157,14 @@ def downstream_of_feeds(graph: Graph, candidates: Mask, feeds: Mask | None = Non
         candidates: only these ops.
         feeds: count only feeds among these.
     """
-    sources = candidates & graph.typed(FEED_TYPES) & ~_variable_arguments(graph)
+    sources = candidates & graph.type_mask(FEED_TYPES) & ~_variable_arguments(graph)
     return forward(graph, sources if feeds is None else sources & feeds, control=False, within=candidates)
 
 
 def _variable_arguments(graph: Graph) -> Mask:
     """Returns a mask of variables and, if calls are unfolded, of function arguments that represent a variable."""
-    mask = graph.typed(VARIABLE_TYPES)
-    arguments = np.flatnonzero(graph.typed(["_Arg"])).tolist() if graph.unfolded is not None else []
+    mask = graph.type_mask(VARIABLE_TYPES)
+    arguments = np.flatnonzero(graph.type_mask(["_Arg"])).tolist() if graph.unfolded is not None else []
     for op in arguments:
         source = op
         while graph.types[source] == "_Arg" and (sources := graph.data.row(source).tolist()):
@@ -206,7 +206,7 @@ def leaks(graph: Graph, mask: Mask, inputs: Sequence[Tensor]) -> tuple[Leak, ...
         readers = rows[(graph.data.node == op) & (graph.data.port == port)]
         names = tuple(graph.names[r] for r in readers[mask[readers]][:8].tolist())
         above = backward(graph, graph.mask([op]), control=False)
-        fed = np.flatnonzero(above & graph.typed(FEED_TYPES))
+        fed = np.flatnonzero(above & graph.type_mask(FEED_TYPES))
         source = graph.names[int(fed[0])] if len(fed) else graph.names[op]
         out.append(Leak(f"{graph.names[op]}:{port}", names, source))
     return tuple(out)

@@ -37,28 +37,28 @@ class CallSite:
     Args:
         op: the number of the op.
         scope: the name scope of its functions: the name of the op, if that is free.
-        plain: whether the op does nothing but call. If it is unfolded, the ops of its function replace it.
+        is_plain: whether the op does nothing but call. If it is unfolded, the ops of its function replace it.
         functions: the functions that can be unfolded, including its gradient. A function without ops cannot be
             unfolded.
         missing: names of its functions that are not in the graph.
-        around: names of its functions that contain the op itself, so that they are recursive.
+        recursive: names of its functions that contain the op itself, so that they are recursive.
     """
 
     op: int
     scope: str
-    plain: bool
+    is_plain: bool
     functions: tuple[Callee, ...] = ()
     missing: tuple[str, ...] = ()
-    around: tuple[str, ...] = ()
+    recursive: tuple[str, ...] = ()
 
     @property
-    def words(self) -> str:
+    def function_names(self) -> str:
         """The names of the functions that it calls."""
-        inside = [f"call of {short_name(one.function)}" if self.plain and not one.gradient else one.below
+        inside = [f"call of {short_name(one.function)}" if self.is_plain and not one.gradient else one.name_infix
                   for one in self.functions]  # fmt: skip
         if inside:
             return ", ".join(inside)
-        return "calls itself" if self.around else "function not in the graph" if self.missing else "no ops inside"
+        return "calls itself" if self.recursive else "function not in the graph" if self.missing else "no ops inside"
 
     def count(self, graph: Graph) -> int:
         """Returns the number of ops in the called functions, without the functions that these call."""
@@ -74,8 +74,8 @@ class CallFrame:
         path: the scope of these ops in the unfolded graph; empty for the graph itself.
         functions: the functions around these ops, the outermost first. The last function is that of this part.
         call: the number of the calling op in `around`.
-        around: the part that contains the calling op; None for the graph itself.
-        below: the name part between the name of the calling op and the names in this part.
+        parent: the part that contains the calling op; None for the graph itself.
+        name_infix: the name part between the name of the calling op and the names in this part.
         gradient: whether this is the gradient of the op, so that the op does not call it itself.
     """
 
@@ -83,24 +83,24 @@ class CallFrame:
     path: str = ""
     functions: tuple[str, ...] = ()
     call: int = -1
-    around: CallFrame | None = None
-    below: str = ""
+    parent: CallFrame | None = None
+    name_infix: str = ""
     gradient: bool = False
-    inner: dict[tuple[int, str], CallFrame] = field(default_factory=dict)
+    children: dict[tuple[int, str], CallFrame] = field(default_factory=dict)
 
     @property
     def function(self) -> str:
         """The function with these ops as its body; empty for the graph itself."""
         return self.functions[-1] if self.functions else ""
 
-    def named(self, op: int) -> str:
+    def unfolded_name(self, op: int) -> str:
         """Returns the name of an op in the unfolded graph."""
         return join_scope(self.path, self.graph.names[op])
 
     @property
     def call_name(self) -> str:
         """The name of the calling op in the unfolded graph; empty for the graph itself."""
-        return "" if self.around is None else self.around.named(self.call)
+        return "" if self.parent is None else self.parent.unfolded_name(self.call)
 
     @cached_property
     def arguments(self) -> list[tuple[int, int] | None]:
@@ -108,21 +108,21 @@ class CallFrame:
 
         The arguments are the first ops of `graph`.
         """
-        if self.around is None:
+        if self.parent is None:
             return []
-        graph, count = self.around.graph, self.graph.types.count("_Arg")
+        graph, count = self.parent.graph, self.graph.types.count("_Arg")
         ends = graph.data.ends(self.call)
         if not self.gradient:
             return argument_sources(graph.nodes[self.call], ends, count)
-        tensors = [*ends] if self.around.calls[self.call].plain else []  # then come the gradients of its results
+        tensors = [*ends] if self.parent.calls[self.call].is_plain else []  # then come the gradients of its results
         captures = self._gradient_inputs if not tensors else []
         return [*tensors, *[None] * (count - len(tensors) - len(captures)), *captures][:count]
 
     @cached_property
     def _gradient_inputs(self) -> list[tuple[int, int] | None]:
         """The tensors of the surrounding function that the gradient also reads, if the file lists them."""
-        assert self.around is not None
-        graph = self.around.graph
+        assert self.parent is not None
+        graph = self.parent.graph
         attributes = getattr(graph.nodes[self.call], "attr", {})
         values = attributes[READ_BY_GRADIENT].list.s if READ_BY_GRADIENT in attributes else [b""]
         own, *names = [text.decode("utf-8", "replace") for text in values]
@@ -133,34 +133,34 @@ class CallFrame:
     def tensor(self, op: int, port: int) -> str:
         """Returns the name of a tensor in the unfolded graph; for an argument of a plain call, of the call's input."""
         part, end = self, (op, port)
-        while part.around is not None and end[0] < len(part.arguments) and part.gives_way:
+        while part.parent is not None and end[0] < len(part.arguments) and part.replaces_call:
             outer = part.arguments[end[0]]
             if outer is None:
                 break
-            part, end = part.around, outer
-        return f"{part.named(end[0])}:{end[1]}"
+            part, end = part.parent, outer
+        return f"{part.unfolded_name(end[0])}:{end[1]}"
 
     @property
-    def gives_way(self) -> bool:
+    def replaces_call(self) -> bool:
         """Whether its ops replace the calling op."""
-        return self.around is not None and self.around.calls[self.call].plain and not self.gradient
+        return self.parent is not None and self.parent.calls[self.call].is_plain and not self.gradient
 
-    def read(self, op: int) -> list[str]:
+    def input_names(self, op: int) -> list[str]:
         """Returns the names, in the unfolded graph, of the tensors that an op reads."""
         return [self.tensor(*end) for end in self.graph.data.ends(op)]
 
-    def source(self, op: int) -> tuple[CallFrame, int]:
+    def argument_source(self, op: int) -> tuple[CallFrame, int]:
         """Returns the op that an argument gets its value from, through all calls; for any other op, the op itself."""
         part = self
-        while part.around is not None and op < len(part.arguments) and (outer := part.arguments[op]) is not None:
-            part, op = part.around, outer[0]
+        while part.parent is not None and op < len(part.arguments) and (outer := part.arguments[op]) is not None:
+            part, op = part.parent, outer[0]
         return part, op
 
     @cached_property
     def calls(self) -> dict[int, CallSite]:
         """The ops that call functions, or have a function as gradient, by number."""
         graph, functions, gradients = self.graph, self.graph.functions, self.graph.gradients
-        kinds, first, kind_of = graph.kinds
+        kinds, first, kind_of = graph.type_index
         some = [graph.nodes[int(i)] for i in first]  # None if a plan will make it: other ops of its type may exist
         gradient_names = gradients.keys() - functions.keys()  # names of gradients: an op of any kind may have one
         calling = [k for k in range(len(kinds)) if gradient_names or some[k] is None or callees_of(some[k], functions)]
@@ -189,31 +189,31 @@ class CallFrame:
         )  # fmt: skip
         if slope in functions and slope not in self.functions and len(functions[slope].node_def):
             own = {n.name.partition("/")[0] for one in inside if plain for n in functions[one.function].node_def}
-            below = free_name("gradient", lambda wish: wish in own or graph.taken(f"{name}/{wish}"))
+            below = free_name("gradient", lambda wish: wish in own or graph.is_name_used(f"{name}/{wish}"))
             inside = (*inside, Callee(slope, below, gradient=True))
         scope = name
         if plain and inside and name in graph.scopes.index:
             leaves = [node.name.lower() for node in functions[inside[0].function].node_def]
 
             def is_used(name: str) -> bool:
-                return any(f"{name.lower()}/{leaf}" in graph.lowered for leaf in leaves)
+                return any(f"{name.lower()}/{leaf}" in graph.lowercase_names for leaf in leaves)
 
             scope = free_name(name, is_used, as_tensorflow=True)
         return CallSite(op, scope, plain, inside, missing, around)
 
     def body(self, call: CallSite, callee: Callee, read_body: Callable[[Graph, str, int], Graph]) -> CallFrame:
         """Returns the part of a called function; it is made only once."""
-        key = (call.op, callee.below)
-        if key not in self.inner:
+        key = (call.op, callee.name_infix)
+        if key not in self.children:
             graph = read_body(self.graph, callee.function, call.op)
             path = (
-                join_scope(join_scope(self.path, call.scope), callee.below)
-                if callee.below
+                join_scope(join_scope(self.path, call.scope), callee.name_infix)
+                if callee.name_infix
                 else join_scope(self.path, call.scope)
             )
             functions = (*self.functions, callee.function)
-            self.inner[key] = CallFrame(graph, path, functions, call.op, self, callee.below, callee.gradient)
-        return self.inner[key]
+            self.children[key] = CallFrame(graph, path, functions, call.op, self, callee.name_infix, callee.gradient)
+        return self.children[key]
 
 
 class CallTree:
@@ -247,7 +247,7 @@ class CallTree:
         if opened not in self._expansions:
             while len(self._expansions) > 3:
                 del self._expansions[next(iter(self._expansions))]
-            self._expansions[opened] = _Expander(self._root, opened, self._body, self._graph).done()
+            self._expansions[opened] = _Expander(self._root, opened, self._body, self._graph).build()
         return self._expansions[opened]
 
     def _graph(self, scopes: Iterable[str]) -> Graph:
@@ -262,10 +262,10 @@ class CallTree:
         """All ops at any depth, including the calls themselves, up to the limit of ops; a search uses them."""
         scopes = frozenset(join_scope(part.path, call.scope) for part, call in self._walk(None))
         return (
-            _Expander(self._root, scopes, self._body, self._graph, keep_calls=True).done() if scopes else self._folded
+            _Expander(self._root, scopes, self._body, self._graph, keep_calls=True).build() if scopes else self._folded
         )
 
-    def to(self, name: str) -> list[str]:
+    def scopes_to(self, name: str) -> list[str]:
         """Returns the scopes of the calls to unfold, outermost first, so that the op, tensor or scope `name` exists.
 
         Raises:
@@ -292,11 +292,11 @@ class CallTree:
             self._refuse(part, call, f"reveal({name!r})")
             for called in call.functions:
                 inner = part.body(call, called, self._body)
-                if f"{name}/".startswith(f"{inner.path}/") and (called.below or inner.path != name):
+                if f"{name}/".startswith(f"{inner.path}/") and (called.name_infix or inner.path != name):
                     return whole, inner
         return None
 
-    def refuse(self, scope: str, request: str) -> None:
+    def check_unfoldable(self, scope: str, request: str) -> None:
         """Refuses to unfold the call of a scope if none of its ops can be shown.
 
         Raises:
@@ -311,11 +311,11 @@ class CallTree:
         if call.functions:
             return
         op = call.op
-        name = part.named(op)
-        if call.around:
+        name = part.unfolded_name(op)
+        if call.recursive:
             raise SelectionError(
                 request,
-                f"{name!r} calls function {call.around[0]!r}, which contains it, so unfolding would not end",
+                f"{name!r} calls function {call.recursive[0]!r}, which contains it, so unfolding would not end",
                 "Look at the same function one level up",
             )
         if not call.missing:
@@ -346,7 +346,7 @@ class CallTree:
                 return None
             part = inner
 
-    def at(self, op: str) -> tuple[CallFrame, int] | None:
+    def locate(self, op: str) -> tuple[CallFrame, int] | None:
         """Returns the part that an op is in, and its number there; None if no op has this name."""
         todo = [self._root]
         for part in todo:
@@ -358,7 +358,7 @@ class CallTree:
                 todo += [one for one in inner if op.startswith(f"{one.path}/")]
         return None
 
-    def readers(self, op: str, inside: Callable[[CallFrame, int], bool]) -> Iterator[tuple[CallFrame, int]]:
+    def consumers_of(self, op: str, inside: Callable[[CallFrame, int], bool]) -> Iterator[tuple[CallFrame, int]]:
         """Yields the consumers of an op with their parts, including the consumers inside called functions.
 
         Args:
@@ -377,7 +377,7 @@ class CallTree:
     def _bodies(self, part: CallFrame, call: CallSite | None) -> list[CallFrame]:
         return [part.body(call, called, self._body) for called in call.functions] if call is not None else []
 
-    def parts(self) -> Iterator[CallFrame]:
+    def frames(self) -> Iterator[CallFrame]:
         """Yields the graph itself and the functions of all calls, up to the limit of ops."""
         yield self._root
         for part, call in self._walk(None):
@@ -390,7 +390,7 @@ class CallTree:
             if count >= limit:
                 break
             if any(called.function == function and not called.gradient for called in call.functions):
-                names.append(part.named(call.op))
+                names.append(part.unfolded_name(call.op))
         return names
 
     def _walk(self, targets: frozenset[str] | None) -> Iterator[tuple[CallFrame, CallSite]]:
@@ -414,14 +414,14 @@ class ExpandedGraph:
 
     Args:
         graph: the ops of the graph and of the functions; ops of functions are named ``call/inner``.
-        parts: the graph itself and the functions that are unfolded.
+        frames: the graph itself and the functions that are unfolded.
         part: for each op the number of its part.
         number: for each op its number in its part.
         places: for each part, the numbers of its ops in `graph`; -1 for a call that was replaced by its ops.
     """
 
     graph: Graph
-    parts: tuple[CallFrame, ...]
+    frames: tuple[CallFrame, ...]
     part: Ints
     number: Ints
     places: tuple[Ints, ...]
@@ -429,34 +429,36 @@ class ExpandedGraph:
     @cached_property
     def origin(self) -> Ints:
         """For each op, its op in the graph itself: the same op, or the call that contains it."""
-        first = np.array([-1, *(self._top(part) for part in self.parts[1:])], np.int32)
+        first = np.array([-1, *(self._top(part) for part in self.frames[1:])], np.int32)
         return np.where(self.part == 0, self.number, first[self.part]).astype(np.int32)
 
     @staticmethod
     def _top(part: CallFrame) -> int:
-        while part.around is not None and part.around.around is not None:
-            part = part.around
+        while part.parent is not None and part.parent.parent is not None:
+            part = part.parent
         return part.call
 
     @cached_property
     def folded(self) -> dict[int, CallSite]:
         """The calls that are not unfolded, by number."""
-        open_ = {(id(part.around), part.call) for part in self.parts[1:]}
+        open_ = {(id(part.parent), part.call) for part in self.frames[1:]}
         return {
             int(place[op]): replace(call, scope=join_scope(part.path, call.scope))
-            for part, place in zip(self.parts, self.places, strict=True)
+            for part, place in zip(self.frames, self.places, strict=True)
             for op, call in part.calls.items()
             if (id(part), op) not in open_
         }
 
     @cached_property
-    def said(self) -> dict[str, str]:
+    def descriptions(self) -> dict[str, str]:
         """Scope of each unfolded function -> its description."""
-        return {part.path: ("" if part.below else "call of ") + short_name(part.function) for part in self.parts[1:]}
+        return {
+            part.path: ("" if part.name_infix else "call of ") + short_name(part.function) for part in self.frames[1:]
+        }
 
-    def spread(self, marks: Mapping[int, str]) -> dict[int, str]:
+    def spread_marks(self, marks: Mapping[int, str]) -> dict[int, str]:
         """Extends marks of ops of the graph itself to all ops that replace them or are unfolded below them."""
-        if len(self.parts) == 1 or not marks:
+        if len(self.frames) == 1 or not marks:
             return dict(marks)
         at = np.flatnonzero(np.isin(self.origin, list(marks)))
         return {int(i): marks[int(self.origin[i])] for i in at}
@@ -464,33 +466,33 @@ class ExpandedGraph:
     def positions_in(self, other: ExpandedGraph) -> Ints:
         """Returns for each op its number in another expansion: of the op itself, or of the call that contains it."""
         spots: list[Ints] = []
-        places = {id(part): place for part, place in zip(other.parts, other.places, strict=True)}
-        for part in self.parts:  # outer parts come first
+        places = {id(part): place for part, place in zip(other.frames, other.places, strict=True)}
+        for part in self.frames:  # outer parts come first
             place = places.get(id(part))
             if place is None:
-                assert part.around is not None
-                outer = spots[self.parts.index(part.around)]
+                assert part.parent is not None
+                outer = spots[self.frames.index(part.parent)]
                 place = np.full(part.graph.size, outer[part.call], np.int32)
             spots.append(place)
-        first = np.cumsum([0, *(part.graph.size for part in self.parts[:-1])])
+        first = np.cumsum([0, *(part.graph.size for part in self.frames[:-1])])
         numbers: Ints = np.concatenate(spots)[first[self.part] + self.number]
         return numbers
 
     @cached_property
-    def derived(self) -> Ints:
+    def gradient_ops(self) -> Ints:
         """The ops of gradients, by number; the op around them does not run them."""
-        inner = [k for k, part in enumerate(self.parts) if _of_gradient(part)]
+        inner = [k for k, part in enumerate(self.frames) if _of_gradient(part)]
         return np.flatnonzero(np.isin(self.part, inner)).astype(np.int32)
 
-    def inside(self, op: int) -> CallFrame | None:
+    def frame_of(self, op: int) -> CallFrame | None:
         """Returns the function that an op is in; None for an op of the graph itself."""
         k = int(self.part[op])
-        return self.parts[k] if k else None
+        return self.frames[k] if k else None
 
 
 def _of_gradient(part: CallFrame | None) -> bool:
     while part is not None and not part.gradient:
-        part = part.around
+        part = part.parent
     return part is not None
 
 
@@ -509,9 +511,9 @@ class _OutputLookup:
     def __call__(self, op: int) -> Sequence[TensorInfo] | None:
         return self._graphs[self._part[op]].outputs(self._number[op])
 
-    def stated(self, op: int) -> Sequence[TensorInfo] | None:
+    def declared_outputs(self, op: int) -> Sequence[TensorInfo] | None:
         """Returns the same without making a live graph."""
-        return self._graphs[self._part[op]].stated(self._number[op])
+        return self._graphs[self._part[op]].declared_outputs(self._number[op])
 
 
 class _Expander:
@@ -545,7 +547,7 @@ class _Expander:
         self.data = _stacked_edges([part.graph.data for part in self.parts], self.first)
         self.control = _stacked_edges([part.graph.control for part in self.parts], self.first)
 
-    def done(self) -> ExpandedGraph:
+    def build(self) -> ExpandedGraph:
         """Returns the graph with its calls unfolded."""
         drop = np.zeros(self.total, np.bool_)
         for op, below in self.open.items():
@@ -574,7 +576,7 @@ class _Expander:
 
     def _unfolded_origin(self, names: Sequence[str], place: Ints) -> UnfoldedOrigin:
         root = self.parts[0]
-        calls = {p.call_name: p.around.graph.nodes[p.call] for p in self.parts if p.around is not None}
+        calls = {p.call_name: p.parent.graph.nodes[p.call] for p in self.parts if p.parent is not None}
         results = dict[str, str]()
         for op, port in (end for end in self.moved if end[0] < root.graph.size and end[0] in self.open):
             inner, out = self._end((op, port))
@@ -593,14 +595,14 @@ class _Expander:
         drop[results] = True
         inputs, ends = self.data.ends(op), [self.data.ends(i) for i in results]
         gives = [end[0] for end in ends if end]
-        own = part.around
+        own = part.parent
         assert own is not None
         if part.gradient:
             outer = op - part.call
             for argument, end in zip(arguments, part.arguments, strict=True):
                 self.more[argument] = [(outer + end[0], end[1])] if end is not None else []
             return
-        if not own.calls[part.call].plain:
+        if not own.calls[part.call].is_plain:
             for argument, end in zip(
                 arguments, argument_sources(own.graph.nodes[part.call], inputs, len(arguments)), strict=True
             ):

@@ -25,27 +25,27 @@ class PredicateEffect:
     """The effect of a known condition on the TF1 conds that depend on it.
 
     Args:
-        known: tensor -> its value, for the condition and its negations.
+        values: tensor -> its value, for the condition and its negations.
         switches: the Switches that the condition decides.
         dead: ops that can never run any more.
-        subs: tensor of a Switch or Merge -> the tensor that it always equals.
-        torn: Merges that would keep several inputs after losing one.
-        observed: Merges with consumers of output 1, the number of the taken input.
+        substitutes: tensor of a Switch or Merge -> the tensor that it always equals.
+        partial_merges: Merges that would keep several inputs after losing one.
+        index_merges: Merges with consumers of output 1, the number of the taken input.
     """
 
-    known: Mapping[Tensor, Any]
+    values: Mapping[Tensor, Any]
     switches: list[int]
     dead: Mask
-    subs: Mapping[Tensor, Tensor]
-    torn: list[int]
-    observed: list[int]
+    substitutes: Mapping[Tensor, Tensor]
+    partial_merges: list[int]
+    index_merges: list[int]
 
 
 def implied_predicates(graph: Graph, tensor: Tensor, value: Any) -> dict[Tensor, Any]:
     """Returns the tensors with values that follow from the value of one tensor, and these values.
 
     Example:
-        >>> g = Graph.of([("p", "Placeholder", []), ("q", "Identity", ["p"]), ("n", "LogicalNot", ["q"])])
+        >>> g = Graph.from_ops([("p", "Placeholder", []), ("q", "Identity", ["p"]), ("n", "LogicalNot", ["q"])])
         >>> implied_predicates(g, (0, 0), True)
         {(0, 0): True, (1, 0): True, (2, 0): False}
     """
@@ -74,7 +74,7 @@ def skipping_predicates(graph: Graph, op: int, kind: str) -> list[tuple[str, boo
         kind: the type of the op, or of the ops in the branches of the ``If``.
 
     Example:
-        >>> g = Graph.of([("x", "Placeholder", []), ("p", "Placeholder", []), ("s", "Switch", ["x", "p"]),
+        >>> g = Graph.from_ops([("x", "Placeholder", []), ("p", "Placeholder", []), ("s", "Switch", ["x", "p"]),
         ...               ("a", "Neg", ["s:0"]), ("b", "Exp", ["s:1"]), ("m", "Merge", ["a", "b"])])
         >>> skipping_predicates(g, 3, "Neg"), skipping_predicates(g, 0, "Placeholder")
         ([('p:0', True)], [])
@@ -87,7 +87,8 @@ def skipping_predicates(graph: Graph, op: int, kind: str) -> list[tuple[str, boo
                 if kind not in inside["then_branch" if value else "else_branch"]]  # fmt: skip
     above = backward(graph, graph.mask([op]))
     roots = {
-        _root(graph, graph.data.ends(one)[1]): None for one in np.flatnonzero(above & graph.typed(SWITCHES)).tolist()
+        _root(graph, graph.data.ends(one)[1]): None
+        for one in np.flatnonzero(above & graph.type_mask(SWITCHES)).tolist()
     }
     return [(graph.name(root), value) for root in roots for value in (False, True)
             if fix_predicate(graph, root, value).dead[op]]  # fmt: skip
@@ -104,12 +105,12 @@ def exclusive_ops(graph: Graph, ops: Mask, within: Mask) -> dict[Tensor, Mask]:
         within: the ops in branches of conds of TF1.
 
     Example:
-        >>> g = Graph.of([("x", "Placeholder", []), ("p", "Placeholder", []), ("s", "Switch", ["x", "p"]),
+        >>> g = Graph.from_ops([("x", "Placeholder", []), ("p", "Placeholder", []), ("s", "Switch", ["x", "p"]),
         ...               ("a", "Add", ["s:0", "s:1"])])
         >>> [(g.name(end), mask.tolist()) for end, mask in exclusive_ops(g, g.mask([3]), g.mask([2, 3])).items()]
         [('p:0', [False, False, False, True])]
     """
-    switches = np.flatnonzero(backward(graph, ops, within=within) & graph.typed(SWITCHES)).tolist()
+    switches = np.flatnonzero(backward(graph, ops, within=within) & graph.type_mask(SWITCHES)).tolist()
     masks: dict[Tensor, Mask] = {}
     for root in dict.fromkeys(_root(graph, graph.data.ends(op)[1]) for op in switches):
         if graph.types[root[0]] != "LoopCond":
@@ -143,14 +144,14 @@ def fix_predicate(graph: Graph, tensor: Tensor, value: bool) -> PredicateEffect:
         value: its value.
 
     Example:
-        >>> g = Graph.of([("x", "Placeholder", []), ("p", "Placeholder", []), ("s", "Switch", ["x", "p"]),
+        >>> g = Graph.from_ops([("x", "Placeholder", []), ("p", "Placeholder", []), ("s", "Switch", ["x", "p"]),
         ...               ("a", "Neg", ["s:0"]), ("b", "Exp", ["s:1"]), ("m", "Merge", ["a", "b"])])
         >>> found = fix_predicate(g, (1, 0), True)
-        >>> found.dead.nonzero()[0].tolist(), found.subs
+        >>> found.dead.nonzero()[0].tolist(), found.substitutes
         ([3], {(2, 1): (0, 0), (5, 0): (4, 0)})
     """
     values = implied_predicates(graph, tensor, value)
-    switches = [op for op in np.flatnonzero(graph.typed(SWITCHES)).tolist() if graph.data.ends(op)[1] in values]
+    switches = [op for op in np.flatnonzero(graph.type_mask(SWITCHES)).tolist() if graph.data.ends(op)[1] in values]
     unreachable, dead_tensors = np.zeros(graph.size, np.bool_), set[Tensor]()
     substitutes: dict[Tensor, Tensor] = {}
     todo: deque[int] = deque()
@@ -183,7 +184,7 @@ def fix_predicate(graph: Graph, tensor: Tensor, value: bool) -> PredicateEffect:
             kill(op, None)
     torn, observed = [], []
     consumed = set(zip(graph.data.node.tolist(), graph.data.port.tolist(), strict=True)) if switches else set()
-    for op in np.flatnonzero(graph.typed(MERGES) & ~unreachable).tolist() if switches else ():
+    for op in np.flatnonzero(graph.type_mask(MERGES) & ~unreachable).tolist() if switches else ():
         ends = graph.data.ends(op)
         live_ends = [end for end in ends if end not in dead_tensors]
         if len(live_ends) == len(ends):

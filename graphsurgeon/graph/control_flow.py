@@ -20,7 +20,7 @@ ROOT, UNKNOWN = -1, -2
 
 def topological_places(graph: Graph) -> list[int]:
     """Returns the place of each op in an order with all inputs before their consumers, except back edges of loops."""
-    turning, needed = graph.typed(TURNING), graph.needed
+    turning, needed = graph.type_mask(TURNING), graph.all_inputs
     missing = needed.degrees - np.bincount(needed.rows[turning[needed.node]], minlength=graph.size)
     in_degrees = missing.tolist()
     sequence = [op for op in range(graph.size) if not in_degrees[op]]
@@ -46,16 +46,16 @@ class Frame:
         outer: the number of the loop around it; -1 for none.
         depth: 1 for an outermost loop.
         parallel: the number of rounds that may run at the same time.
-        before: an op outside of the loop that the loop reads.
-        asks: its LoopCond; -1 if it has none.
+        external_op: an op outside of the loop that the loop reads.
+        loop_cond: its LoopCond; -1 if it has none.
     """
 
     name: str
     outer: int
     depth: int
     parallel: int
-    before: int
-    asks: int
+    external_op: int
+    loop_cond: int
 
 
 class Frames:
@@ -65,11 +65,11 @@ class Frames:
         graph: the graph.
 
     Example:
-        >>> g = Graph.of([("a", "Const", []), ("in", "Enter", ["a"]), ("m", "Merge", ["in", "n"]),
+        >>> g = Graph.from_ops([("a", "Const", []), ("in", "Enter", ["a"]), ("m", "Merge", ["in", "n"]),
         ...               ("c", "LoopCond", ["m"]), ("s", "Switch", ["m", "c"]), ("n", "NextIteration", ["s:1"]),
         ...               ("out", "Exit", ["s"])])
         >>> frames = Frames(g)
-        >>> [frames.of(op) for op in range(g.size)], frames.about(0).asks
+        >>> [frames.innermost(op) for op in range(g.size)], frames.frame(0).loop_cond
         ([-1, 0, 0, 0, 0, 0, -1], 3)
     """
 
@@ -77,18 +77,18 @@ class Frames:
         self.graph = graph
         self._loops: list[Frame] = []
         self._frame_of: list[int] = [ROOT] * graph.size
-        if graph.typed(ENTERS).any():
+        if graph.type_mask(ENTERS).any():
             self._follow()
 
-    def of(self, op: int) -> int:
+    def innermost(self, op: int) -> int:
         """Returns the number of the innermost loop around the results of an op; -1 for none, -2 if it is not known."""
-        return self.outside(self._frame_of[op]) if self.graph.types[op] in EXITS else self._frame_of[op]
+        return self.parent(self._frame_of[op]) if self.graph.types[op] in EXITS else self._frame_of[op]
 
-    def about(self, frame: int) -> Frame:
+    def frame(self, frame: int) -> Frame:
         """Returns a loop by its number."""
         return self._loops[frame]
 
-    def outside(self, frame: int) -> int:
+    def parent(self, frame: int) -> int:
         """Returns the loop around a loop; for an outermost one, the loop itself."""
         return self._loops[frame].outer if frame >= 0 else frame
 
@@ -101,8 +101,8 @@ class Frames:
                 break
             self._frame_of[op] = self._frame(op, place, visited)
             if graph.types[op] == "LoopCond" and self._frame_of[op] >= 0:
-                self._loops[self._frame_of[op]] = replace(self._loops[self._frame_of[op]], asks=op)
-        lost = {frame for frame, one in enumerate(self._loops) if one.asks < 0}
+                self._loops[self._frame_of[op]] = replace(self._loops[self._frame_of[op]], loop_cond=op)
+        lost = {frame for frame, one in enumerate(self._loops) if one.loop_cond < 0}
         for op in range(graph.size):
             if place[op] == graph.size or self._frame_of[op] in lost:
                 self._frame_of[op] = UNKNOWN
@@ -110,7 +110,7 @@ class Frames:
     def _frame(self, op: int, place: list[int], visited: dict[tuple[int, str], int]) -> int:
         graph = self.graph
         frame = ROOT
-        for its in (self.of(one) for one in graph.needed.row(op).tolist() if place[one] < place[op]):
+        for its in (self.innermost(one) for one in graph.all_inputs.row(op).tolist() if place[one] < place[op]):
             if self._depth(its) > self._depth(frame):
                 frame = its
         ends = graph.data.ends(op)
@@ -132,17 +132,18 @@ def outside_control_flow(graph: Graph) -> Mask:
     """Returns a mask of the ops that are neither in a loop nor in a branch of TF1.
 
     Example:
-        >>> g = Graph.of([("x", "Const", []), ("p", "Const", []), ("s", "Switch", ["x", "p"]), ("a", "Neg", ["s:0"]),
+        >>> g = Graph.from_ops([("x", "Const", []), ("p", "Const", []), ("s", "Switch", ["x", "p"]),
+        ...                     ("a", "Neg", ["s:0"]),
         ...               ("b", "Exp", ["s:1"]), ("m", "Merge", ["a", "b"]), ("y", "Neg", ["m"])])
         >>> [g.names[op] for op in np.flatnonzero(outside_control_flow(g))]
         ['x', 'p', 'm', 'y']
     """
-    if not graph.typed((*ENTERS, *SWITCHES)).any():
+    if not graph.type_mask((*ENTERS, *SWITCHES)).any():
         return np.ones(graph.size, np.bool_)
-    joins = graph.typed((*MERGES, *EXITS))
-    inside = forward(graph, graph.typed(SWITCHES), within=~joins, control=False)
+    joins = graph.type_mask((*MERGES, *EXITS))
+    inside = forward(graph, graph.type_mask(SWITCHES), within=~joins, control=False)
     frames = Frames(graph)
-    return ~inside & np.fromiter((frames.of(op) == ROOT for op in range(graph.size)), np.bool_, graph.size)
+    return ~inside & np.fromiter((frames.innermost(op) == ROOT for op in range(graph.size)), np.bool_, graph.size)
 
 
 ENTERS, EXITS = ("Enter", "RefEnter"), ("Exit", "RefExit")
@@ -160,13 +161,13 @@ def loops_of(graph: Graph) -> Ints:
     """Returns for each op the number of the outermost ``while_loop`` of TF1 it runs in, -1 for none.
 
     Example:
-        >>> g = Graph.of([("a", "Const", []), ("in", "Enter", ["a"]), ("m", "Merge", ["in", "n"]),
+        >>> g = Graph.from_ops([("a", "Const", []), ("in", "Enter", ["a"]), ("m", "Merge", ["in", "n"]),
         ...               ("s", "Switch", ["m", "m"]), ("n", "NextIteration", ["s:1"]), ("out", "Exit", ["s"]),
         ...               ("b", "Neg", ["out"])])
         >>> loops_of(g).tolist()
         [-1, 0, 0, 0, 0, 0, -1]
     """
-    enters, exits = graph.typed(ENTERS), graph.typed(EXITS)
+    enters, exits = graph.type_mask(ENTERS), graph.type_mask(EXITS)
     if not enters.any():
         return np.full(graph.size, -1, np.int32)
     # Data enters a frame only through an Enter and leaves it only through an Exit. Without these edges, each frame is a
@@ -199,48 +200,48 @@ class Loop:
     """One TF1 ``while_loop``: the numbers of its control flow ops, with one op of each kind for each loop variable.
 
     Args:
-        asks: the LoopCond.
-        enters, merges, switches, turns: the Enter, Merge, Switch and NextIteration of each variable.
+        loop_cond: the LoopCond.
+        enters, merges, switches, next_iterations: the Enter, Merge, Switch and NextIteration of each variable.
         exits: the Exit of each variable; -1 if it has none.
         constants: the other Enters, whose values are the same in every round.
     """
 
-    asks: int
+    loop_cond: int
     enters: tuple[int, ...]
     merges: tuple[int, ...]
     switches: tuple[int, ...]
-    turns: tuple[int, ...]
+    next_iterations: tuple[int, ...]
     exits: tuple[int, ...]
     constants: tuple[int, ...]
 
     @property
-    def turning(self) -> list[int]:
+    def cycle_ops(self) -> list[int]:
         """All these ops except the constants."""
-        several = (self.enters, self.merges, self.switches, self.turns, self.exits)
-        return [self.asks, *(op for ops in several for op in ops if op >= 0)]
+        several = (self.enters, self.merges, self.switches, self.next_iterations, self.exits)
+        return [self.loop_cond, *(op for ops in several for op in ops if op >= 0)]
 
     @property
     def parts(self) -> list[int]:
         """All these ops."""
-        return [*self.turning, *self.constants]
+        return [*self.cycle_ops, *self.constants]
 
 
 def loops_in(graph: Graph) -> list[Loop]:
     """Returns the complete loops of TF1, in the order of their conditions.
 
     Example:
-        >>> g = Graph.of([("a", "Const", []), ("in", "Enter", ["a"]), ("m", "Merge", ["in", "n"]),
+        >>> g = Graph.from_ops([("a", "Const", []), ("in", "Enter", ["a"]), ("m", "Merge", ["in", "n"]),
         ...               ("c", "LoopCond", ["m"]), ("s", "Switch", ["m", "c"]), ("n", "NextIteration", ["s:1"]),
         ...               ("out", "Exit", ["s"])])
         >>> loops_in(g)
         [Loop(asks=3, enters=(1,), merges=(2,), switches=(4,), turns=(5,), exits=(6,), constants=())]
     """
-    enters = np.flatnonzero(graph.typed(ENTERS)).tolist() if graph.typed(["LoopCond"]).any() else []
+    enters = np.flatnonzero(graph.type_mask(ENTERS)).tolist() if graph.type_mask(["LoopCond"]).any() else []
     frames: dict[str, list[int]] = {}
     for op in enters:
         frames.setdefault(frame_name(graph, op), []).append(op)
     loops = []
-    for asks in np.flatnonzero(graph.typed(["LoopCond"])).tolist():
+    for asks in np.flatnonzero(graph.type_mask(["LoopCond"])).tolist():
         switches = [op for op in graph.consumers.row(asks).tolist() if graph.types[op] in SWITCHES]
         merges = [int(graph.data.row(op)[0]) for op in switches]
         ends = [graph.data.row(op).tolist() for op in merges]
@@ -261,13 +262,14 @@ def body_of(graph: Graph, loop: Loop) -> Mask:
     """Returns the ops of a TF1 loop that run in each of its rounds, including inner loops.
 
     Example:
-        >>> g = Graph.of([("a", "Const", []), ("in", "Enter", ["a"]), ("m", "Merge", ["in", "n"]), ("q", "Neg", ["m"]),
+        >>> g = Graph.from_ops([("a", "Const", []), ("in", "Enter", ["a"]), ("m", "Merge", ["in", "n"]),
+        ...                     ("q", "Neg", ["m"]),
         ...               ("c", "LoopCond", ["q"]), ("s", "Switch", ["m", "c"]), ("b", "Exp", ["s:1"]),
         ...               ("n", "NextIteration", ["b"]), ("out", "Exit", ["s"])])
         >>> body_of(g, loops_in(g)[0]).nonzero()[0].tolist()
         [6]
     """
-    own, asks, turns = graph.mask(loop.parts), graph.mask([loop.asks]), graph.mask(loop.turns)
+    own, asks, turns = graph.mask(loop.parts), graph.mask([loop.loop_cond]), graph.mask(loop.next_iterations)
     starts = graph.mask([*loop.switches, *loop.constants])
     asking = backward(graph, asks, within=~own | asks)
     running = forward(graph, starts, within=~own | starts) & ~asking
@@ -282,15 +284,15 @@ def constant_entry(graph: Graph, op: int) -> bool:
 
 def lone_loop_entries(graph: Graph, mask: Mask) -> list[int]:
     """Returns the selected Enters of constants of TF1 loops, if no other control flow op of the loop is selected."""
-    if not (mask & graph.typed(ENTERS)).any():
+    if not (mask & graph.type_mask(ENTERS)).any():
         return []
-    alone = [one.constants for one in loops_in(graph) if not mask[one.turning].any()]
+    alone = [one.constants for one in loops_in(graph) if not mask[one.cycle_ops].any()]
     return sorted(op for ops in alone for op in ops if mask[op] and constant_entry(graph, op))
 
 
 def loops_within(graph: Graph, mask: Mask) -> Mask:
     """Returns the control flow ops of TF1 loops with a selected LoopCond; such a loop needs all of them."""
-    return graph.mask(op for one in loops_in(graph) if mask[one.asks] for op in one.turning)
+    return graph.mask(op for one in loops_in(graph) if mask[one.loop_cond] for op in one.cycle_ops)
 
 
 def is_loop_body_only(graph: Graph, mask: Mask, cuts: Container[Tensor]) -> bool:
@@ -308,15 +310,15 @@ def is_loop_body_only(graph: Graph, mask: Mask, cuts: Container[Tensor]) -> bool
         return False
     ends = zip(node[entering].tolist(), graph.data.port[entering].tolist(), strict=True)
     external = ~mask[node[entering]] | np.array([end in cuts for end in ends], np.bool_)
-    framing = graph.typed((*ENTERS, *EXITS, "NextIteration", "RefNextIteration", "LoopCond")) & mask & (loop >= 0)
+    framing = graph.type_mask((*ENTERS, *EXITS, "NextIteration", "RefNextIteration", "LoopCond")) & mask & (loop >= 0)
     framing[lone_loop_entries(graph, mask)] = False
     for one in loops_in(graph):
-        if not mask[one.turning].any():
+        if not mask[one.cycle_ops].any():
             continue
         framing[one.parts] = False
         within = ~graph.mask(op for op in one.exits if op >= 0)
         inside = forward(graph, graph.mask([*one.enters, *one.constants]), within=within)
-        if not mask[one.asks] or (external & inside[rows[entering]] & inside[node[entering]]).any():
+        if not mask[one.loop_cond] or (external & inside[rows[entering]] & inside[node[entering]]).any():
             return False
     return not framing.any()
 
@@ -329,7 +331,7 @@ def context_fault(graph: Graph, mask: Mask, cuts: Iterable[Tensor]) -> tuple[str
         mask: the selected ops.
         cuts: tensors that are replaced, or fed.
     """
-    if not graph.typed((*ENTERS, *MERGES)).any():
+    if not graph.type_mask((*ENTERS, *MERGES)).any():
         return None
     rows, ends = graph.data.rows, frozenset(cuts)
     at_input = np.zeros(len(rows), np.bool_)
@@ -350,11 +352,11 @@ def _loop_fault(
     hit = int(hits[np.argmax(at_input[hits])])  # prefers a tensor that the request names
     number = loop[rows[hit]]
     whole = loop == number
-    enters = np.flatnonzero(whole & graph.typed(ENTERS)).tolist()
-    ends = np.flatnonzero(whole & graph.typed(EXITS)).tolist()
+    enters = np.flatnonzero(whole & graph.type_mask(ENTERS)).tolist()
+    ends = np.flatnonzero(whole & graph.type_mask(EXITS)).tolist()
     ins = list(dict.fromkeys((int(graph.data.node[at]), int(graph.data.port[at])) for at in graph.data.ptr[enters]))
     ins = [tensor for tensor in ins if loop[tensor[0]] != number]
-    fed = forward(graph, graph.typed(FEED_TYPES), control=False)
+    fed = forward(graph, graph.type_mask(FEED_TYPES), control=False)
     # Constants and variables are also copied. An Exit that is read inside belongs to an inner loop.
     ins = [tensor for tensor in ins if fed[tensor[0]]] or ins
     outer = [i for i in ends if not whole[graph.consumers.row(i)].all()]
@@ -374,14 +376,14 @@ def _branch_fault(graph: Graph, mask: Mask, entering: Mask) -> tuple[str, str] |
 
     A Merge takes the branch that is alive. A tensor from outside is always alive, so the other branch is never taken.
     """
-    joints, switches = graph.typed(MERGES), graph.typed(SWITCHES)
+    joints, switches = graph.type_mask(MERGES), graph.type_mask(SWITCHES)
     if not (joints & mask).any():
         return None
-    loose = ~joints & ~graph.typed(EXITS)
+    loose = ~joints & ~graph.type_mask(EXITS)
     switched = forward(graph, switches, within=loose)
     still = forward(graph, switches & mask, within=loose & mask, edges=~entering)
     rows, node = graph.data.rows, graph.data.node
-    lost = joints[rows] & mask[rows] & switched[node] & ~graph.typed(ENTERS)[node] & (entering | ~still[node])
+    lost = joints[rows] & mask[rows] & switched[node] & ~graph.type_mask(ENTERS)[node] & (entering | ~still[node])
     hit = np.flatnonzero(lost)
     if not len(hit):
         return None
@@ -403,7 +405,8 @@ def branch_around(graph: Graph, op: int) -> Tensor | None:
     The Switch belongs to the innermost cond around the op. Returns None for an op that is in no branch, or in a loop.
 
     Example:
-        >>> g = Graph.of([("x", "Const", []), ("p", "Const", []), ("s", "Switch", ["x", "p"]), ("a", "Neg", ["s:1"]),
+        >>> g = Graph.from_ops([("x", "Const", []), ("p", "Const", []), ("s", "Switch", ["x", "p"]),
+        ...                     ("a", "Neg", ["s:1"]),
         ...               ("m", "Merge", ["a", "s"]), ("b", "Neg", ["m"])])
         >>> branch_around(g, 3), branch_around(g, 5)
         ((2, 1), None)

@@ -50,12 +50,12 @@ class ConversionResult:
 
     Args:
         model: the model; empty if the conversion failed.
-        said: why there is no model; empty if there is one.
+        error_text: why there is no model; empty if there is one.
         errors: the errors that it lists, if any.
     """
 
     model: bytes = b""
-    said: str = ""
+    error_text: str = ""
     errors: tuple[ConverterMessage, ...] = ()
 
 
@@ -124,7 +124,7 @@ class Compatibility:
         >>> print(found)
         net: 1 of 40 ops keeps it from TFLite, according to TensorFlow 2.21.0
           TF Select  'mel' (Mfcc): TFLite has no op for it
-        >>> len(found), found.words
+        >>> len(found), found.kinds
         (1, {'mel': 'TF Select'})
     """
 
@@ -149,7 +149,7 @@ class Compatibility:
         return not self.blockers
 
     @property
-    def words(self) -> dict[str, str]:
+    def kinds(self) -> dict[str, str]:
         """Op -> the kind of its problem, for colors: ``ed.paint(check)``."""
         return {one.op: one.kind for one in self.blockers if one.op}
 
@@ -158,7 +158,7 @@ class Compatibility:
         return [dict(vars(one)) for one in self.blockers]
 
     def __str__(self) -> str:
-        name, located = TARGETS[self.target], len(self.words)
+        name, located = TARGETS[self.target], len(self.kinds)
         says = f", according to {self.converter}" if self.converter else "; the converter runs once it can be frozen"
         if self.passed:
             summary = f"nothing keeps its {counted(self.ops, 'ops')} from {name}{says}"
@@ -181,10 +181,10 @@ def blockers(graph: Graph, conversion: ConversionResult) -> tuple[Blocker, ...]:
         conversion: the result of the converter, or of freezing.
 
     Example:
-        >>> g = Graph.of([("x", "Placeholder", []), ("loop", "While", ["x"])])
+        >>> g = Graph.from_ops([("x", "Placeholder", []), ("loop", "While", ["x"])])
         >>> names = ("loop/body/cell", "loop")
         >>> message = ConverterMessage(names, "GRUBlockCell", "ERROR_NEEDS_CUSTOM_OPS", "neither this nor that")
-        >>> [str(one) for one in blockers(g, ConversionResult(said="failed", errors=(message,)))]
+        >>> [str(one) for one in blockers(g, ConversionResult(error_text="failed", errors=(message,)))]
         ["'loop' (GRUBlockCell): TFLite has no op for it: it needs a custom op"]
     """
     by_op: dict[tuple[str, str], Blocker] = {}
@@ -193,8 +193,8 @@ def blockers(graph: Graph, conversion: ConversionResult) -> tuple[Blocker, ...]:
         op = next((name for name in map(op_name, one.names) if name in graph.index), "")
         reason = KINDS[kind] if kind != REFUSED else one.text
         by_op.setdefault((op, one.type), Blocker(op, one.type, kind, reason))
-    if conversion.said and not by_op:
-        return (Blocker("", "", REFUSED, conversion.said),)
+    if conversion.error_text and not by_op:
+        return (Blocker("", "", REFUSED, conversion.error_text),)
     return tuple(sorted(by_op.values(), key=lambda one: graph.index.get(one.op, -1)))
 
 
@@ -209,14 +209,14 @@ def cut(graph: Graph, ops: Iterable[str], inputs: Sequence[str], outputs: Sequen
         inputs, outputs: the tensors that are fed, and the tensors that are fetched.
 
     Example:
-        >>> g = Graph.of([("wav", "Placeholder", []), ("mel", "Mfcc", ["wav"]), ("a", "Neg", ["mel"]),
+        >>> g = Graph.from_ops([("wav", "Placeholder", []), ("mel", "Mfcc", ["wav"]), ("a", "Neg", ["mel"]),
         ...               ("b", "Neg", ["a"])])
         >>> cut(g, ["mel"], ["wav:0"], ["b:0"])
         (['mel:0'], ['b:0'])
     """
     ends = frozenset(graph.tensor(name) for name in inputs)
     needed = backward(graph, graph.mask([graph.tensor(name)[0] for name in outputs]), ends, control=False)
-    varies = forward(graph, graph.typed(FEED_TYPES) | graph.mask([op for op, _ in ends]), control=False)
+    varies = forward(graph, graph.type_mask(FEED_TYPES) | graph.mask([op for op, _ in ends]), control=False)
     front, back = graph.mask([]), graph.mask([])
     for name in ops:
         one = graph.mask([graph.index[name]])
@@ -246,7 +246,7 @@ def cut(graph: Graph, ops: Iterable[str], inputs: Sequence[str], outputs: Sequen
         return list(inputs), list(outputs)
     still = backward(graph, graph.mask([graph.tensor(name)[0] for name in targets]),
                      frozenset(map(graph.tensor, front_names)) | ends, control=False)  # fmt: skip
-    fed = [name for name in inputs if any(still[op] for op, _ in graph.readers(graph.tensor(name)))]
+    fed = [name for name in inputs if any(still[op] for op, _ in graph.consumers_of(graph.tensor(name)))]
     read_now = [name for name in front_names if name not in fed]
     return [*fed, *read_now], targets
 

@@ -59,8 +59,8 @@ def pair(
             twice.
 
     Example:
-        >>> a = Graph.of([("x", "Const", []), ("y", "Neg", ["x"])])
-        >>> b = Graph.of([("n/x", "Const", []), ("n/y", "Neg", ["n/x"])])
+        >>> a = Graph.from_ops([("x", "Const", []), ("y", "Neg", ["x"])])
+        >>> b = Graph.from_ops([("n/x", "Const", []), ("n/y", "Neg", ["n/x"])])
         >>> pair(a, b).tolist(), pair(a, b, "structure").tolist(), pair(a, b, mapping={"x": "n/x"}).tolist()
         ([-1, -1], [0, 1], [0, -1])
     """
@@ -276,21 +276,21 @@ class OpChange:
     Args:
         kind: ``type``, ``input`` (rewired), ``control``, ``attribute``, ``device``, ``output`` (dtype or shape).
         op: its name in the second graph.
-        was_op: its name in the first graph.
-        what: the number of the input or output, or the attribute; empty for the other kinds.
-        was, now: its old and new text; empty if there is none.
+        old_op: its name in the first graph.
+        detail: the number of the input or output, or the attribute; empty for the other kinds.
+        old, new: its old and new text; empty if there is none.
     """
 
     kind: str
     op: str
-    was_op: str
-    what: str
-    was: str
-    now: str
+    old_op: str
+    detail: str
+    old: str
+    new: str
 
     def __str__(self) -> str:
-        part = {"input": f" input {self.what}", "attribute": f" {self.what}", "output": f":{self.what}"}
-        return f"{self.op}{part.get(self.kind, '')}: {self.was or 'nothing'} -> {self.now or 'nothing'}"
+        part = {"input": f" input {self.detail}", "attribute": f" {self.detail}", "output": f":{self.detail}"}
+        return f"{self.op}{part.get(self.kind, '')}: {self.old or 'nothing'} -> {self.new or 'nothing'}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,35 +299,35 @@ class Diff:
 
     Args:
         a, b: the graphs.
-        place: for each op of `a` the number of its partner in `b`, -1 for none.
+        partners: for each op of `a` the number of its partner in `b`, -1 for none.
         changes: the differences of ops that both graphs have.
         draw: draws the differences, as mime type -> text; None if they cannot be drawn.
     """
 
     a: Graph
     b: Graph
-    place: Ints
+    partners: Ints
     changes: tuple[OpChange, ...] = field(repr=False)
     draw: Callable[[Diff], dict[str, str]] | None = None
 
     @cached_property
     def added(self) -> tuple[str, ...]:
         """Names of the ops that only the second graph has."""
-        there = self.b.mask(self.place[self.place >= 0])
+        there = self.b.mask(self.partners[self.partners >= 0])
         return tuple(self.b.names[i] for i in np.flatnonzero(~there).tolist())
 
     @cached_property
     def removed(self) -> tuple[str, ...]:
         """Names of the ops that only the first graph has."""
-        return tuple(self.a.names[i] for i in np.flatnonzero(self.place < 0).tolist())
+        return tuple(self.a.names[i] for i in np.flatnonzero(self.partners < 0).tolist())
 
     @cached_property
     def renamed(self) -> tuple[tuple[str, str], ...]:
         """(old, new) names of the ops that have another name in the second graph."""
-        old, new, place = self.a.names, self.b.names, self.place.tolist()
+        old, new, place = self.a.names, self.b.names, self.partners.tolist()
         return tuple((old[i], new[j]) for i, j in enumerate(place) if j >= 0 and old[i] != new[j])
 
-    def of(self, kind: str) -> tuple[OpChange, ...]:
+    def of_kind(self, kind: str) -> tuple[OpChange, ...]:
         """Returns the changes of one kind, such as ``input`` or ``attribute``.
 
         Args:
@@ -338,13 +338,13 @@ class Diff:
     @property
     def rewired(self) -> tuple[OpChange, ...]:
         """The inputs that read another tensor."""
-        return self.of("input")
+        return self.of_kind("input")
 
     @cached_property
     def counts(self) -> dict[str, int]:
         """The numbers of ops added, removed and renamed, and of changes of each kind."""
         ops = {"added": len(self.added), "removed": len(self.removed), "renamed": len(self.renamed)}
-        return {**ops, **{kind: len(self.of(kind)) for kind in KINDS}}
+        return {**ops, **{kind: len(self.of_kind(kind)) for kind in KINDS}}
 
     def __bool__(self) -> bool:
         return any(self.counts.values())
@@ -354,7 +354,7 @@ class Diff:
         rows = [_row("added", name, new=self.b.types[self.b.index[name]]) for name in self.added]
         rows += [_row("removed", name, old=self.a.types[self.a.index[name]]) for name in self.removed]
         rows += [_row("renamed", new, old=old, new=new) for old, new in self.renamed]
-        return rows + [_row(c.kind, c.op, c.what, c.was, c.now) for c in self.changes]
+        return rows + [_row(c.kind, c.op, c.detail, c.old, c.new) for c in self.changes]
 
     @cached_property
     def marks(self) -> dict[int, str]:
@@ -368,8 +368,8 @@ class Diff:
     def picture(self) -> Graph:
         """The second graph plus the removed ops of the first, to draw both at once."""
         a, b = self.a, self.b
-        removed = np.flatnonzero(self.place < 0).astype(np.int32)
-        spot = self.place.copy()
+        removed = np.flatnonzero(self.partners < 0).astype(np.int32)
+        spot = self.partners.copy()
         spot[removed] = np.arange(b.size, b.size + len(removed))
         names, used_names = [], set(b.names)
         for i in removed.tolist():
@@ -384,8 +384,8 @@ class Diff:
             names=[*b.names, *names],
             types=[*b.types, *(a.types[i] for i in removed.tolist())],
             nodes=[*b.nodes, *(a.nodes[i] for i in removed.tolist())],
-            data=stack_edges(b.data, a.data.moved(removed, spot)),
-            control=stack_edges(b.control, a.control.moved(removed, spot)),
+            data=stack_edges(b.data, a.data.remap(removed, spot)),
+            control=stack_edges(b.control, a.control.remap(removed, spot)),
             index={**b.index, **{name: b.size + at for at, name in enumerate(names)}},
             stamps=(),
             outputs_of=outputs,
@@ -410,7 +410,7 @@ class Diff:
             "added": [f"+ {name}  {b.types[b.index[name]]}" for name in self.added],
             "removed": [f"- {name}  {a.types[a.index[name]]}" for name in self.removed],
             "renamed": [f"{old} -> {new}" for old, new in self.renamed],
-            **{_TITLES[kind]: [str(change) for change in self.of(kind)] for kind in KINDS},
+            **{_TITLES[kind]: [str(change) for change in self.of_kind(kind)] for kind in KINDS},
         }
         lines = [self._head]
         for title, items in parts.items():
@@ -449,9 +449,9 @@ def diff(
         SelectionError: if `by` has another value, or the mapping does not fit the graphs.
 
     Example:
-        >>> a = Graph.of([("x", "Const", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])], title="old")
+        >>> a = Graph.from_ops([("x", "Const", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])], title="old")
         >>> ops = [("x", "Const", []), ("y", "Abs", ["x"]), ("z", "Exp", ["x"]), ("w", "Neg", ["z"])]
-        >>> b = Graph.of(ops, title="new")
+        >>> b = Graph.from_ops(ops, title="new")
         >>> print(diff(a, b))
         old -> new: 1 added, 1 of another type, 1 rewired
         added

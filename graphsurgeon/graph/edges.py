@@ -18,7 +18,7 @@ class Edges(NamedTuple):
     port: Ints
 
     @classmethod
-    def of(cls, rows: Ints, node: Ints, size: int, port: Ints | None = None) -> Edges:
+    def from_rows(cls, rows: Ints, node: Ints, size: int, port: Ints | None = None) -> Edges:
         """Returns `size` rows of edges.
 
         Args:
@@ -27,7 +27,7 @@ class Edges(NamedTuple):
             size: number of rows.
 
         Example:
-            >>> Edges.of(np.array([0, 2]), np.array([1, 1]), 3).ptr.tolist()
+            >>> Edges.from_rows(np.array([0, 2]), np.array([1, 1]), 3).ptr.tolist()
             [0, 1, 1, 2]
         """
         ptr = np.zeros(size + 1, np.int32)
@@ -47,7 +47,7 @@ class Edges(NamedTuple):
         """Returns the far ends of row i, each with its port.
 
         Example:
-            >>> Edges.of(np.array([1]), np.array([0]), 2, np.array([2])).ends(1)
+            >>> Edges.from_rows(np.array([1]), np.array([0]), 2, np.array([2])).ends(1)
             [(0, 2)]
         """
         return list(zip(self.row(i).tolist(), self.ports(i).tolist(), strict=True))
@@ -57,7 +57,7 @@ class Edges(NamedTuple):
         """For each row, the number of its ends.
 
         Example:
-            >>> Edges.of(np.array([0, 2]), np.array([1, 1]), 3).degrees.tolist()
+            >>> Edges.from_rows(np.array([0, 2]), np.array([1, 1]), 3).degrees.tolist()
             [1, 0, 1]
         """
         return self.ptr[1:] - self.ptr[:-1]
@@ -67,7 +67,7 @@ class Edges(NamedTuple):
         """For each edge, the number of its row."""
         return np.repeat(np.arange(len(self.ptr) - 1, dtype=np.int32), self.degrees)
 
-    def within(self, targets: NDArray[np.integer[Any]]) -> tuple[Ints, Ints]:
+    def gather(self, targets: NDArray[np.integer[Any]]) -> tuple[Ints, Ints]:
         """Returns, for each edge in the target rows, the index of its row in `targets` and its place in the arrays."""
         if len(targets) == len(self.ptr) - 1 and (targets[1:] - targets[:-1] == 1).all():
             return self.rows, np.arange(len(self.node), dtype=np.int32)
@@ -78,7 +78,7 @@ class Edges(NamedTuple):
         at = np.repeat(begin - start, length) + np.arange(int(length.sum()))
         return rows, at.astype(np.int32)
 
-    def moved(self, rows: Ints, place: Ints) -> Edges:
+    def remap(self, rows: Ints, place: Ints) -> Edges:
         """Returns some rows, in the given order, with new numbers of the far ends; a far end at -1 is removed.
 
         Args:
@@ -86,20 +86,20 @@ class Edges(NamedTuple):
             place: number of a far end -> its new number.
 
         Example:
-            >>> edges = Edges.of(np.array([0, 1, 1]), np.array([2, 0, 2]), 3)
-            >>> edges.moved(np.array([1, 0]), np.array([1, 0, -1])).row(0).tolist()
+            >>> edges = Edges.from_rows(np.array([0, 1, 1]), np.array([2, 0, 2]), 3)
+            >>> edges.remap(np.array([1, 0]), np.array([1, 0, -1])).row(0).tolist()
             [1]
         """
-        row, at = self.within(rows)
+        row, at = self.gather(rows)
         node = place[self.node[at]]
         stay = node >= 0
-        return Edges.of(row[stay], node[stay], len(rows), self.port[at][stay])
+        return Edges.from_rows(row[stay], node[stay], len(rows), self.port[at][stay])
 
-    def part(self, first: int, end: int) -> Edges:
+    def row_range(self, first: int, end: int) -> Edges:
         """Returns the rows from `first` up to, but not including, `end`.
 
         Example:
-            >>> Edges.of(np.array([0, 2]), np.array([1, 7]), 3).part(1, 3).row(1).tolist()
+            >>> Edges.from_rows(np.array([0, 2]), np.array([1, 7]), 3).row_range(1, 3).row(1).tolist()
             [7]
         """
         begin, until = int(self.ptr[first]), int(self.ptr[end])
@@ -131,8 +131,8 @@ def reversed_edges(edges: Edges, size: int) -> Edges:
         size: number of rows of the result.
 
     Example:
-        >>> reversed_edges(Edges.of(np.array([1]), np.array([0]), 2), 2).row(0).tolist()
+        >>> reversed_edges(Edges.from_rows(np.array([1]), np.array([0]), 2), 2).row(0).tolist()
         [1]
     """
     order = np.argsort(edges.node, kind="stable")
-    return Edges.of(edges.node[order], edges.rows[order], size, edges.port[order])
+    return Edges.from_rows(edges.node[order], edges.rows[order], size, edges.port[order])

@@ -26,27 +26,27 @@ class Cause:
     Args:
         kind: ``walk``; or why an op is not selected: ``unlisted``, ``removed``.
         ends: the ops at which the walk began; None without a walk.
-        up: whether the walk went up, from the targets to the ops that they need.
+        upstream: whether the walk went up, from the targets to the ops that they need.
         control: whether it followed control edges.
-        cuts: the tensors at which it stopped.
+        stop_tensors: the tensors at which it stopped.
         within: the ops that it selected.
-        said: the sentence for an op that is one of the ends, or that is not selected.
+        text: the sentence for an op that is one of the ends, or that is not selected.
     """
 
     kind: str
     ends: Mask | None = None
-    up: bool = True
+    upstream: bool = True
     control: bool = True
-    cuts: frozenset[Tensor] = frozenset()
+    stop_tensors: frozenset[Tensor] = frozenset()
     within: Mask | None = None
-    said: str = ""
+    text: str = ""
 
 
 def evaluate_query(graph: Graph, query: Query) -> dict[int, Mask]:
     """Returns the ops of a query and of each query in it, by their `id`.
 
     Example:
-        >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"])])
+        >>> g = Graph.from_ops([("a", "Const", []), ("b", "Neg", ["a"])])
         >>> query = Query("not", (), (Query("names", ("a",)),))
         >>> evaluate_query(g, query)[id(query)].tolist()
         [False, True]
@@ -55,28 +55,28 @@ def evaluate_query(graph: Graph, query: Query) -> dict[int, Mask]:
     todo = [query]
     while todo:
         top = todo[-1]
-        open_parts = [part for part in top.over if id(part) not in masks]
+        open_parts = [part for part in top.operands if id(part) not in masks]
         if open_parts:
             todo += open_parts
             continue
-        masks[id(todo.pop())] = _mask(graph, top, [masks[id(part)] for part in top.over])
+        masks[id(todo.pop())] = _mask(graph, top, [masks[id(part)] for part in top.operands])
     return masks
 
 
 def _mask(graph: Graph, query: Query, parts: list[Mask]) -> Mask:
-    if query.verb == "select":
+    if query.method == "select":
         return select(graph, **dict(query.args)).mask
-    if query.verb == "names":
+    if query.method == "names":
         return graph.mask(graph.index[name] for name in query.args if name in graph.index)
-    if query.verb == "or":
+    if query.method == "or":
         return parts[0] | parts[1]
-    if query.verb == "and":
+    if query.method == "and":
         return parts[0] & parts[1]
-    if query.verb == "minus":
+    if query.method == "minus":
         return parts[0] & ~parts[1]
-    if query.verb == "not":
+    if query.method == "not":
         return ~parts[0]
-    walk = backward if query.verb == "ancestors" else forward
+    walk = backward if query.method == "ancestors" else forward
     return walk(graph, parts[0], control=query.args[0])
 
 
@@ -87,12 +87,12 @@ def causes(selection: Selection, number: int) -> list[Cause]:
     todo = [selection.query]
     while todo:
         query = todo.pop()
-        if query.verb == "or":
-            todo += [part for part in query.over if masks[id(part)][number]]
-        elif query.verb == "and":
-            todo.append(next((part for part in query.over if _is_walk(part)), query.over[0]))
-        elif query.verb == "minus":
-            todo.append(query.over[0])
+        if query.method == "or":
+            todo += [part for part in query.operands if masks[id(part)][number]]
+        elif query.method == "and":
+            todo.append(next((part for part in query.operands if _is_walk(part)), query.operands[0]))
+        elif query.method == "minus":
+            todo.append(query.operands[0])
         else:
             cause = _cause(graph, query, masks)
             if cause is None:
@@ -106,39 +106,39 @@ def excluding_cause(selection: Selection, number: int) -> Cause:
     graph, masks = selection.graph, evaluate_query(selection.graph, selection.query)
     query = selection.query
     while True:
-        if query.verb == "or":
-            query = next((part for part in query.over if _is_walk(part)), query.over[0])
-        elif query.verb == "and" or (query.verb == "minus" and not masks[id(query.over[0])][number]):
-            query = next(part for part in query.over if not masks[id(part)][number])
-        elif query.verb in ("minus", "not"):
-            sign = "-" if query.verb == "minus" else "~"
-            return Cause("removed", said=f"it is in the part that {sign} removes")
+        if query.method == "or":
+            query = next((part for part in query.operands if _is_walk(part)), query.operands[0])
+        elif query.method == "and" or (query.method == "minus" and not masks[id(query.operands[0])][number]):
+            query = next(part for part in query.operands if not masks[id(part)][number])
+        elif query.method in ("minus", "not"):
+            sign = "-" if query.method == "minus" else "~"
+            return Cause("removed", text=f"it is in the part that {sign} removes")
         else:
-            return _cause(graph, query, masks) or Cause("unlisted", said=_unmet_condition(graph, query, number))
+            return _cause(graph, query, masks) or Cause("unlisted", text=_unmet_condition(graph, query, number))
 
 
 def _is_walk(query: Query) -> bool:
-    return query.verb in _WALKS or (query.verb == "select" and "outputs" in dict(query.args))
+    return query.method in _WALKS or (query.method == "select" and "outputs" in dict(query.args))
 
 
 def _cause(graph: Graph, query: Query, masks: dict[int, Mask]) -> Cause | None:
-    if query.verb in _WALKS:
-        up = query.verb == "ancestors"
+    if query.method in _WALKS:
+        up = query.method == "ancestors"
         text = "it is one of the targets" if up else "it is one of the ops the walk began at"
-        return Cause("walk", masks[id(query.over[0])], up, query.args[0], within=masks[id(query)], said=text)
+        return Cause("walk", masks[id(query.operands[0])], up, query.args[0], within=masks[id(query)], text=text)
     if not _is_walk(query):
         return None
     arguments = dict(query.args)
     ends = [graph.tensor(name)[0] for name in arguments["outputs"]]
     cuts = frozenset(graph.tensor(name) for name in arguments.get("inputs", ()))
     text = "it computes one of the boundary's outputs"
-    return Cause("walk", graph.mask(ends), cuts=cuts, within=masks[id(query)], said=text)
+    return Cause("walk", graph.mask(ends), stop_tensors=cuts, within=masks[id(query)], text=text)
 
 
 def _unmet_condition(graph: Graph, query: Query, number: int) -> str:
     """Returns a sentence about the first condition of a query that an op does not meet."""
     name, kind = graph.names[number], graph.types[number]
-    if query.verb == "names":
+    if query.method == "names":
         return "it is not among the ops listed"
     arguments = dict(query.args)
     kinds = arguments.get("op", kind)
@@ -189,13 +189,13 @@ class Path:
     Args:
         op: the op.
         end: the op at the other end, which needs `op` (or from which `op` is computed).
-        links: the steps, beginning at `op`; in graph direction if an op that needs it is the reason.
+        steps: the steps, beginning at `op`; in graph direction if an op that needs it is the reason.
         cause: the reason as a clause.
     """
 
     op: str
     end: str
-    links: tuple[PathStep, ...]
+    steps: tuple[PathStep, ...]
     cause: str
 
     @property
@@ -204,21 +204,21 @@ class Path:
         return f"{self.op!r} is in the selection because {self.cause}"
 
     def __len__(self) -> int:
-        return len(self.links)
+        return len(self.steps)
 
     @property
     def names(self) -> list[str]:
         """The ops on the path, including both ends."""
-        down = not self.links or self.links[0].source == self.op
-        return [self.op, *(link.target if down else link.source for link in self.links)]
+        down = not self.steps or self.steps[0].source == self.op
+        return [self.op, *(link.target if down else link.source for link in self.steps)]
 
     @property
     def control(self) -> int:
         """The number of steps that are control edges."""
-        return sum(link.control for link in self.links)
+        return sum(link.control for link in self.steps)
 
     def __str__(self) -> str:
-        return "\n".join([self.reason, *_shorten(self.links)])
+        return "\n".join([self.reason, *_shorten(self.steps)])
 
 
 @dataclass(frozen=True)
@@ -239,14 +239,14 @@ class WhyNot:
             - ``unlisted``: it does not fit the query.
         cause: the reason as a clause.
         tensors: the boundary inputs at which it is cut.
-        links: the path that the reason is about, beginning at the op; empty if there is none.
+        steps: the path that the reason is about, beginning at the op; empty if there is none.
     """
 
     op: str
     reason: str
     cause: str
     tensors: tuple[str, ...] = ()
-    links: tuple[PathStep, ...] = ()
+    steps: tuple[PathStep, ...] = ()
 
     @property
     def text(self) -> str:
@@ -254,7 +254,7 @@ class WhyNot:
         return f"{self.op!r} is not in the selection because {self.cause}"
 
     def __str__(self) -> str:
-        return "\n".join([self.text, *_shorten(self.links)])
+        return "\n".join([self.text, *_shorten(self.steps)])
 
 
 def explain(graph: Graph, op: Any, selection: Any) -> Path | WhyNot:
@@ -274,7 +274,8 @@ def explain(graph: Graph, op: Any, selection: Any) -> Path | WhyNot:
         SelectionError: if there is no such op, or the selection is of another graph.
 
     Example:
-        >>> g = Graph.of([("a", "Const", []), ("b", "NoOp", ["^a"]), ("c", "Neg", ["a"]), ("d", "Exp", ["c", "^b"])])
+        >>> g = Graph.from_ops([("a", "Const", []), ("b", "NoOp", ["^a"]), ("c", "Neg", ["a"]),
+        ...                     ("d", "Exp", ["c", "^b"])])
         >>> print(explain(g, "a", "d"))
         'a' is in the selection because 'd' needs it
           c  input 0 reads a:0
@@ -298,8 +299,8 @@ def _why(graph: Graph, number: int, selected: Selection) -> Path:
     cause, way = min(ways, key=lambda pair: len(pair[1]))
     end, links = graph.names[way[-1]], _links(graph, way, cause)
     if not links:
-        return Path(name, name, (), cause.said)
-    way_text = f"{end!r} needs it" if cause.up else f"it needs {end!r}"
+        return Path(name, name, (), cause.text)
+    way_text = f"{end!r} needs it" if cause.upstream else f"it needs {end!r}"
     controls = sum(link.control for link in links)
     if controls:
         way_text += f", through {counted(controls, 'control edges')}"
@@ -310,7 +311,7 @@ def _why_not(graph: Graph, number: int, selected: Selection) -> WhyNot:
     name = graph.names[number]
     cause = excluding_cause(selected, number)
     if cause.ends is None:
-        return WhyNot(name, cause.kind, cause.said)
+        return WhyNot(name, cause.kind, cause.text)
     return _unreached_reason(graph, number, cause)
 
 
@@ -318,9 +319,9 @@ def _unreached_reason(graph: Graph, number: int, cause: Cause) -> WhyNot:
     """Returns why a walk did not reach an op."""
     assert cause.ends is not None
     name = graph.names[number]
-    free = replace(cause, cuts=frozenset(), control=True, within=None)
+    free = replace(cause, stop_tensors=frozenset(), control=True, within=None)
     data = replace(free, control=False)
-    if cause.cuts:
+    if cause.stop_tensors:
         way = _shortest_chain(graph, data, number) or _shortest_chain(graph, free, number)
         crossed = _crossed_inputs(graph, number, cause)
         if way and crossed and not _shortest_chain(graph, replace(cause, within=None), number):
@@ -329,7 +330,7 @@ def _unreached_reason(graph: Graph, number: int, cause: Cause) -> WhyNot:
             text = f"it is needed only through {barriers}, {is_are}"
             return WhyNot(name, "cut", text, tuple(crossed), _links(graph, way, free))
         if way:
-            above = np.flatnonzero(backward(graph, graph.mask([number])) & graph.typed(FEED_TYPES)).tolist()
+            above = np.flatnonzero(backward(graph, graph.mask([number])) & graph.type_mask(FEED_TYPES)).tolist()
             feed = graph.names[above[0]] if above else name
             text = f"it depends on {feed!r}, which is not a boundary input; such tensors are leaks of the boundary"
             return WhyNot(name, "feed", text, (), _links(graph, way, free))
@@ -339,11 +340,11 @@ def _unreached_reason(graph: Graph, number: int, cause: Cause) -> WhyNot:
         hops = sum(link.control for link in links)
         text = f"only control edges lead to it ({hops} on the shortest path), and the selection follows only data"
         return WhyNot(name, "control", text, (), links)
-    other = replace(free, up=not cause.up)
+    other = replace(free, upstream=not cause.upstream)
     way = _shortest_chain(graph, other, number)
     if way:
         links, end = _links(graph, way, other), graph.names[way[-1]]
-        if cause.up:
+        if cause.upstream:
             return WhyNot(name, "below", f"it is below: it is computed from {end!r}", (), links)
         return WhyNot(name, "above", f"it is above: {end!r} is computed from it", (), links)
     names = [graph.names[i] for i in np.flatnonzero(cause.ends)[:3].tolist()]
@@ -353,7 +354,7 @@ def _unreached_reason(graph: Graph, number: int, cause: Cause) -> WhyNot:
 
 def _selection(graph: Graph, value: Any, request: str) -> Selection:
     if isinstance(value, Selection):
-        return value.all_on(graph, request)
+        return value.on_strict(graph, request)
     targets = [value] if isinstance(value, str) or hasattr(value, "name") else list(value)
     names = [op_name(target) for target in targets]
     start = graph.mask(graph.find(n, request) for n in names)
@@ -365,7 +366,7 @@ def _crossed_inputs(graph: Graph, number: int, cause: Cause) -> list[str]:
     assert cause.ends is not None
     below = forward(graph, graph.mask([number]), control=True)
     ancestry = backward(graph, cause.ends)
-    keep = uncut_edges(graph, cause.cuts)
+    keep = uncut_edges(graph, cause.stop_tensors)
     assert keep is not None
     carried = np.flatnonzero(~keep & below[graph.data.node] & ancestry[graph.data.rows])
     pairs = zip(graph.data.node[carried].tolist(), graph.data.port[carried].tolist(), strict=True)
@@ -389,12 +390,14 @@ def _shortest_chain(graph: Graph, cause: Cause, number: int) -> list[int]:
 
 def _search(graph: Graph, cause: Cause, number: int, within: Mask | None) -> list[int]:
     assert cause.ends is not None
-    row, col = walk_edges(graph, uncut_edges(graph, cause.cuts), cause.control, within)
-    return shortest(*((col, row) if cause.up else (row, col)), number, cause.ends)
+    row, col = walk_edges(graph, uncut_edges(graph, cause.stop_tensors), cause.control, within)
+    return shortest(*((col, row) if cause.upstream else (row, col)), number, cause.ends)
 
 
 def _links(graph: Graph, path: list[int], cause: Cause) -> tuple[PathStep, ...]:
-    return tuple(link_between(graph, *(pair if cause.up else pair[::-1]), cause.cuts) for pair in pairwise(path))
+    return tuple(
+        link_between(graph, *(pair if cause.upstream else pair[::-1]), cause.stop_tensors) for pair in pairwise(path)
+    )
 
 
 def link_between(graph: Graph, source: int, target: int, cuts: frozenset[Tensor] = frozenset()) -> PathStep:

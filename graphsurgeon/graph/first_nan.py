@@ -25,42 +25,42 @@ class FirstBad:
     """The op with finite inputs and an output that is not finite.
 
     Args:
-        note: the summary of its output.
+        stats: the summary of its output.
         type: its op type.
         inputs: the summaries of its inputs at that moment.
         path: the shortest path back from the op to a feed or a variable, or else to a constant, as names of ops.
-        then: the summary in which an infinity first becomes a NaN, if it does.
+        first_nan: the summary in which an infinity first becomes a NaN, if it does.
         source: ``"feed"``, ``"variable"`` or ``"constant"`` if the value is given and not computed; otherwise empty.
     """
 
-    note: TensorStats
+    stats: TensorStats
     type: str
     inputs: tuple[TensorStats, ...]
     path: tuple[str, ...]
-    then: TensorStats | None = None
+    first_nan: TensorStats | None = None
     source: str = ""
 
     @property
     def op(self) -> str:
         """The op's name."""
-        return self.note.tensor.partition(":")[0]
+        return self.stats.tensor.partition(":")[0]
 
     @property
     def tensor(self) -> str:
         """The name of its output."""
-        return self.note.tensor
+        return self.stats.tensor
 
     @property
     def rounds(self) -> _Rounds:
         """The round of each loop around it, counted from 0, the outermost loop first."""
-        return self.note.rounds
+        return self.stats.rounds
 
     def __repr__(self) -> str:
-        lines = [f"{self.note!r}, by {self.type}"]
+        lines = [f"{self.stats!r}, by {self.type}"]
         if self.source:
-            lines[0] = f"{self.note!r}, {_SOURCE_TEXTS[self.source]}"
+            lines[0] = f"{self.stats!r}, {_SOURCE_TEXTS[self.source]}"
         lines += [f"  from  {note!r}" for note in self.inputs]
-        lines += [f"  then NaN in {self.then.where}"] if self.then is not None else []
+        lines += [f"  then NaN in {self.first_nan.label}"] if self.first_nan is not None else []
         return "\n".join([*lines, f"  back: {' <- '.join(self.path)}"])
 
 
@@ -82,7 +82,7 @@ def first_bad(
 
     Example:
         >>> import numpy as np
-        >>> graph = Graph.of([("x", "Placeholder", []), ("y", "Log", ["x"]), ("z", "Neg", ["y"])])
+        >>> graph = Graph.from_ops([("x", "Placeholder", []), ("y", "Log", ["x"]), ("z", "Neg", ["y"])])
         >>> def held(name, infinite):
         ...     numbers = np.array([1, 2, 0, infinite, 0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 2.0])
         ...     return TensorStats(name, (), numbers, np.zeros(0))
@@ -90,7 +90,7 @@ def first_bad(
         >>> first_bad(graph, notes).op
         'y'
     """
-    return _FirstBadSearch(graph, notes, passthroughs or {}, frozenset(fed_tensors), skipped).found()
+    return _FirstBadSearch(graph, notes, passthroughs or {}, frozenset(fed_tensors), skipped).search()
 
 
 class _FirstBadSearch:
@@ -111,7 +111,7 @@ class _FirstBadSearch:
             if source in self.at and op_name(name) in self.graph.index:  # the op of a fed tensor may not have run
                 self.at[self.graph.tensor(name)] = self.at[source]
 
-    def found(self) -> FirstBad | None:
+    def search(self) -> FirstBad | None:
         """Returns the first bad op; if there are NaNs, the first op that leads to a NaN."""
         causes, nans = [], []
         for (op, port), notes in self.at.items():
@@ -178,7 +178,7 @@ class _FirstBadSearch:
     def _way(self, op: int) -> list[int]:
         graph = self.graph
         fed = [graph.tensor(name)[0] for name in self.fed if name.partition(":")[0] in graph.index]
-        goals = graph.typed(FEED_TYPES | VARIABLE_TYPES) | graph.mask(fed)
+        goals = graph.type_mask(FEED_TYPES | VARIABLE_TYPES) | graph.mask(fed)
         if goals[op]:
             return [op]
         for ends in (goals, graph.data.degrees == 0):

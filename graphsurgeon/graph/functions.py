@@ -31,12 +31,12 @@ class Callee(NamedTuple):
 
     Args:
         function: its name.
-        below: the name part between the op's name and the names in the function; may be empty.
+        name_infix: the name part between the op's name and the names in the function; may be empty.
         gradient: whether it computes the gradient of the op, so that the op does not call it itself.
     """
 
     function: str
-    below: str = ""
+    name_infix: str = ""
     gradient: bool = False
 
 

@@ -108,7 +108,7 @@ class UnfoldedOrigin:
         scopes: the scopes of the unfolded calls.
         results: tensor of a function that a call in the graph itself returns -> the result of the call.
         expand: returns the graph with the calls of some scopes unfolded.
-        settled: the same graph with the shapes of the runtime, if they were requested.
+        with_runtime_shapes: the same graph with the shapes of the runtime, if they were requested.
     """
 
     graph: Graph
@@ -116,14 +116,14 @@ class UnfoldedOrigin:
     scopes: frozenset[str]
     results: Mapping[str, str]
     expand: Callable[[Iterable[str]], Graph]
-    settled: Graph | None = None
+    with_runtime_shapes: Graph | None = None
 
     @property
-    def outer(self) -> list[str]:
+    def outer_calls(self) -> list[str]:
         """Names of the calls that are ops of the graph itself."""
         return [call for call in self.calls if call in self.graph.index]
 
-    def outside(self, tensor: str) -> str:
+    def outer_tensor(self, tensor: str) -> str:
         """Returns the name of a tensor in the graph itself; empty for a tensor that exists only inside a call."""
         return tensor if tensor.partition(":")[0] in self.graph.index else self.results.get(tensor, "")
 
@@ -166,11 +166,11 @@ class Graph:
         functions_of: reads the functions that its ops may call, at the first access.
         gradients_of: reads which functions are gradients, at the first access.
         unfolded: the origin of the graph, if calls are unfolded in it.
-        unknown: the op types in it, and in its functions, that are unknown to TensorFlow in this process.
-        first: the snapshot that it extends, as long as that snapshot exists; the tree of scopes is reused.
+        unknown_types: the op types in it, and in its functions, that are unknown to TensorFlow in this process.
+        base: the snapshot that it extends, as long as that snapshot exists; the tree of scopes is reused.
 
     Example:
-        >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"])])
+        >>> g = Graph.from_ops([("a", "Const", []), ("b", "Neg", ["a"])])
         >>> g.size, g.input_names(1)
         (2, ['a:0'])
     """
@@ -189,13 +189,13 @@ class Graph:
     functions_of: Callable[[], Mapping[str, Any]] | None = None
     gradients_of: Callable[[], Mapping[str, str]] | None = None
     unfolded: UnfoldedOrigin | None = None
-    unknown: frozenset[str] = frozenset()
-    first: weakref.ref[Graph] | None = None
+    unknown_types: frozenset[str] = frozenset()
+    base: weakref.ref[Graph] | None = None
 
     # -- constructors -------------------------------------------------------------------------
 
     @classmethod
-    def read(cls, nodes: Iterable[Any], **fields: Any) -> Graph:
+    def from_nodes(cls, nodes: Iterable[Any], **fields: Any) -> Graph:
         """Reads NodeDefs (anything with name, op, input) into a snapshot.
 
         Args:
@@ -208,23 +208,23 @@ class Graph:
         return cls._grow(None, list(nodes), fields)
 
     @classmethod
-    def of(cls, ops: Iterable[tuple[str, str, Sequence[str]]], **fields: Any) -> Graph:
+    def from_ops(cls, ops: Iterable[tuple[str, str, Sequence[str]]], **fields: Any) -> Graph:
         """Builds a snapshot from (name, type, inputs) triples; for tests and small examples.
 
         Args:
             ops: for each op its name, its type, and its inputs as a NodeDef writes them.
             fields: further fields of the snapshot, by name.
         """
-        return cls.read([PlainNode(*op) for op in ops], **fields)
+        return cls.from_nodes([PlainNode(*op) for op in ops], **fields)
 
-    def extended(self, nodes: Iterable[Any], stamps: Sequence[bytes] = ()) -> Graph:
+    def with_nodes(self, nodes: Iterable[Any], stamps: Sequence[bytes] = ()) -> Graph:
         """Returns a snapshot with these nodes and their stamps added; this snapshot does not change.
 
         Args:
             nodes: NodeDefs of the new ops; they may read existing ops.
             stamps: for each new op its state in the live graph, as bytes. Default: not known.
         """
-        keys = ("owner", "outputs_of", "title", "state_of", "functions_of", "gradients_of", "unknown")
+        keys = ("owner", "outputs_of", "title", "state_of", "functions_of", "gradients_of", "unknown_types")
         about = {key: getattr(self, key) for key in keys}
         return self._grow(self, list(nodes), {**about, "stamps": [*self.stamps, *stamps]})
 
@@ -269,8 +269,8 @@ class Graph:
                 ) from None
         rows = np.repeat(np.arange(len(nodes), dtype=np.int32), np.diff(ends))
         is_data, of, ports = ~waits, np.asarray(number), np.asarray(port)
-        data = Edges.of(rows[is_data], of[is_data], len(nodes), ports[is_data])
-        control = Edges.of(rows[waits], of[waits], len(nodes))
+        data = Edges.from_rows(rows[is_data], of[is_data], len(nodes), ports[is_data])
+        control = Edges.from_rows(rows[waits], of[waits], len(nodes))
         return cls(
             names=[*base.names, *names] if base else names,
             types=[*(base.types if base else ()), *(n.op for n in nodes)],
@@ -329,23 +329,23 @@ class Graph:
     @cached_property
     def scopes(self) -> Scopes:
         """The tree of name scopes."""
-        first = self.first and self.first()
+        first = self.base and self.base()
         if first and "scopes" in vars(first) and begins_with(self.names, first.names):
-            return first.scopes.extended(self.names[first.size :], self.index)
-        return Scopes.of(self.names, self.index)
+            return first.scopes.with_ops(self.names[first.size :], self.index)
+        return Scopes.from_names(self.names, self.index)
 
     @cached_property
-    def lowered(self) -> frozenset[str]:
+    def lowercase_names(self) -> frozenset[str]:
         """Names of all ops and scopes in lower case, because TensorFlow's unique names ignore case."""
         return frozenset(n.lower() for n in self.names) | frozenset(n.lower() for n in self.scopes.names)
 
-    def taken(self, name: str) -> bool:
+    def is_name_used(self, name: str) -> bool:
         """Returns whether an op or a scope of this name exists, without regard to case.
 
         Args:
             name: the name.
         """
-        return name.lower() in self.lowered
+        return name.lower() in self.lowercase_names
 
     @cached_property
     def consumers(self) -> Edges:
@@ -353,7 +353,7 @@ class Graph:
         return reversed_edges(self.data, self.size)
 
     @cached_property
-    def needed(self) -> Edges:
+    def all_inputs(self) -> Edges:
         """Row i = all inputs of op i: data inputs, then control inputs."""
         return merge_edges(self.data, self.control) if len(self.control.node) else self.data
 
@@ -368,7 +368,7 @@ class Graph:
         return np.array(self.types, dtype=np.str_) if self.size else np.empty(0, np.str_)
 
     @cached_property
-    def kinds(self) -> tuple[list[str], Ints, Ints]:
+    def type_index(self) -> tuple[list[str], Ints, Ints]:
         """The op types in the graph, the first op of each type, and for each op the number of its type."""
         number = {kind: i for i, kind in enumerate(dict.fromkeys(self.types))}
         kind_of = np.fromiter(map(number.__getitem__, self.types), np.int32, self.size)
@@ -376,35 +376,36 @@ class Graph:
         first[kind_of[::-1]] = np.arange(self.size - 1, -1, -1, dtype=np.int32)  # the last written value stays
         return list(number), first, kind_of
 
-    def typed(self, types: Iterable[str]) -> Mask:
+    def type_mask(self, types: Iterable[str]) -> Mask:
         """Returns a mask of the ops of these types.
 
         Args:
             types: op types.
 
         Example:
-            >>> Graph.of([("a", "Const", []), ("b", "Neg", ["a"])]).typed(["Neg", "Exp"]).tolist()
+            >>> Graph.from_ops([("a", "Const", []), ("b", "Neg", ["a"])]).type_mask(["Neg", "Exp"]).tolist()
             [False, True]
         """
         kinds_set = frozenset(types)
-        kinds, _, kind_of = self.kinds
+        kinds, _, kind_of = self.type_index
         hit: Mask = np.array([kind in kinds_set for kind in kinds], np.bool_)[kind_of]
         return hit
 
     @cached_property
     def unknown_ops(self) -> Mask:
         """A mask of the ops of types that are unknown to TensorFlow in this process."""
-        return self.typed(self.unknown)
+        return self.type_mask(self.unknown_types)
 
     @cached_property
     def refused_ops(self) -> Mask:
         """A mask of the ops of unknown types, and of the ops that call a function with such ops."""
-        out, functions = self.unknown_ops.copy(), self.functions if self.unknown else {}
+        out, functions = self.unknown_ops.copy(), self.functions if self.unknown_types else {}
         lost = set[str]()
         for name in reachable_functions(functions, functions):  # callees first
             inner = functions[name].node_def
             if any(
-                node.op in self.unknown or not lost.isdisjoint(functions_in_node(node, functions)) for node in inner
+                node.op in self.unknown_types or not lost.isdisjoint(functions_in_node(node, functions))
+                for node in inner
             ):
                 lost.add(name)
         if lost:
@@ -444,7 +445,7 @@ class Graph:
     def _last(self, scope: str) -> str:
         return self.names[int(np.flatnonzero(self.scope_mask(scope))[-1])]
 
-    def call_around(self, name: str) -> str:
+    def enclosing_call(self, name: str) -> str:
         """Returns the op that calls the function which contains an op; empty if no function contains the op.
 
         If the function is the gradient of an op, the method returns that op.
@@ -462,9 +463,9 @@ class Graph:
 
     def _inside(self, name: str) -> tuple[str, str]:
         """Returns why an op inside a called function cannot be used, and a suggestion; empty for other names."""
-        call = self.call_around(name)
+        call = self.enclosing_call(name)
         for one in callees_of(self.nodes[self.index[call]], self.functions) if call else ():
-            inner = name[len(call) + 1 :].removeprefix(f"{one.below}/" if one.below else "")
+            inner = name[len(call) + 1 :].removeprefix(f"{one.name_infix}/" if one.name_infix else "")
             body = self.functions[one.function].node_def if one.function in self.functions else ()
             if any(f"{inner}/".startswith(f"{node.name}/") or node.name.startswith(f"{inner}/") for node in body):
                 problem = f": it is inside function {one.function!r}, which {call!r} calls"
@@ -502,8 +503,8 @@ class Graph:
             similar = [] if how else self._similar(op_name, layers())
             raise SelectionError(request, problem, how) if how else unknown_name(request, problem, similar)
         i, port = self.index[op_name], int(port_text)
-        outputs = self.stated(i)
-        if outputs is not None and port >= len(outputs) and self.types[i] not in self.unknown:
+        outputs = self.declared_outputs(i)
+        if outputs is not None and port >= len(outputs) and self.types[i] not in self.unknown_types:
             there = [f"{op_name}:{k}" for k in range(min(len(outputs), 8))]
             have = ", ".join(map(repr, there)) or "no outputs at all"
             problem = f"op {op_name!r} ({self.types[i]}) has {counted(len(outputs), 'outputs')}"
@@ -511,7 +512,7 @@ class Graph:
         return i, port
 
     @property
-    def live(self) -> TFGraph:
+    def live_graph(self) -> TFGraph:
         """The live graph of this snapshot. The live graph of a file is made at the first access.
 
         A stand-in replaces each op in `refused_ops`. A graph with a stand-in must not be run or written.
@@ -526,22 +527,22 @@ class Graph:
         live: TFGraph = materialize(self.owner, complete=False)
         return live
 
-    def stated(self, i: int) -> Sequence[TensorInfo] | None:
+    def declared_outputs(self, i: int) -> Sequence[TensorInfo] | None:
         """Returns dtype and shape of each output of op i as the file states them, without making a live graph.
 
         Args:
             i: the number of the op.
         """
-        return getattr(self.outputs_of, "stated", self.outputs)(i)
+        return getattr(self.outputs_of, "declared_outputs", self.outputs)(i)
 
-    def stated_info(self, i: int, port: int) -> TensorInfo | None:
+    def declared_info(self, i: int, port: int) -> TensorInfo | None:
         """Returns dtype and shape of one output as the file states them, without making a live graph.
 
         Args:
             i: the number of the op.
             port: the number of the output.
         """
-        return output_at(self.stated(i), port)
+        return output_at(self.declared_outputs(i), port)
 
     def outputs(self, i: int) -> Sequence[TensorInfo] | None:
         """Returns dtype and shape of each output of op i, or None if they are not known.
@@ -584,7 +585,7 @@ class Graph:
         """
         return [self.names[n] for n in self.control.row(i)]
 
-    def readers(self, tensor: tuple[int, int]) -> list[tuple[int, int]]:
+    def consumers_of(self, tensor: tuple[int, int]) -> list[tuple[int, int]]:
         """Returns (op, input) for each consumer of a tensor, in order.
 
         Args:
@@ -595,14 +596,14 @@ class Graph:
             (op, at) for op in dict.fromkeys(ops.tolist()) for at, one in enumerate(self.data.ends(op)) if one == tensor
         ]
 
-    def written(self, first: int = 0) -> list[list[str]]:
+    def node_def_inputs(self, first: int = 0) -> list[list[str]]:
         """Returns the inputs of the ops from number `first` on as a NodeDef writes them: output 0 by the bare name.
 
         Args:
             first: the number of the first op.
 
         Example:
-            >>> Graph.of([("a", "Const", []), ("b", "Neg", ["a:0", "^a"])]).written()
+            >>> Graph.from_ops([("a", "Const", []), ("b", "Neg", ["a:0", "^a"])]).node_def_inputs()
             [[], ['a', '^a']]
         """
         names, begin = self.names, int(self.data.ptr[first])
@@ -635,16 +636,16 @@ class Graph:
         return self.scopes.mask(scope)
 
     @cached_property
-    def placed(self) -> Mask:
+    def colocated(self) -> Mask:
         """A mask of the ops that are colocated with others (``_class``)."""
         attribute_maps = (getattr(node, "attr", ()) for node in self.nodes)
         return np.fromiter(("_class" in attributes for attributes in attribute_maps), np.bool_, self.size)
 
     @cached_property
-    def places(self) -> tuple[Ints, Ints, list[str]]:
+    def colocations(self) -> tuple[Ints, Ints, list[str]]:
         """For each colocation: the op, the other op (-1 if it is not in the graph), and the name of the other op."""
         ops, names = [], []
-        for i in np.flatnonzero(self.placed).tolist():
+        for i in np.flatnonzero(self.colocated).tolist():
             for place in self.nodes[i].attr["_class"].list.s:
                 if place.startswith(b"loc:@"):
                     ops.append(i)

@@ -122,8 +122,8 @@ class Layers(Sequence[Layer]):
 
     Args:
         items: the layers.
-        gone: path of a layer that an edit has removed -> a description of the edit.
-        why: the reason why there are no layers, or a function that returns the reason.
+        removed: path of a layer that an edit has removed -> a description of the edit.
+        reason: the reason why there are no layers, or a function that returns the reason.
 
     Example:
         >>> layers = Layers((Layer("a", "Dense", "net/a"), Layer("b", "ReLU", "net/b"), Layer("c", "Dense", "c")))
@@ -132,8 +132,8 @@ class Layers(Sequence[Layer]):
     """
 
     items: Sequence[Layer] = ()
-    gone: Mapping[str, str] = field(default_factory=dict)
-    why: str | Callable[[], str] = NO_SOURCE
+    removed: Mapping[str, str] = field(default_factory=dict)
+    reason: str | Callable[[], str] = NO_SOURCE
 
     @overload
     def __getitem__(self, index: int | str) -> Layer: ...
@@ -149,7 +149,7 @@ class Layers(Sequence[Layer]):
 
     def __str__(self) -> str:
         lines = [str(layer) for layer in self] or [f"no layers: {self._reason}"]
-        return "\n".join([*lines, *(f"{path}  was removed: {how}" for path, how in self.gone.items())])
+        return "\n".join([*lines, *(f"{path}  was removed: {how}" for path, how in self.removed.items())])
 
     __repr__ = __str__
 
@@ -162,9 +162,9 @@ class Layers(Sequence[Layer]):
 
     @property
     def _reason(self) -> str:
-        return self.why if isinstance(self.why, str) else self.why()
+        return self.reason if isinstance(self.reason, str) else self.reason()
 
-    def called(self, name: str) -> list[Layer]:
+    def named(self, name: str) -> list[Layer]:
         """Returns the layers with this path; if there are none, the layers with this name.
 
         Args:
@@ -195,13 +195,13 @@ class Layers(Sequence[Layer]):
         counts = Counter(one.name for one in self)
         return [*(one.path for one in self), *(one.name for one in self if counts[one.name] == 1)]
 
-    def close(self, word: str) -> list[str]:
+    def similar_names(self, word: str) -> list[str]:
         """Returns the paths and names of layers, including removed ones, that are most similar to a word.
 
         Args:
             word: the word.
         """
-        candidates = [*(one.path for one in self), *(one.name for one in self), *self.gone]
+        candidates = [*(one.path for one in self), *(one.name for one in self), *self.removed]
         return list(dict.fromkeys(nearest(word, candidates)))
 
     def find(self, name: OpLike, request: str = "") -> Layer:
@@ -218,7 +218,7 @@ class Layers(Sequence[Layer]):
         request = request or f"layer({text!r})"
         if not isinstance(text, str):
             raise SelectionError(request, f"{name!r} is not the name of a layer", "Give it as text: layer('dense')")
-        candidates = self.called(text)
+        candidates = self.named(text)
         if len(candidates) == 1:
             return candidates[0]
         if candidates:
@@ -227,11 +227,13 @@ class Layers(Sequence[Layer]):
             if len(paths) < len(candidates):
                 raise SelectionError(request, problem, "Choose a layer by its index: ed.layers[0]")
             raise SelectionError(request, problem, f"Type its path: {' or '.join(map(repr, paths))}", names=paths)
-        if text in self.gone:
-            raise SelectionError(request, f"the layer {text!r} was removed: {self.gone[text]}", "ed.undo() restores it")
+        if text in self.removed:
+            raise SelectionError(
+                request, f"the layer {text!r} was removed: {self.removed[text]}", "ed.undo() restores it"
+            )
         raise self._missing(request, f"there is no layer {text!r}", text)
 
-    def chosen(self, patterns: Iterable[str], request: str) -> list[Layer]:
+    def find_all(self, patterns: Iterable[str], request: str) -> list[Layer]:
         """Returns the layers of some names, paths or patterns.
 
         Args:
@@ -249,7 +251,7 @@ class Layers(Sequence[Layer]):
             result += hits
         return result
 
-    def none(self, request: str) -> SelectionError:
+    def no_layers_error(self, request: str) -> SelectionError:
         """Returns the error for a request of layers from a graph without layers.
 
         Args:
@@ -260,8 +262,8 @@ class Layers(Sequence[Layer]):
 
     def _missing(self, request: str, problem: str, word: str) -> SelectionError:
         if not self.items:
-            return self.none(request)
-        close = self.close(word)
+            return self.no_layers_error(request)
+        close = self.similar_names(word)
         if close:
             return SelectionError(request, problem, f"Did you mean {' or '.join(map(repr, close))}?", names=close)
         paths = [one.path for one in self]
@@ -273,7 +275,7 @@ NO_LAYERS = Layers()
 
 def match_layers(layers: Layers, word: str) -> list[Layer]:
     """Returns the layers with this path or name; if there are none, the layers that fit it as a pattern."""
-    return layers.called(word) or layers.matching(word)
+    return layers.named(word) or layers.matching(word)
 
 
 def ops_of_layers(layers: Iterable[Layer]) -> list[str]:
@@ -295,7 +297,7 @@ def expand_layers(graph: Graph, layers: Layers, objects: Iterable[Any], request:
         SelectionError: if no op or layer has a name, or if a layer has several calls, or no output.
 
     Example:
-        >>> g = Graph.of([("x", "Placeholder", []), ("d/y", "Neg", ["x"])])
+        >>> g = Graph.from_ops([("x", "Placeholder", []), ("d/y", "Neg", ["x"])])
         >>> dense = Layer("d", "Dense", "d", (LayerCall(("d/y",), ("x:0",), ("d/y:0",)),))
         >>> expand_layers(g, Layers((dense,)), ["x", "d"], "select()")
         ['x', 'd/y:0']
@@ -308,7 +310,7 @@ def expand_layers(graph: Graph, layers: Layers, objects: Iterable[Any], request:
             continue
         text = name if isinstance(name, str) and not hasattr(thing, "graph") else ""
         scopes = (
-            not text or op_name(text) in graph.index or not (layers.called(text) or _is_closest(layers, text, graph))
+            not text or op_name(text) in graph.index or not (layers.named(text) or _is_closest(layers, text, graph))
         )
         if scopes and not isinstance(thing, Layer):
             tensors.append(thing)
@@ -327,7 +329,7 @@ def expand_layers(graph: Graph, layers: Layers, objects: Iterable[Any], request:
 
 def _is_closest(layers: Layers, word: str, graph: Graph) -> bool:
     """Returns whether an unknown name is more similar to the name of a layer than to that of any op."""
-    close = layers.close(word)
+    close = layers.similar_names(word)
     return bool(close) and nearest(op_name(word), [*close, *graph.names])[:1] == close[:1]
 
 
@@ -351,7 +353,7 @@ def update_layers(layers: Layers, old_graph: Graph, calls: CallTree, tensors: Ma
 
     def ops(op: str) -> list[str]:
         name = name_of(op)
-        inside = graph.scope_mask(name).nonzero()[0].tolist() if calls.at(name) is None else ()
+        inside = graph.scope_mask(name).nonzero()[0].tolist() if calls.locate(name) is None else ()
         return [graph.names[i] for i in inside if graph.names[i] not in stay] or [name]
 
     def tensor(name: str) -> str:
@@ -360,7 +362,7 @@ def update_layers(layers: Layers, old_graph: Graph, calls: CallTree, tensors: Ma
 
     result = [update_layer(layer, calls, ops, tensor) for layer in layers]
     removed = {layer.path: change for layer, now in zip(layers, result, strict=True) if now is None}
-    return replace(layers, items=tuple(filter(None, result)), gone={**layers.gone, **removed})
+    return replace(layers, items=tuple(filter(None, result)), removed={**layers.removed, **removed})
 
 
 def copy_layers(layers: Layers, calls: CallTree, names: Mapping[str, str], scope: str) -> tuple[Layer, ...]:
@@ -373,7 +375,7 @@ def copy_layers(layers: Layers, calls: CallTree, names: Mapping[str, str], scope
         scope: the scope of the copy.
 
     Example:
-        >>> g = Graph.of([("x", "Placeholder", []), ("n/d/y", "Neg", ["x"])])
+        >>> g = Graph.from_ops([("x", "Placeholder", []), ("n/d/y", "Neg", ["x"])])
         >>> dense = Layer("d", "Dense", "d", (LayerCall(("d/y",), ("a:0",), ("d/y:0",)),))
         >>> print(copy_layers(Layers((dense,)), CallTree(g), {"d/y": "n/d/y", "a:0": "x:0"}, "n")[0])
         n/d  Dense: 1 op, x:0 -> n/d/y:0
@@ -405,11 +407,11 @@ def update_layer(
 
     def there(name: str) -> str:
         op, _, port = tensor(name).rpartition(":")
-        place = calls.at(op)
+        place = calls.locate(op)
         return "" if place is None else place[0].tensor(place[1], int(port))
 
     def call(old: LayerCall) -> LayerCall:
-        places = {new: at for op in old.ops for new in ops(op) if (at := calls.at(new)) is not None}
+        places = {new: at for op in old.ops for new in ops(op) if (at := calls.locate(new)) is not None}
         ops_of_call = tuple(new for new, (part, i) in places.items() if part.graph.types[i] != "_Arg")
         inputs, gives = (tuple(filter(None, map(there, end))) for end in (old.inputs, old.outputs))
         fed = _entering_tensors([places[op] for op in ops_of_call]) if ops_of_call else dict.fromkeys(inputs, "")
@@ -421,18 +423,18 @@ def update_layer(
     new_calls = tuple(new for old, new in pairs if (new.ops or not old.ops) and (new.outputs or not old.outputs))
     if not new_calls and layer.calls:
         return None
-    variables = tuple(new for name in layer.variables for new in ops(name)[:1] if calls.at(new) is not None)
+    variables = tuple(new for name in layer.variables for new in ops(name)[:1] if calls.locate(new) is not None)
     return replace(layer, calls=new_calls, variables=variables)
 
 
 def _entering_tensors(ops: Sequence[tuple[CallFrame, int]]) -> dict[str, str]:
     """Returns the tensors that enter some ops, each with the type of its source op outside of all calls."""
-    own = {part.named(i) for part, i in ops}
+    own = {part.unfolded_name(i) for part, i in ops}
     fed = {}
     for part, i in ops:
-        for t, (maker, _) in zip(part.read(i), part.graph.data.ends(i), strict=True):
+        for t, (maker, _) in zip(part.input_names(i), part.graph.data.ends(i), strict=True):
             if t not in fed and op_name(t) not in own:
-                source, number = part.source(maker)
+                source, number = part.argument_source(maker)
                 fed[t] = source.graph.types[number]
     return fed
 
@@ -444,7 +446,7 @@ def scopes_of(graph: Graph, layers: Layers) -> dict[str, tuple[Layer, LayerCall]
     do not change the result.
 
     Example:
-        >>> g = Graph.of([("x", "Placeholder", []), ("n/d/y", "Neg", ["x"]), ("n/d/z", "Neg", ["n/d/y"])])
+        >>> g = Graph.from_ops([("x", "Placeholder", []), ("n/d/y", "Neg", ["x"]), ("n/d/z", "Neg", ["n/d/y"])])
         >>> dense = Layer("d", "Dense", "d", (LayerCall(("n/d/y", "n/d/z"), ("x:0",), ("n/d/z:0",)),))
         >>> [(scope, layer.class_name) for scope, (layer, _) in scopes_of(g, Layers((dense,))).items()]
         [('n/d/', 'Dense')]
@@ -482,7 +484,7 @@ def layers_in_scopes(graph: Graph, model: str, classes: Mapping[str, str]) -> tu
         the layers, in the order of their first ops; all calls of a layer are listed as one call.
 
     Example:
-        >>> g = Graph.of([("x", "Placeholder", []), ("net/d/y", "Neg", ["x"]), ("z", "Identity", ["net/d/y"])])
+        >>> g = Graph.from_ops([("x", "Placeholder", []), ("net/d/y", "Neg", ["x"]), ("z", "Identity", ["net/d/y"])])
         >>> for layer in layers_in_scopes(g, "net", {"x": "InputLayer", "d": "Dense", "e": "Dense"}): print(layer)
         x  InputLayer: 1 op, nothing -> x:0
         d  Dense: 1 op, x:0 -> net/d/y:0
@@ -507,11 +509,11 @@ def _layer_from_calls(path: str, kind: str, calls: Iterable[tuple[CallFrame, lis
     for part, numbers in calls:
         own = set(numbers)
         fed = _entering_tensors([(part, i) for i in numbers])
-        sources = (part.source(maker) for i in numbers for maker, _ in part.graph.data.ends(i))
-        variables |= {at.named(i): None for at, i in sources if at.graph.types[i] in VARIABLE_TYPES}
-        gives = tuple(f"{part.named(i)}:{port}" for i in numbers for port in _outer_outputs(part.graph, i, own))
+        sources = (part.argument_source(maker) for i in numbers for maker, _ in part.graph.data.ends(i))
+        variables |= {at.unfolded_name(i): None for at, i in sources if at.graph.types[i] in VARIABLE_TYPES}
+        gives = tuple(f"{part.unfolded_name(i)}:{port}" for i in numbers for port in _outer_outputs(part.graph, i, own))
         inputs = tuple(t for t, of in fed.items() if of not in _VARIABLE_PARTS)
-        layer_calls.append(LayerCall(tuple(part.named(i) for i in numbers), inputs, gives))
+        layer_calls.append(LayerCall(tuple(part.unfolded_name(i) for i in numbers), inputs, gives))
     return Layer(path.rpartition("/")[2], kind, path, tuple(layer_calls), tuple(variables))
 
 
@@ -525,7 +527,7 @@ def sort_layers(calls: CallTree, layers: Iterable[Layer]) -> tuple[Layer, ...]:
 
     def order(layer: Layer) -> tuple[list[int], int]:
         first = next(iter((*layer.ops, *map(op_name, layer.outputs))), "")
-        place = calls.at(first)
+        place = calls.locate(first)
         return _call_path(*place) if place is not None else [], len(layer.path)
 
     return tuple(sorted(layers, key=order))
@@ -534,8 +536,8 @@ def sort_layers(calls: CallTree, layers: Iterable[Layer]) -> tuple[Layer, ...]:
 def _call_path(part: CallFrame, number: int) -> list[int]:
     """Returns the place of an op in the unfolded graph; ops inside a call come after the call."""
     path = [number]
-    while part.around is not None:
-        part, path = part.around, [part.call, *path]
+    while part.parent is not None:
+        part, path = part.parent, [part.call, *path]
     return path
 
 
@@ -597,7 +599,8 @@ def layers_from_variables(call_tree: CallTree, owners: Iterable[VariableOwner]) 
         the layers, in the order of their first ops.
 
     Example:
-        >>> g = Graph.of([("d/w", "VarHandleOp", []), ("x", "Placeholder", []), ("n/d_1/r", "ReadVariableOp", ["d/w"]),
+        >>> g = Graph.from_ops([("d/w", "VarHandleOp", []), ("x", "Placeholder", []),
+        ...                     ("n/d_1/r", "ReadVariableOp", ["d/w"]),
         ...               ("n/d_1/y", "MatMul", ["x", "n/d_1/r"]), ("z", "Identity", ["n/d_1/y"])])
         >>> print(*layers_from_variables(CallTree(g), owners_from_names({"d/w": "d/w"})))
         d: 2 ops, 1 variable, x:0 -> n/d_1/y:0
@@ -607,7 +610,7 @@ def layers_from_variables(call_tree: CallTree, owners: Iterable[VariableOwner]) 
     machinery = np.zeros(graph.size, np.bool_)
     variables = dict.fromkeys(name for owner in owners for name in owner.variables)
     for name in variables:
-        machinery[graph.scopes.numbers(name)] = True
+        machinery[graph.scopes.op_numbers(name)] = True
     scopes = _scope_names(call_tree, machinery | graph.mask([graph.index[name] for name in variables]))
     claims: dict[str, list[VariableOwner]] = {}
     places: dict[str, tuple[CallFrame, str]] = {}
@@ -621,7 +624,7 @@ def layers_from_variables(call_tree: CallTree, owners: Iterable[VariableOwner]) 
     for name, who in claims.items():
         part, place = places[name]
         numbers = _numbers(part, place) if len(who) == 1 else []
-        numbers = [i for i in numbers if part.around is not None or not machinery[i]]
+        numbers = [i for i in numbers if part.parent is not None or not machinery[i]]
         if numbers:
             owner_of[who[0].path] = who[0]
             calls.setdefault(who[0].path, []).append((part, numbers))
@@ -633,7 +636,7 @@ def layers_from_variables(call_tree: CallTree, owners: Iterable[VariableOwner]) 
 def _numbers(part: CallFrame, place: str) -> list[int]:
     """Returns the ops of a scope, or the op with this name."""
     graph = part.graph
-    return graph.scopes.numbers(place) if place in graph.scopes.index else [graph.index[place]]
+    return graph.scopes.op_numbers(place) if place in graph.scopes.index else [graph.index[place]]
 
 
 def _scope_names(call_tree: CallTree, variables: Mask) -> set[str]:
@@ -642,9 +645,9 @@ def _scope_names(call_tree: CallTree, variables: Mask) -> set[str]:
     Scopes that contain only variables are left out.
     """
     result = set[str]()
-    for part in call_tree.parts():
+    for part in call_tree.frames():
         scopes = part.graph.scopes
-        homes = scopes.home if part.around is not None else scopes.home[~variables]
+        homes = scopes.scope_of if part.parent is not None else scopes.scope_of[~variables]
         result.update(*(scopes.names[scope].split("/") for scope in np.unique(homes)))
     return result | {lead for lead, _, number in (name.rpartition("_") for name in result) if number.isdecimal()}
 
@@ -665,21 +668,21 @@ def _reading_scopes(call_tree: CallTree, owner: VariableOwner, scopes: Container
         # also contains layers with other variables.
         own = (scope for scope in scopes[:0:-1] if variables.issuperset(_variables_in(part, scope)))
         found = next(own, scopes[0] if scopes else "")
-        calls = not found and part.around is None and reader in part.calls
+        calls = not found and part.parent is None and reader in part.calls
         return part.graph.names[reader] if calls and _is_method(part.graph, reader, owner) else found
 
     variables = {*owner.variables}
     for name in owner.variables:
-        for part, i in call_tree.readers(name, lambda part, i: not place(part, i)):
-            if (at := place(part, i)) and not part.named(i).startswith(f"{name}/"):
+        for part, i in call_tree.consumers_of(name, lambda part, i: not place(part, i)):
+            if (at := place(part, i)) and not part.unfolded_name(i).startswith(f"{name}/"):
                 result.setdefault((id(part), at), (part, at))
     return list(result.values())
 
 
 def _variables_in(part: CallFrame, scope: str) -> set[str]:
     """Returns the variables that ops of a scope read."""
-    ends = (maker for i in part.graph.scopes.numbers(scope) for maker, _ in part.graph.data.ends(i))
-    return {at.named(i) for at, i in map(part.source, ends) if at.graph.types[i] in VARIABLE_TYPES}
+    ends = (maker for i in part.graph.scopes.op_numbers(scope) for maker, _ in part.graph.data.ends(i))
+    return {at.unfolded_name(i) for at, i in map(part.argument_source, ends) if at.graph.types[i] in VARIABLE_TYPES}
 
 
 def _scopes_like(part: CallFrame, reader: int, words: Sequence[str]) -> list[str]:
@@ -707,11 +710,11 @@ def _scopes_around(part: CallFrame, op: int) -> list[list[str]]:
     The names of the ops in a loop body also begin with the scopes of the loop; these scopes are not repeated.
     """
     names = part.graph.names[op].split("/")[:-1]
-    if part.around is None:
+    if part.parent is None:
         return [names]
-    call = part.around.graph.names[part.call].split("/")
+    call = part.parent.graph.names[part.call].split("/")
     own = names[len(call) :] if names[: len(call)] == call else names
-    return [*_scopes_around(part.around, part.call), own]
+    return [*_scopes_around(part.parent, part.call), own]
 
 
 def is_numbered_name(part: str, name: str) -> bool:

@@ -31,7 +31,7 @@ class DeferredGraph:
     def __init__(self, create: Callable[[], Any]) -> None:
         self._create, self.live = create, None
 
-    def made(self) -> Any:
+    def materialize(self) -> Any:
         """Returns the live graph, and makes it if necessary."""
         if self.live is None:
             live = self._create()
@@ -51,7 +51,7 @@ def materialized_graph(graph: Any) -> Any:
     Example:
         >>> class Live: "As a `tf.Graph`."
         >>> graph = DeferredGraph(Live)
-        >>> before, live = materialized_graph(graph), graph.made()
+        >>> before, live = materialized_graph(graph), graph.materialize()
         >>> before is graph, materialized_graph(graph) is live
         (True, True)
     """
@@ -67,7 +67,7 @@ def graph_identity(graph: Any) -> Any:
     Example:
         >>> class Live: "As a `tf.Graph`."
         >>> graph = DeferredGraph(Live)
-        >>> graph_identity(graph) is graph_identity(graph.made()) is graph
+        >>> graph_identity(graph) is graph_identity(graph.materialize()) is graph
         True
     """
     return getattr(graph, _DEFERRED, graph)
@@ -82,7 +82,7 @@ class LiveGraphAttribute:
         ...     graph = LiveGraphAttribute()
         >>> editor = Editor()
         >>> editor.graph = DeferredGraph(Live)
-        >>> editor.graph.made() is editor.graph
+        >>> editor.graph.materialize() is editor.graph
         True
     """
 
@@ -131,36 +131,36 @@ class LazyGraph:
         self._fill, self._trial, self._inference_done, self._lock = fill, trial, False, threading.RLock()
 
     @property
-    def hopeless(self) -> bool:
+    def is_view_only(self) -> bool:
         """Whether it is known that no live graph can be made, so that the graph can only be viewed."""
         return self._fill is None
 
     @property
     def inferred(self) -> bool:
         """Whether all shapes that can be inferred are known."""
-        return self.filled or self.hopeless or self._inference_done
+        return self.filled or self.is_view_only or self._inference_done
 
     @property
     def tried(self) -> bool:
         return self._trial is None
 
-    def judge(self, shapes: bool = False) -> None:
+    def check_importable(self, shapes: bool = False) -> None:
         """Waits for the trial, if the file is not trusted; callable from any thread, and may take long."""
         with self._lock:
             if self._trial is not None:
                 (self.read, refusal), self._trial = self._trial(shapes), None
                 self._inference_done = shapes
                 if refusal is not None:
-                    self.spoil(refusal)
+                    self.fail(refusal)
 
     def infer(self, graph: Any) -> None:
         """Infers the shapes, once; callable from any thread, and may take long."""
-        self.judge(shapes=True)
+        self.check_importable(shapes=True)
         if not self.inferred:
             with suppress(OpenError):
                 self.fill(graph, complete=False)
 
-    def wait_in(self, graph: Any) -> None:
+    def attach_to(self, graph: Any) -> None:
         """Attaches this content to an empty live graph, or to a deferred graph."""
         setattr(graph, _MARK, self)
 
@@ -180,20 +180,20 @@ class LazyGraph:
             if lazy_graph_of(graph) is not self:
                 return
             if not (complete and self.refusal is not None):
-                self.judge()
+                self.check_importable()
             if self._fill is not None and not self.filled and not (complete and self.refusal is not None):
                 try:
-                    graph = graph.made() if isinstance(graph, DeferredGraph) else graph
+                    graph = graph.materialize() if isinstance(graph, DeferredGraph) else graph
                     self._fill(graph)
                     self.filled = True
                 except OpenError as error:
-                    self.spoil(error)
+                    self.fail(error)
             if self.refusal is not None and (complete or not self.filled):
                 raise OpenError(self.refusal.request, self.refusal.problem, self.refusal.suggestion) from self.refusal
             if self.refusal is None:
                 delattr(materialized_graph(graph), _MARK)
 
-    def spoil(self, refusal: OpenError) -> None:
+    def fail(self, refusal: OpenError) -> None:
         """Records that no live graph can be made, and the reason."""
         self.refusal, self._fill = refusal, None
 

@@ -26,21 +26,21 @@ class Scopes:
     Args:
         names: full scope names, without a slash at the end.
         parents: number of the parent scope; -1 for the root.
-        home: for each op, the innermost scope that contains it.
+        scope_of: for each op, the innermost scope that contains it.
 
     Example:
-        >>> s = Scopes.of(["a/b", "a/c/d"])
-        >>> s.names, s.home.tolist()
+        >>> s = Scopes.from_names(["a/b", "a/c/d"])
+        >>> s.names, s.scope_of.tolist()
         (['', 'a', 'a/c'], [1, 2])
     """
 
     names: Sequence[str]
     parents: Ints
-    home: Ints
+    scope_of: Ints
     index: Mapping[str, int]
 
     @classmethod
-    def of(cls, op_names: Sequence[str], ops: Mapping[str, int] | None = None) -> Scopes:
+    def from_names(cls, op_names: Sequence[str], ops: Mapping[str, int] | None = None) -> Scopes:
         """Builds the tree from op names.
 
         Args:
@@ -48,9 +48,9 @@ class Scopes:
             ops: name -> number of the op, if this mapping exists already.
         """
         root = cls([""], np.asarray([-1], np.int32), np.empty(0, np.int32), {"": 0})
-        return root.extended(op_names, dict(zip(op_names, range(len(op_names)), strict=True)) if ops is None else ops)
+        return root.with_ops(op_names, dict(zip(op_names, range(len(op_names)), strict=True)) if ops is None else ops)
 
-    def extended(self, op_names: Sequence[str], ops: Mapping[str, int]) -> Scopes:
+    def with_ops(self, op_names: Sequence[str], ops: Mapping[str, int]) -> Scopes:
         """Returns the tree with more ops; this tree does not change.
 
         Args:
@@ -58,7 +58,7 @@ class Scopes:
             ops: name -> number, for all ops.
 
         Example:
-            >>> Scopes.of(["a/b"]).extended(["a/c/d", "a"], {"a/b": 0, "a/c/d": 1, "a": 2}).home.tolist()
+            >>> Scopes.from_names(["a/b"]).with_ops(["a/c/d", "a"], {"a/b": 0, "a/c/d": 1, "a": 2}).scope_of.tolist()
             [1, 2, 1]
         """
         index, names, parents = dict(self.index), list(self.names), self.parents.tolist()
@@ -76,17 +76,18 @@ class Scopes:
         old_count = len(self.names)
         pairs = [(ops.get(names[scope]), scope) for scope in range(old_count, len(names))]
         pairs += [(ops[op], self.index[op]) for op in op_names if op in self.index] if old_count > 1 else []
-        homes = np.concatenate([self.home, np.asarray([index[path] for path in paths], np.int32)])
+        homes = np.concatenate([self.scope_of, np.asarray([index[path] for path in paths], np.int32)])
         for number, scope in pairs:
             if number is not None:
                 homes[number] = scope
         return Scopes(names, np.asarray(parents, np.int32), homes, index)
 
-    def called(self, name: str) -> list[str]:
+    def named(self, name: str) -> list[str]:
         """Returns the scopes with this name, or with a path that ends with it; case is ignored, and so is the root.
 
         Example:
-            >>> Scopes.of(["a/conv/x", "a/Conv/y", "b/conv2/z"]).called("conv"), Scopes.of(["a/b/x"]).called("a/b")
+            >>> Scopes.from_names(["a/conv/x", "a/Conv/y", "b/conv2/z"]).named("conv"),
+            ... Scopes.from_names(["a/b/x"]).named("a/b")
             (['a/conv', 'a/Conv'], ['a/b'])
         """
         end, (paths, starts) = f"/{name.lower()}", self._paths
@@ -123,13 +124,13 @@ class Scopes:
     @cached_property
     def order(self) -> Ints:
         """All ops by scopes in preorder: first the ops directly in a scope, then the ops below it, in graph order."""
-        return np.argsort(self._preorder[0][self.home], kind="stable").astype(np.int32)
+        return np.argsort(self._preorder[0][self.scope_of], kind="stable").astype(np.int32)
 
     @cached_property
     def _places(self) -> Ints:
         """For each place in preorder, the number of ops in `order` before its scope; and the number of all ops."""
         begin, _ = self._preorder
-        return _counts_below(begin[self.home], len(begin))
+        return _counts_below(begin[self.scope_of], len(begin))
 
     @cached_property
     def spans(self) -> Ints:
@@ -158,27 +159,27 @@ class Scopes:
         numbers: list[int] = self.order[self._places[at] : self._places[at + 1]].tolist()
         return numbers
 
-    def below(self, scope: int) -> Ints:
+    def ops_below(self, scope: int) -> Ints:
         """Returns the ops of a scope and of all scopes below it."""
         a, b = self.spans[scope]
         return self.order[a:b]
 
-    def numbers(self, scope: str) -> list[int]:
+    def op_numbers(self, scope: str) -> list[int]:
         """Returns the numbers of the ops in `scope` and in all scopes below it, in graph order.
 
         Example:
-            >>> Scopes.of(["a/b", "c", "a/d/e"]).numbers("a")
+            >>> Scopes.from_names(["a/b", "c", "a/d/e"]).op_numbers("a")
             [0, 2]
         """
         number = self.index.get(scope.rstrip("/"))
-        return [] if number is None else sorted(self.below(number).tolist())
+        return [] if number is None else sorted(self.ops_below(number).tolist())
 
     def mask(self, scope: str) -> NDArray[np.bool_]:
         """Returns a mask of the ops in `scope` and in all scopes below it; all false if the scope does not exist."""
-        out = np.zeros(len(self.home), np.bool_)
+        out = np.zeros(len(self.scope_of), np.bool_)
         number = self.index.get(scope.rstrip("/"))
         if number is not None:
-            out[self.below(number)] = True
+            out[self.ops_below(number)] = True
         return out
 
 
@@ -298,7 +299,7 @@ def free_name(preferred: str, is_used: Callable[[str], object], as_tensorflow: b
 
     Args:
         preferred: the preferred name.
-        is_used: returns whether a name is in use, as `Graph.taken` does.
+        is_used: returns whether a name is in use, as `Graph.is_name_used` does.
         as_tensorflow: count as TensorFlow does, from 1 and after an existing number: ``wish_1``, ``wish_7_1``.
 
     Example:

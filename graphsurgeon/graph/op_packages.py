@@ -65,14 +65,15 @@ def unknown_counts(graph: Graph, mask: Mask | None = None) -> dict[str, int]:
         mask: the ops to count; default: all ops, including those in functions.
 
     Example:
-        >>> unknown_counts(Graph.of([("a", "MyOp", []), ("b", "Neg", ["a"])], unknown=frozenset({"MyOp", "Inner"})))
+        >>> unknown_counts(Graph.from_ops([("a", "MyOp", []),
+        ... ("b", "Neg", ["a"])], unknown_types=frozenset({"MyOp", "Inner"})))
         {'MyOp': 1, 'Inner': 0}
     """
-    kinds, _, number = graph.kinds
+    kinds, _, number = graph.type_index
     counts = np.bincount(number if mask is None else number[mask], minlength=len(kinds))
-    there = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k] and kinds[k] in graph.unknown]
+    there = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k] and kinds[k] in graph.unknown_types]
     result = {kinds[k]: int(counts[k]) for k in there}
-    return result | dict.fromkeys(sorted(graph.unknown.difference(result)), 0) if mask is None else result
+    return result | dict.fromkeys(sorted(graph.unknown_types.difference(result)), 0) if mask is None else result
 
 
 def unknown_rows(graph: Graph) -> list[str]:
@@ -89,7 +90,7 @@ def unknown_words(graph: Graph, mask: Mask | None = None) -> str:
     The arguments are those of `unknown_counts`.
 
     Example:
-        >>> unknown_words(Graph.of([("a", "Addons>Parse", [])], unknown=frozenset({"Addons>Parse"})))
+        >>> unknown_words(Graph.from_ops([("a", "Addons>Parse", [])], unknown_types=frozenset({"Addons>Parse"})))
         "1 op of a type that TensorFlow does not know here, 'Addons>Parse' (tensorflow_addons)"
     """
     missing = unknown_counts(graph, mask)
@@ -105,12 +106,12 @@ def unknown_words(graph: Graph, mask: Mask | None = None) -> str:
 def refusal_text(graph: Graph) -> str:
     """Returns why TensorFlow refuses a graph, and how it can still be used; empty if TensorFlow accepts the graph.
 
-    The text contains only the reasons that are known so far; `LazyGraph.judge` finds out more.
+    The text contains only the reasons that are known so far; `LazyGraph.check_importable` finds out more.
     """
     waiting = lazy_graph_of(graph.owner)
     if waiting is None or waiting.refusal is None:
         return ""
-    if waiting.hopeless:
+    if waiting.is_view_only:
         return f"to look at only: {waiting.refusal.problem}"
     return f"{unknown_words(graph)}: parts that need none of them can be run and saved"
 
@@ -126,7 +127,7 @@ def refuse_unknown(graph: Graph, mask: Mask, request: str) -> None:
     Raises:
         PlanError: if the result contains such an op, or calls a function with such an op.
     """
-    lost = np.flatnonzero(graph.refused_ops & mask).tolist() if graph.unknown else []
+    lost = np.flatnonzero(graph.refused_ops & mask).tolist() if graph.unknown_types else []
     if not lost:
         return
     words = unknown_words(graph, mask)

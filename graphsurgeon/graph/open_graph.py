@@ -53,24 +53,24 @@ class ServingInfo:
 
     Args:
         signatures: the signatures of the file.
-        opened: the name of the opened signature; empty if the whole file was opened.
-        left: the number of ops of the file that were left out.
+        opened_signature: the name of the opened signature; empty if the whole file was opened.
+        omitted_ops: the number of ops of the file that were left out.
         notes: notes about the file.
         functions: the paths from the saved object to its other functions.
-        other: opens another signature, or one of these functions, by name; None if that is not possible.
+        open_other: opens another signature, or one of these functions, by name; None if that is not possible.
     """
 
     signatures: tuple[Signature, ...] = ()
-    opened: str = ""
-    left: int = 0
+    opened_signature: str = ""
+    omitted_ops: int = 0
     notes: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
-    other: Callable[[str], Any] | None = field(default=None, compare=False, repr=False)
+    open_other: Callable[[str], Any] | None = field(default=None, compare=False, repr=False)
 
     @property
     def names(self) -> list[str]:
         """The names of the parts of the file that can be opened: first signatures, then functions."""
-        return [*(one.name for one in self.signatures), *self.functions] if self.other is not None else []
+        return [*(one.name for one in self.signatures), *self.functions] if self.open_other is not None else []
 
 
 DEFAULT = "serving_default"
@@ -87,17 +87,17 @@ class OpenedFile:
     Args:
         path: the absolute path of the file or folder.
         options: the arguments of `gs.open` that select a part of it.
-        main: for a folder, the file in it that contains the graph.
+        main_file: for a folder, the file in it that contains the graph.
         stamp: size and time of the main file when it was opened.
     """
 
     path: str
     options: Mapping[str, Any]
-    main: str
+    main_file: str
     stamp: tuple[int, int]
 
     @classmethod
-    def of(cls, path: Path, main: Path, options: Mapping[str, Any]) -> OpenedFile:
+    def from_path(cls, path: Path, main: Path, options: Mapping[str, Any]) -> OpenedFile:
         """Returns the record of a file that will be read next."""
         values = {key: value for key, value in options.items() if value is not None}
         info = main.stat() if main.exists() else None
@@ -112,20 +112,20 @@ class Ends:
     Args:
         inputs, outputs: argument or result -> name of its tensor.
         defaults: argument -> array, for the arguments that have a default.
-        packed: makes the return value of a call from its results; None for a dict by their names.
+        pack_outputs: makes the return value of a call from its results; None for a dict by their names.
     """
 
     inputs: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    packed: Callable[[Sequence[Any]], Any] | None = None
+    pack_outputs: Callable[[Sequence[Any]], Any] | None = None
 
     def moved(self, tensors: Callable[[str], str]) -> Self:
         """Returns the same ends with other tensors: a function of the old names returns the new ones."""
         inputs, outputs = ({key: tensors(t) for key, t in side.items()} for side in (self.inputs, self.outputs))
         return replace(self, inputs=inputs, outputs=outputs)
 
-    def within(self, ops: Container[str]) -> Self:
+    def limited_to(self, ops: Container[str]) -> Self:
         """Returns the same ends without the inputs and outputs that are not among some ops."""
         inputs, outputs = (
             {key: t for key, t in side.items() if op_name(t) in ops} for side in (self.inputs, self.outputs)
@@ -148,7 +148,7 @@ class Ends:
             form = (
                 None if isinstance(outputs, Mapping) else list if isinstance(outputs, list | tuple) else itemgetter(0)
             )
-            ends = replace(ends, outputs=tensors_by_key(outputs), packed=form)
+            ends = replace(ends, outputs=tensors_by_key(outputs), pack_outputs=form)
         return ends
 
     def with_argument_names(self) -> Self:
@@ -160,11 +160,13 @@ class Ends:
     @property
     def form(self) -> str:
         """The form of the return value of a call: ``one`` result, a ``list`` or a ``dict``."""
-        return "dict" if self.packed is None else "list" if self.packed is list else "one"
+        return "dict" if self.pack_outputs is None else "list" if self.pack_outputs is list else "one"
 
     def pack(self, results: Sequence[Any]) -> Any:
         """Returns the return value of a call, given its results."""
-        return dict(zip(self.outputs, results, strict=True)) if self.packed is None else self.packed(results)
+        return (
+            dict(zip(self.outputs, results, strict=True)) if self.pack_outputs is None else self.pack_outputs(results)
+        )
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,7 @@ class OpenedGraph(Ends):
         asset_feeds: tensor -> path of its asset: the feeds of these ops.
         variable_paths: variable -> its path of attributes from the saved object, with slashes; if it is known.
         serving: the signatures of a SavedModel, and the opened signature.
-        lack: why a variable has no value, if the file with the values is missing.
+        missing_values_reason: why a variable has no value, if the file with the values is missing.
         layers: the Keras layers that have ops in the graph.
         origin: the Keras model that the graph was made from, and its connections, if there is one.
         assets: for a SavedModel, the paths of the files that belong to it: assets, and the checkpoint.
@@ -201,7 +203,7 @@ class OpenedGraph(Ends):
     asset_feeds: Mapping[str, str] = field(default_factory=dict)
     variable_paths: Mapping[str, str] = field(default_factory=dict)
     serving: ServingInfo = field(default_factory=ServingInfo)
-    lack: str = ""
+    missing_values_reason: str = ""
     layers: Layers = NO_LAYERS
     origin: Any = None
     assets: frozenset[str] = frozenset()
@@ -249,15 +251,15 @@ class OpenedGraph(Ends):
             variable_paths={names.get(op, op): path for op, path in self.variable_paths.items()},
         )  # fmt: skip
 
-    def of(self, graph: Any, title: str) -> OpenedGraph:
+    def for_graph(self, graph: Any, title: str) -> OpenedGraph:
         """Returns the description of the same model in another graph with the same names, without values and layers."""
-        serving = replace(self.serving, other=None)  # the variables of this graph have no keys in the file
+        serving = replace(self.serving, open_other=None)  # the variables of this graph have no keys in the file
         return replace(
-            self, graph=graph, title=title, code="", session=None, values=None, serving=serving, lack="",
-            layers=NO_LAYERS, origin=None, file=None,
+            self, graph=graph, title=title, code="", session=None, values=None, serving=serving,
+            missing_values_reason="", layers=NO_LAYERS, origin=None, file=None,
         )  # fmt: skip
 
-    def made_of(
+    def with_models(
         self,
         models: Mapping[str, tuple[OpenedGraph, Callable[[str], str | None]]],
         inputs: Mapping[str, str],
@@ -297,10 +299,10 @@ class OpenedGraph(Ends):
         others = {name: ends.moved(tensors) for name, ends in self.other_signatures.items()}
         return replace(super().moved(tensors), other_signatures=others)
 
-    def within(self, ops: Container[str]) -> Self:
+    def limited_to(self, ops: Container[str]) -> Self:
         """Returns the same description without the inputs and outputs that are not among some ops."""
-        others = {name: ends.within(ops) for name, ends in self.other_signatures.items()}
-        return replace(super().within(ops), other_signatures=others)
+        others = {name: ends.limited_to(ops) for name, ends in self.other_signatures.items()}
+        return replace(super().limited_to(ops), other_signatures=others)
 
     def end_texts(self) -> dict[str, str]:
         """Returns the input and output tensors of signatures and of a function -> a description of each."""
@@ -312,7 +314,7 @@ class OpenedGraph(Ends):
         return out
 
     @property
-    def live(self) -> bool:
+    def from_live_graph(self) -> bool:
         """Whether it was opened from a live graph or session, and not from a file."""
         return self.code in LIVE
 
@@ -342,7 +344,7 @@ _CALL_TYPES = ("While", "StatelessWhile", "If", "StatelessIf", "Case", "Stateles
 
 def placeholders_in(graph: Graph, ops: Mask) -> list[str]:
     """Returns the tensors that must be fed to run some ops: the outputs of their placeholders."""
-    return [f"{graph.names[i]}:0" for i in np.flatnonzero(ops & graph.typed(PLACEHOLDER_TYPES)).tolist()]
+    return [f"{graph.names[i]}:0" for i in np.flatnonzero(ops & graph.type_mask(PLACEHOLDER_TYPES)).tolist()]
 
 
 def outputs_of(graph: Graph, acting: Mask | None = None) -> list[str]:
@@ -356,11 +358,12 @@ def outputs_of(graph: Graph, acting: Mask | None = None) -> list[str]:
         acting: ops that must not run. The tensors that they read are outputs, if no other op reads them.
 
     Example:
-        >>> g = Graph.of([("x", "Placeholder", []), ("c", "Const", []), ("s", "Shape", ["x"]), ("y", "Neg", ["x"])])
+        >>> g = Graph.from_ops([("x", "Placeholder", []), ("c", "Const", []), ("s", "Shape", ["x"]),
+        ...                     ("y", "Neg", ["x"])])
         >>> outputs_of(g), outputs_of(g, g.mask([3]))
         (['y:0', 's:0'], ['s:0'])
     """
-    fed = forward(graph, graph.typed(FEED_TYPES), control=False)
+    fed = forward(graph, graph.type_mask(FEED_TYPES), control=False)
     plain, free, has_consumers = outside_control_flow(graph), ~orphan_mask(graph), np.zeros(graph.size, np.bool_)
     edges = np.ones(len(graph.data.node), np.bool_)
     if acting is not None:
@@ -368,7 +371,7 @@ def outputs_of(graph: Graph, acting: Mask | None = None) -> list[str]:
         free &= runs
         edges = ~fed[graph.data.node] | backward(graph, free & plain, within=runs)[graph.data.rows]
     has_consumers[graph.data.node[edges]] = True
-    candidates = np.flatnonzero(free & ~has_consumers & ~graph.typed([*_HELPER_TYPES, *VARIABLE_TYPES]))
+    candidates = np.flatnonzero(free & ~has_consumers & ~graph.type_mask([*_HELPER_TYPES, *VARIABLE_TYPES]))
     candidates = candidates[plain[candidates]] if plain[candidates].any() else candidates
     exits = np.flatnonzero((graph.type_array == "Exit") & has_consumers).tolist()
     loop_scopes = {graph.names[i].rpartition("/")[0] for i in exits}
@@ -376,7 +379,7 @@ def outputs_of(graph: Graph, acting: Mask | None = None) -> list[str]:
         [i for i in candidates.tolist() if not _is_leftover(graph, i, has_consumers, loop_scopes)], np.int64
     )
     # Outputs that depend on a feed come first: they are the results. Unused helpers follow, then gradients.
-    helper = graph.typed(_HELPERS)
+    helper = graph.type_mask(_HELPERS)
     rank = 4 * training_ops(graph)[candidates] + 2 * ~fed[candidates] + helper[candidates]
     order = candidates[np.argsort(rank, kind="stable")].tolist()
     return [

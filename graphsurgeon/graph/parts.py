@@ -57,7 +57,7 @@ def required_ops(graph: Graph, goals: Mask, cuts: frozenset[Tensor], within: Mas
         within: consider only these ops.
 
     Example:
-        >>> g = Graph.of([("x", "Placeholder", []), ("mid", "Neg", ["x"]), ("log", "Exp", ["x"]),
+        >>> g = Graph.from_ops([("x", "Placeholder", []), ("mid", "Neg", ["x"]), ("log", "Exp", ["x"]),
         ...               ("y", "Neg", ["mid", "^log"])])
         >>> goals = g.mask([3])
         >>> required_ops(g, goals, frozenset()).tolist(), required_ops(g, goals, frozenset({(1, 0)})).tolist()
@@ -87,7 +87,8 @@ def lost_writes(graph: Graph, mask: Mask, edges: Iterable[tuple[int, int]] | Non
         edges: the lost control edges, as (inside, outside); default: all control edges that enter the part.
 
     Example:
-        >>> g = Graph.of([("v", "VarHandleOp", []), ("z", "Placeholder", []), ("set", "AssignVariableOp", ["v", "z"]),
+        >>> g = Graph.from_ops([("v", "VarHandleOp", []), ("z", "Placeholder", []),
+        ...                     ("set", "AssignVariableOp", ["v", "z"]),
         ...               ("read", "ReadVariableOp", ["v", "^set"])])
         >>> print(*lost_writes(g, g.mask([0, 3])))
         read:0 reads v without the value that set writes to it, because that op is left out
@@ -111,7 +112,7 @@ def lost_writes(graph: Graph, mask: Mask, edges: Iterable[tuple[int, int]] | Non
         later = forward(graph, graph.mask(inside for inside, op in lost if behind[op]), within=mask)
         reader = next((op for op in sorted(reads[holder]) if later[op]), None)
         if reader is not None:
-            above = np.flatnonzero(backward(graph, graph.mask([write])) & graph.typed(FEED_TYPES) & ~mask).tolist()
+            above = np.flatnonzero(backward(graph, graph.mask([write])) & graph.type_mask(FEED_TYPES) & ~mask).tolist()
             feeds = tuple(f"{graph.names[op]}:0" for op in above)
             result.append(LostWrite(f"{graph.names[reader]}:0", graph.names[write], graph.names[holder], feeds))
         if len(result) == _MAX_LISTED:
@@ -143,13 +144,13 @@ def array_fault(
         beside: ops outside of the part that run with it; none by default.
 
     Example:
-        >>> g = Graph.of([("a", "TensorArrayV3", []), ("w", "TensorArrayWriteV3", ["a", "a:1"]),
+        >>> g = Graph.from_ops([("a", "TensorArrayV3", []), ("w", "TensorArrayWriteV3", ["a", "a:1"]),
         ...               ("r", "TensorArrayReadV3", ["a", "w"])])
         >>> array_fault(g, g.mask([0, 2]), frozenset())[1]
         'Select the writes too: w'
     """
     runs = mask if beside is None else mask | beside
-    users = mask & graph.typed(filter(is_array_type, graph.kinds[0])) & (graph.data.degrees > 1)
+    users = mask & graph.type_mask(filter(is_array_type, graph.type_index[0])) & (graph.data.degrees > 1)
     for user in np.flatnonzero(users).tolist():
         tensors = reachable_from(graph.data.ends(user)[-1:], lambda end: _flow_before(graph, runs, cuts, end))
         lost = next((end for end in tensors if end in cuts or not runs[end[0]]), None)
@@ -171,7 +172,7 @@ def split_fault(graph: Graph, mask: Mask) -> tuple[str, str] | None:
         mask: the ops.
 
     Example:
-        >>> g = Graph.of([("a", "TensorArrayV3", []), ("w", "TensorArrayWriteV3", ["a", "a:1"]),
+        >>> g = Graph.from_ops([("a", "TensorArrayV3", []), ("w", "TensorArrayWriteV3", ["a", "a:1"]),
         ...               ("r", "TensorArrayReadV3", ["a", "w"])])
         >>> split_fault(g, g.mask([0, 1]))
         ("'r' also uses 'a', which exists only while the call runs", 'Select it too, or leave out a, w')
@@ -246,10 +247,10 @@ def refuse_inner(graph: Graph, outputs: Iterable[Tensor], request: str) -> None:
         PlanError: if there is such an output; the message proposes a result of the loop.
     """
     frames = Frames(graph)
-    inner = next((tensor for tensor in outputs if frames.of(tensor[0]) != ROOT), None)
+    inner = next((tensor for tensor in outputs if frames.innermost(tensor[0]) != ROOT), None)
     if inner is not None:
         plain = outside_control_flow(graph)
-        behind = forward(graph, graph.mask([inner[0]]), control=False) & graph.typed((*MERGES, *EXITS)) & plain
+        behind = forward(graph, graph.mask([inner[0]]), control=False) & graph.type_mask((*MERGES, *EXITS)) & plain
         ends = [f"{graph.names[op]}:0" for op in np.flatnonzero(behind).tolist()]
         problem = f"{graph.name(inner)!r} is computed inside a loop"
         raise PlanError(
@@ -259,7 +260,7 @@ def refuse_inner(graph: Graph, outputs: Iterable[Tensor], request: str) -> None:
 
 def _writing_ops(graph: Graph) -> Mask:
     """Returns a mask of the ops that write to a variable or a table, or may do so in a called function."""
-    return writers_of(graph) | graph.typed(["StatefulPartitionedCall", "If", "While", "Case"])
+    return writers_of(graph) | graph.type_mask(["StatefulPartitionedCall", "If", "While", "Case"])
 
 
 def _state_holders(graph: Graph, op: int) -> dict[int, None]:

@@ -25,21 +25,21 @@ class Condition:
 
     Args:
         attributes: attribute -> its value in Python.
-        same: attribute -> its bytes.
+        raw_attributes: attribute -> its bytes.
         dtypes: the dtypes of the outputs, in order; None for any dtype.
         shape: the shape of output 0; None in it for any size.
         test: is called with an `OpView`, and must return true.
         value: the array that a constant must contain.
-        read: reads the array of a constant.
+        read_array: reads the array of a constant.
     """
 
     attributes: tuple[tuple[str, Any], ...] = ()
-    same: tuple[tuple[str, bytes], ...] = ()
+    raw_attributes: tuple[tuple[str, bytes], ...] = ()
     dtypes: tuple[str | None, ...] = ()
     shape: tuple[int | None, ...] | None = None
     test: Callable[[OpView], bool] | None = None
     value: Any = None
-    read: Callable[[Any], Any] | None = None
+    read_array: Callable[[Any], Any] | None = None
 
     def incompatibility(self, op: OpView) -> str:
         """Returns the reason why an op does not fit; empty if it fits."""
@@ -47,7 +47,7 @@ class Condition:
         for key, value in self.attributes:
             if key not in attributes or not attribute_is(attributes[key], value):
                 return f"its attribute {key!r} is not {value!r}"
-        for key, raw in self.same:
+        for key, raw in self.raw_attributes:
             if key not in attributes or attribute_bytes(attributes[key]) != raw:
                 return f"its attribute {key!r} has another value"
         outputs = op.outputs if self.dtypes or self.shape is not None else ()
@@ -78,9 +78,9 @@ class Condition:
         return ""
 
     def _wrong_value(self, op: OpView) -> str:
-        if self.read is None:
+        if self.read_array is None:
             return ""
-        value = self.read(op.node)
+        value = self.read_array(op.node)
         same = value is not None and value.dtype == self.value.dtype and np.array_equal(value, self.value)
         return "" if same else "it has another value"
 
@@ -154,13 +154,13 @@ class Pattern:
         outputs: name -> a tensor that other ops may read. All other tensors of the pattern are inner tensors.
         conditions: op number -> its conditions.
         types: op number -> the accepted op types, if not only its own.
-        made_of: the source of the pattern, and the options, for code; None if the pattern was extended since then.
-        ranked: for a function with inputs of unknown rank: yields the patterns that it makes with known ranks, each
-            with the code that specifies these ranks.
+        source: the source of the pattern, and the options, for code; None if the pattern was extended since then.
+        ranked_variants: for a function with inputs of unknown rank: yields the patterns that it makes with known ranks,
+            each with the code that specifies these ranks.
 
     Example:
-        >>> g = Graph.of([("x", "Placeholder", []), ("a", "Exp", ["x"]), ("b", "Log", ["a"])])
-        >>> print(Pattern.of(g))
+        >>> g = Graph.from_ops([("x", "Placeholder", []), ("a", "Exp", ["x"]), ("b", "Log", ["a"])])
+        >>> print(Pattern.from_graph(g))
         pattern of 2 ops: a (Exp), b (Log); inputs x; outputs b
     """
 
@@ -170,11 +170,11 @@ class Pattern:
     outputs: Mapping[str, Tensor]
     conditions: Mapping[int, tuple[Condition, ...]] = field(default_factory=dict)
     types: Mapping[int, frozenset[str]] = field(default_factory=dict)
-    made_of: tuple[Any, tuple[tuple[str, Any], ...]] | None = None
-    ranked: Callable[[], Iterator[tuple[str, Pattern]]] | None = None
+    source: tuple[Any, tuple[tuple[str, Any], ...]] | None = None
+    ranked_variants: Callable[[], Iterator[tuple[str, Pattern]]] | None = None
 
     @classmethod
-    def of(
+    def from_graph(
         cls,
         graph: Graph,
         inputs: Iterable[Any] | Mapping[str, Any] | None = None,
@@ -200,11 +200,11 @@ class Pattern:
             SelectionError: if there are no ops to look for, the ops are not connected, or a tensor does not exist.
         """
         if inputs is None:
-            ins = {graph.names[i]: (i, 0) for i in np.flatnonzero(graph.typed(_FEEDS)).tolist()}
+            ins = {graph.names[i]: (i, 0) for i in np.flatnonzero(graph.type_mask(_FEEDS)).tolist()}
         else:
             ins = _tensors(graph, inputs, "inputs")
         if constants == "input":
-            ins |= {graph.names[i]: (i, 0) for i in np.flatnonzero(graph.typed(["Const"])).tolist()}
+            ins |= {graph.names[i]: (i, 0) for i in np.flatnonzero(graph.type_mask(["Const"])).tolist()}
         if outputs is None:
             read_by = graph.mask(graph.data.node) | graph.mask(graph.control.node)
             input_ops = {op for op, _ in ins.values()}
@@ -218,7 +218,7 @@ class Pattern:
         return cls(graph, mask, ins, outs)._with(attributes, constants, read_array)  # noqa: SLF001  of this class
 
     @classmethod
-    def like(
+    def from_selection(
         cls,
         selection: Selection,
         *,
@@ -236,7 +236,7 @@ class Pattern:
         """
         graph, mask = selection.graph, selection.mask.copy()
         if constants == "input":
-            mask &= ~graph.typed(["Const"])
+            mask &= ~graph.type_mask(["Const"])
         ins = {
             f"{graph.names[op]}:{port}": (op, port)
             for op, port in entering_tensors(graph, mask, frozenset(selection.inputs))
@@ -275,7 +275,7 @@ class Pattern:
                 same += [("value", values["value"])] if array is None and "value" in values else []
             reads = read_array if array is not None else None
             if same or reads:
-                conditions[i] = (Condition(same=tuple(same), value=array, read=reads),)
+                conditions[i] = (Condition(raw_attributes=tuple(same), value=array, read_array=reads),)
         return replace(self, conditions=conditions)
 
     def _refuse_apart(self) -> None:
@@ -319,8 +319,8 @@ class Pattern:
             SelectionError: if the pattern contains no op with this name.
 
         Example:
-            >>> g = Graph.of([("x", "Placeholder", []), ("sum", "Add", ["x", "x"])])
-            >>> print(Pattern.of(g).where("sum", type=("Add", "AddV2")))
+            >>> g = Graph.from_ops([("x", "Placeholder", []), ("sum", "Add", ["x", "x"])])
+            >>> print(Pattern.from_graph(g).where("sum", type=("Add", "AddV2")))
             pattern of 1 op: sum (Add or AddV2); inputs x; outputs sum
         """
         number = self.graph.find(op, f"where({op!r})")
@@ -335,14 +335,14 @@ class Pattern:
         types = dict(self.types)
         if type is not None:
             types[number] = frozenset([type] if isinstance(type, str) else type)
-        return replace(self, conditions=conditions, types=types, made_of=None)
+        return replace(self, conditions=conditions, types=types, source=None)
 
     @property
     def numbers(self) -> list[int]:
         """Numbers of the ops to look for, in the small graph."""
         return [int(i) for i in np.flatnonzero(self.mask)]
 
-    def kinds(self, op: int) -> frozenset[str]:
+    def accepted_types(self, op: int) -> frozenset[str]:
         """Returns the accepted op types for an op.
 
         Args:
@@ -351,7 +351,7 @@ class Pattern:
         return self.types.get(op) or frozenset([self.graph.types[op]])
 
     def __str__(self) -> str:
-        ops = [f"{self.graph.names[i]} ({' or '.join(sorted(self.kinds(i)))})" for i in self.numbers]
+        ops = [f"{self.graph.names[i]} ({' or '.join(sorted(self.accepted_types(i)))})" for i in self.numbers]
         ends = f"inputs {', '.join(self.inputs) or 'none'}; outputs {', '.join(self.outputs) or 'none'}"
         return f"pattern of {counted(len(ops), 'ops')}: {few(ops, 8)}; {ends}"
 

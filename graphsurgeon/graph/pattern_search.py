@@ -35,7 +35,7 @@ class DeadEnd:
 
     image: dict[int, int]
     op: int
-    why: LazyText
+    reason: LazyText
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +43,10 @@ class Reason:
     """A reason why the search stopped, with its kind."""
 
     kind: str
-    words: LazyText
+    text: LazyText
 
     def __call__(self) -> str:
-        return self.words()
+        return self.text()
 
 
 class PatternSearch:
@@ -66,14 +66,14 @@ class PatternSearch:
         inner = set(self.ops)
         self.sources: dict[int, list[Tensor]] = {p: small.data.ends(p) for p in self.ops}
         self.waits = [(p, int(q)) for p in self.ops for q in small.control.row(p) if int(q) in inner]
-        self.free = {p: len(self.sources[p]) > 1 and pattern.kinds(p) <= COMMUTATIVE for p in self.ops}
+        self.free = {p: len(self.sources[p]) > 1 and pattern.accepted_types(p) <= COMMUTATIVE for p in self.ops}
         reads = [t for p in self.ops for t in self.sources[p] if t[0] not in inner]
         self.once = {t for t in reads if reads.count(t) == 1}
         self.inner = inner
         counts = graph.data.degrees
         self.domain: dict[int, Mask] = {}
         for p in self.ops:
-            mask = graph.typed(pattern.kinds(p))
+            mask = graph.type_mask(pattern.accepted_types(p))
             if narrow:
                 mask &= counts == len(self.sources[p])
             self.domain[p] = mask if within is None else mask & within
@@ -128,7 +128,7 @@ class PatternSearch:
     def best_root(self) -> int:
         """Returns the pattern op from which the search has the fewest choices."""
         # One constant may be part of many matches, so the search does not begin at it.
-        own = [p for p in self.ops if self.pattern.kinds(p) != {"Const"}]
+        own = [p for p in self.ops if self.pattern.accepted_types(p) != {"Const"}]
         return min(own or self.ops, key=self._cost)
 
     def _cost(self, root: int) -> float:
@@ -354,7 +354,7 @@ class PatternSearch:
         return f"{self.graph.names[number]!r} ({self.graph.types[number]})"
 
     def _unlike(self, p: int, op: int) -> str:
-        kinds = self.pattern.kinds(p)
+        kinds = self.pattern.accepted_types(p)
         right = self.graph.types[op] in kinds
         return "outside the ops to look in" if right else f"not of type {' or '.join(sorted(kinds))}"
 

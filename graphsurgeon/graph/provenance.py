@@ -39,7 +39,7 @@ def orphan_mask(graph: Graph) -> Mask:
         graph: the snapshot; it may be the graph after a plan.
 
     Example:
-        >>> orphan_mask(Graph.of([("a", "Const", [])])).tolist()
+        >>> orphan_mask(Graph.from_ops([("a", "Const", [])])).tolist()
         [False]
     """
     return graph.mask(graph.index[name] for name in orphans_of(graph.origin) if name in graph.index)
@@ -94,9 +94,9 @@ class OpOrigin:
         kind: ``original``, ``copied``, ``placeholder`` or ``constant`` (in place of a tensor of the source),
             ``setter`` (sets a copied variable), ``inserted``, ``orphan`` (its step was undone).
         step: the step of the history that made it; 0 for an original.
-        was: the op or tensor of the source.
+        original: the op or tensor of the source.
         graph: the title of the source.
-        before: the origin of the op of the source, as text; empty if that op was an original.
+        source_origin: the origin of the op of the source, as text; empty if that op was an original.
         changes: (step, the change).
 
     Example:
@@ -107,9 +107,9 @@ class OpOrigin:
     op: str
     kind: str = "original"
     step: int = 0
-    was: str = ""
+    original: str = ""
     graph: str = ""
-    before: str = ""
+    source_origin: str = ""
     changes: tuple[tuple[int, str], ...] = ()
 
     @property
@@ -118,8 +118,8 @@ class OpOrigin:
         return [step for step in (self.step, *(step for step, _ in self.changes)) if step]
 
     def __str__(self) -> str:
-        text = _KIND_TEXTS[self.kind].format(was=self.was, graph=self.graph, step=self.step)
-        text += f" (there {self.before})" if self.before else ""
+        text = _KIND_TEXTS[self.kind].format(was=self.original, graph=self.graph, step=self.step)
+        text += f" (there {self.source_origin})" if self.source_origin else ""
         return ", ".join([text, *(f"changed in step {step} ({what})" for step, what in self.changes)])
 
 

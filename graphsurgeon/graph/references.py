@@ -29,7 +29,7 @@ class ReferenceResolver:
 
     Example:
         >>> from graphsurgeon.graph.layers import LayerCall
-        >>> g = Graph.of([("x", "Placeholder", []), ("d/a", "Neg", ["x"]), ("d/b", "Exp", ["d/a"])])
+        >>> g = Graph.from_ops([("x", "Placeholder", []), ("d/a", "Neg", ["x"]), ("d/b", "Exp", ["d/a"])])
         >>> layer = Layer("dense", "Dense", "dense", (LayerCall(("d/a", "d/b"), ("x:0",), ("d/b:0",)),))
         >>> given = ReferenceResolver(g, Layers((layer,)), "select()")
         >>> given.tensor("dense"), given.op("dense"), given.ops("dense"), given.tensors({"y": "dense"})
@@ -57,7 +57,7 @@ class ReferenceResolver:
         name = obj if isinstance(obj, str) else getattr(obj, "name", None)
         if not isinstance(name, str) or hasattr(obj, "graph") or op_name(name) in self.graph.index:
             return None
-        return self.layers.find(name, self.request) if self.layers.called(name) else None
+        return self.layers.find(name, self.request) if self.layers.named(name) else None
 
     def ends(self, objects: Iterable[Any]) -> list[Any]:
         """Returns tensors, with the outputs of each layer.
@@ -74,7 +74,7 @@ class ReferenceResolver:
         """Returns the tensor of a key of the signature; empty for anything else."""
         if not isinstance(obj, str) or obj not in self.signature:
             return ""
-        return "" if op_name(obj) in self.graph.index or self.layers.called(obj) else self.signature[obj]
+        return "" if op_name(obj) in self.graph.index or self.layers.named(obj) else self.signature[obj]
 
     def tensor(self, obj: Any) -> Any:
         """Returns a tensor; for a layer, its only output.
@@ -143,7 +143,7 @@ class ReferenceResolver:
         pairs = {key: one for key, one in objects.items() if isinstance(one, (list, tuple))}
         return {**objects, **{key: tuple(map(self.named_tensors, pair)) for key, pair in pairs.items()}}
 
-    def keyed(self, objects: Any) -> Any:
+    def tensor_mapping(self, objects: Any) -> Any:
         """Returns a mapping with tensors as keys, with the names of layers replaced.
 
         Args:
@@ -183,7 +183,7 @@ class ReferenceResolver:
         pairs = [(one, self.layer(one)) for one in ([objects] if alone else objects)]
         return [op for one, layer in pairs for op in ([one] if layer is None else ops_of_layers([layer]))]
 
-    def inside(self, obj: Any) -> list[str]:
+    def layer_ops(self, obj: Any) -> list[str]:
         """Returns the ops and variables of a layer; empty for anything else.
 
         A name means a name scope, and not a layer, if the scope contains an op of the layer.
@@ -214,7 +214,7 @@ class ReferenceResolver:
         consumers = [
             (self.graph.names[op], at)
             for tensor in fed
-            for op, at in self.graph.readers(self.graph.tensor(tensor, self.request))
+            for op, at in self.graph.consumers_of(self.graph.tensor(tensor, self.request))
             if self.graph.names[op] in own
         ]
         if len(consumers) == 1:
@@ -227,7 +227,7 @@ class ReferenceResolver:
         how = f"Type reroute({fed[0]!r}, to=..., only={layer.path!r})" if consumers else "Name an op"
         raise SelectionError(self.request, problem, how)
 
-    def whole(self, obj: Any) -> Any:
+    def op_or_scope(self, obj: Any) -> Any:
         """Returns an op or scope; for a layer, its only op, or the scope with exactly its ops.
 
         Args:

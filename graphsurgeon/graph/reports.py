@@ -15,10 +15,10 @@ class Restored:
 
     Args:
         checkpoint: the prefix of the checkpoint.
-        found: variable -> name of its value in the checkpoint.
+        restored: variable -> name of its value in the checkpoint.
         missing: variables that the checkpoint lacks; they keep their values.
         unused: names in the checkpoint that no variable uses.
-        left: variables that were excluded.
+        excluded: variables that were excluded.
 
     Example:
         >>> print(Restored("ckpt/model-7", {"enc/w": "w"}, ("enc/b",), ("step",)))
@@ -28,19 +28,19 @@ class Restored:
     """
 
     checkpoint: str
-    found: Mapping[str, str]
+    restored: Mapping[str, str]
     missing: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
-    left: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return not self.missing
 
     def __repr__(self) -> str:
-        total = len(self.found) + len(self.missing)
-        lines = [f"{len(self.found)} of {counted(total, 'variables')} restored from {self.checkpoint!r}"]
+        total = len(self.restored) + len(self.missing)
+        lines = [f"{len(self.restored)} of {counted(total, 'variables')} restored from {self.checkpoint!r}"]
         for word, names in (("not in the checkpoint", self.missing), ("not used", self.unused),
-                            ("left as they were", self.left)):  # fmt: skip
+                            ("left as they were", self.excluded)):  # fmt: skip
             lines += [f"  {word}: {few(names)}"] if names else []
         return "\n".join(lines)
 
@@ -88,9 +88,9 @@ class Saved:
         format: one of the formats of `Editor.save`.
         ops: number of ops in the file.
         variables: names of the variables whose values are in the file.
-        left: number of ops of the graph that are not in the file.
+        omitted_ops: number of ops of the graph that are not in the file.
         notes: notes on the use of the file, and on the parts that could not be run.
-        untrained: variables that have only their initial value in the file -> the reason.
+        initial_only: variables that have only their initial value in the file -> the reason.
         proof: the runs that checked the file; empty if the check was skipped.
     """
 
@@ -98,17 +98,17 @@ class Saved:
     format: str
     ops: int
     variables: tuple[str, ...] = ()
-    left: int = 0
+    omitted_ops: int = 0
     notes: Sequence[str] = ()
     proof: str = ""
-    untrained: Mapping[str, str] = field(default_factory=dict)
+    initial_only: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         variables = counted(len(self.variables), "variables")
         ops = f"{counted(self.ops, 'ops')}, " if self.ops else ""
         lines = [f"{self.path!r}: {self.format.replace('_', ' ')}, {ops}{variables}"]
-        lines += [f"  {counted(self.left, 'ops')} left out"] if self.left else []
-        lines += [f"  {note}" for note in (self.proof, *only_initial_text(self.untrained), *self.notes) if note]
+        lines += [f"  {counted(self.omitted_ops, 'ops')} left out"] if self.omitted_ops else []
+        lines += [f"  {note}" for note in (self.proof, *only_initial_text(self.initial_only), *self.notes) if note]
         return "\n".join(lines)
 
 

@@ -24,12 +24,12 @@ class _OutputRange(NamedTuple):
 
     Args:
         first: the number of the first op.
-        tell: the function; None if the outputs are not known.
+        outputs_of: the function; None if the outputs are not known.
         numbers: for each op its number in the function; None if it is its number minus `first`.
     """
 
     first: int
-    tell: OutputsOf | None
+    outputs_of: OutputsOf | None
     numbers: Ints | None
 
 
@@ -42,12 +42,12 @@ class OutputTable:
 
     Example:
         >>> one, two = TensorInfo("float32", (1,)), TensorInfo("int32", (2,))
-        >>> graph = Graph.of([("a", "Const", [])], outputs_of=lambda i: [one])
-        >>> known = OutputTable.of(graph).longer((1, lambda i: [two]))
-        >>> known(0) == [one], known(1) == [two], known.cut(np.array([1], np.int32), 2)(0) == [two]
+        >>> graph = Graph.from_ops([("a", "Const", [])], outputs_of=lambda i: [one])
+        >>> known = OutputTable.from_graph(graph).with_ops((1, lambda i: [two]))
+        >>> known(0) == [one], known(1) == [two], known.subset(np.array([1], np.int32), 2)(0) == [two]
         (True, True, True)
         >>> loose = known.without_shapes([1])
-        >>> loose(0) == [one], loose(1)[0], loose.cut(np.array([1], np.int32), 2)(0)[0].shape
+        >>> loose(0) == [one], loose(1)[0], loose.subset(np.array([1], np.int32), 2)(0)[0].shape
         (True, TensorInfo(dtype='int32', shape=None), None)
     """
 
@@ -57,7 +57,7 @@ class OutputTable:
         self._unshaped = unshaped
 
     @classmethod
-    def of(cls, graph: Graph) -> OutputTable:
+    def from_graph(cls, graph: Graph) -> OutputTable:
         """Returns the known outputs of the ops of a graph."""
         outputs = graph.outputs_of
         return outputs if isinstance(outputs, OutputTable) else cls([_OutputRange(0, outputs, None)])
@@ -70,7 +70,7 @@ class OutputTable:
         infos = lookup(number - first if numbers is None else int(numbers[number - first]))
         return [TensorInfo(t.dtype, None) for t in infos] if infos and number in self._unshaped else infos
 
-    def longer(self, *added: tuple[int, OutputsOf | None]) -> OutputTable:
+    def with_ops(self, *added: tuple[int, OutputsOf | None]) -> OutputTable:
         """Returns a table with more ops.
 
         Args:
@@ -80,7 +80,7 @@ class OutputTable:
             [*self._ranges, *(_OutputRange(first, lookup, None) for first, lookup in added)], self._unshaped
         )
 
-    def cut(self, remaining: NDArray[np.integer], size: int) -> OutputTable:
+    def subset(self, remaining: NDArray[np.integer], size: int) -> OutputTable:
         """Returns a table for a graph with only some of the ops.
 
         Args:
@@ -115,11 +115,11 @@ def import_order(graph: Graph) -> list[int] | None:
     one of its inputs. Ops on a cycle that is not a loop come last, and TensorFlow refuses them.
 
     Example:
-        >>> import_order(Graph.of([("b", "Neg", ["a"]), ("a", "Const", [])]))
+        >>> import_order(Graph.from_ops([("b", "Neg", ["a"]), ("a", "Const", [])]))
         [1, 0]
     """
-    loops = graph.typed(MERGING)
-    back_edges = loops[graph.data.rows] & graph.typed(TURNING)[graph.data.node]
+    loops = graph.type_mask(MERGING)
+    back_edges = loops[graph.data.rows] & graph.type_mask(TURNING)[graph.data.node]
     late = (graph.data.node >= graph.data.rows) & ~back_edges
     if not late.any() and not (graph.control.node >= graph.control.rows).any():
         return None
@@ -154,7 +154,7 @@ def reorder_ops(graph: Graph, order: Sequence[int]) -> Graph:
         order: the numbers of all its ops, in the new order.
 
     Example:
-        >>> g = reorder_ops(Graph.of([("b", "Neg", ["a:1"]), ("a", "Split", [])]), [1, 0])
+        >>> g = reorder_ops(Graph.from_ops([("b", "Neg", ["a:1"]), ("a", "Split", [])]), [1, 0])
         >>> g.names, g.input_names(1)
         (['a', 'b'], ['a:1'])
     """
@@ -164,7 +164,7 @@ def reorder_ops(graph: Graph, order: Sequence[int]) -> Graph:
     names = [graph.names[i] for i in order]
     return replace(
         graph, names=names, types=[graph.types[i] for i in order], nodes=[graph.nodes[i] for i in order],
-        data=graph.data.moved(rows, place), control=graph.control.moved(rows, place),
+        data=graph.data.remap(rows, place), control=graph.control.remap(rows, place),
         index=dict(zip(names, range(graph.size), strict=True)),
     )  # fmt: skip
 
@@ -173,7 +173,7 @@ def rewire_inputs(graph: Graph, edges: Sequence[Edge]) -> Graph:
     """Returns a snapshot in which some inputs read other tensors.
 
     Example:
-        >>> g = Graph.of([("a", "Const", []), ("b", "Const", []), ("c", "Neg", ["a"])])
+        >>> g = Graph.from_ops([("a", "Const", []), ("b", "Const", []), ("c", "Neg", ["a"])])
         >>> rewire_inputs(g, [(2, 0, (1, 0))]).input_names(2)
         ['b:0']
     """
@@ -188,7 +188,7 @@ def set_control_inputs(graph: Graph, control_inputs: Mapping[int, Sequence[int]]
     """Returns a snapshot in which each of these ops has exactly these control inputs.
 
     Example:
-        >>> g = Graph.of([("a", "NoOp", []), ("b", "NoOp", ["^a"]), ("c", "NoOp", ["^b"])])
+        >>> g = Graph.from_ops([("a", "NoOp", []), ("b", "NoOp", ["^a"]), ("c", "NoOp", ["^b"])])
         >>> h = set_control_inputs(g, {1: [], 2: [0, 1]})
         >>> h.control_names(1), h.control_names(2)
         ([], ['a', 'b'])
@@ -212,7 +212,7 @@ def graph_without_ops(graph: Graph, removed: Sequence[int]) -> Graph:
     """Returns a snapshot without some ops. No remaining op may read them.
 
     Example:
-        >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["a"])])
+        >>> g = Graph.from_ops([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["a"])])
         >>> h = graph_without_ops(g, [1])
         >>> h.names, h.input_names(1)
         (['a', 'c'], ['a:0'])
@@ -231,14 +231,14 @@ def graph_without_ops(graph: Graph, removed: Sequence[int]) -> Graph:
         control=_kept_edges(graph.control, keep, place),
         index=dict(zip(names, range(len(names)), strict=True)),
         owner=DerivedOrigin(graph.origin),
-        outputs_of=OutputTable.of(graph).cut(stay, graph.size) if graph.outputs_of else None,
+        outputs_of=OutputTable.from_graph(graph).subset(stay, graph.size) if graph.outputs_of else None,
     )
 
 
 def _kept_edges(edges: Edges, mask: np.ndarray, place: np.ndarray) -> Edges:
     rows = edges.rows
     inside = mask[rows] & mask[edges.node]
-    return Edges.of(place[rows[inside]], place[edges.node[inside]], int(mask.sum()), edges.port[inside])
+    return Edges.from_rows(place[rows[inside]], place[edges.node[inside]], int(mask.sum()), edges.port[inside])
 
 
 def ops_on_new_cycles(after: Graph, edges: Sequence[tuple[int, int]]) -> Mask:
@@ -249,7 +249,7 @@ def ops_on_new_cycles(after: Graph, edges: Sequence[tuple[int, int]]) -> Mask:
         edges: the edges to check; back edges of loops close no cycle.
 
     Example:
-        >>> g = Graph.of([("a", "Neg", ["b"]), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
+        >>> g = Graph.from_ops([("a", "Neg", ["b"]), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
         >>> ops_on_new_cycles(g, [(0, 1)]).tolist()
         [True, True, False]
     """
@@ -260,11 +260,11 @@ def ops_on_new_cycles(after: Graph, edges: Sequence[tuple[int, int]]) -> Mask:
         # All edges have the same source. It is faster to look only at the ops above it.
         source = edges[0][1]
         looping = any(kind in after.types for kind in TURNING)  # searching a list is faster than `typed`
-        turning = np.flatnonzero(after.typed(TURNING)).tolist() if looping else ()
+        turning = np.flatnonzero(after.type_mask(TURNING)).tolist() if looping else ()
         above = backward(after, after.mask([source]), frozenset((i, 0) for i in turning))
         out[[end for op, _ in edges if above[op] for end in (op, source)]] = True
         return out
-    parts = strong_components(after, after.typed(TURNING))
+    parts = strong_components(after, after.type_mask(TURNING))
     ends = np.asarray(edges, np.int64)
     hit = parts[ends[:, 0]] == parts[ends[:, 1]]
     result: Mask = np.isin(parts, parts[ends[hit, 0]]) if hit.any() else out

@@ -33,13 +33,13 @@ class SearchIndex:
 
     def __init__(self, graph: Graph) -> None:
         self.names, self.nodes, self.size, self.number = graph.names, graph.nodes, graph.size, graph.index
-        self.kinds = graph.kinds
-        self._with_module = np.flatnonzero(graph.typed((MODULE_OP,))).tolist()
+        self.kinds = graph.type_index
+        self._with_module = np.flatnonzero(graph.type_mask((MODULE_OP,))).tolist()
         self._by_value: dict[tuple[str, AttributeText], dict[str, list[int]]] = {}
-        self._outputs, self._stated, self.unknown = graph.outputs, graph.stated, graph.unknown_ops
+        self._outputs, self._stated, self.unknown = graph.outputs, graph.declared_outputs, graph.unknown_ops
 
     @cached_property
-    def lowered(self) -> list[str]:
+    def lowercase_names(self) -> list[str]:
         """The names in lower case."""
         return [name.lower() for name in self.names]
 
@@ -47,7 +47,7 @@ class SearchIndex:
     def leaves(self) -> tuple[list[str], Ints]:
         """The last parts of the names in lower case, without duplicates; and for each op, the index of its part."""
         numbers: dict[str, int] = {}
-        which = [numbers.setdefault(name.rpartition("/")[2], len(numbers)) for name in self.lowered]
+        which = [numbers.setdefault(name.rpartition("/")[2], len(numbers)) for name in self.lowercase_names]
         return list(numbers), np.array(which, np.int32)
 
     @cached_property
@@ -109,7 +109,7 @@ class SearchIndex:
         out[ops] = True
         return out
 
-    def where(self, test: Callable[[str], object], names: list[str]) -> Mask:
+    def matching(self, test: Callable[[str], object], names: list[str]) -> Mask:
         """Returns a mask of the ops whose name in `names` fits."""
         return np.fromiter((bool(test(name)) for name in names), np.bool_, self.size)
 
@@ -118,9 +118,9 @@ class SearchIndex:
         """The ops with a StableHLO module -> the op types in the module, in lower case."""
         return {op: " ".join(op_names(self.nodes[op].attr["module"].s)).lower() for op in self._with_module}
 
-    def holding(self, text: str) -> Mask:
+    def containing(self, text: str) -> Mask:
         """Returns a mask of the ops with a name or module that contains `text`, which is in lower case."""
-        mask = np.fromiter(map(contains, self.lowered, repeat(text)), np.bool_, self.size)
+        mask = np.fromiter(map(contains, self.lowercase_names, repeat(text)), np.bool_, self.size)
         mask[[op for op, inside in self.modules.items() if text in inside]] = True
         return mask
 
@@ -163,7 +163,7 @@ def search(graph: Graph, query: str, attribute: AttributeText = str, layers: Lay
             selects by layer in a graph without layers.
 
     Example:
-        >>> g = Graph.of([("net/conv1", "Conv2D", []), ("net/relu", "Relu", ["net/conv1"])])
+        >>> g = Graph.from_ops([("net/conv1", "Conv2D", []), ("net/relu", "Relu", ["net/conv1"])])
         >>> search(g, "conv"), search(g, "op:Relu"), search(g, "net/* -relu")
         (['net/conv1'], ['net/relu'], ['net/conv1'])
     """
@@ -207,7 +207,7 @@ def search_hits(
         ranks = np.array([0 if leaf == last else 1 if leaf.startswith(last) else 2 for leaf in leaves], np.int32)
         rank = ranks[leaf_of[ops]]
         if "/" in last:
-            rank[[i for i, op in enumerate(ops.tolist()) if index.lowered[op] == last]] = 0
+            rank[[i for i, op in enumerate(ops.tolist()) if index.lowercase_names[op] == last]] = 0
         keys = [index.lengths[ops], *keys, rank]
     ordered: list[int] = (ops[np.lexsort(keys)] if keys else ops).tolist()
     return ordered
@@ -218,14 +218,14 @@ def _word_mask(index: SearchIndex, word: str, query: str, attribute: AttributeTe
     (key, colon, value), request = word.partition(":"), f"find({query!r})"
     if len(word) > 2 and word[0] == word[-1] == "/":
         try:
-            return index.where(re.compile(word[1:-1]).search, list(index.names))
+            return index.matching(re.compile(word[1:-1]).search, list(index.names))
         except re.error as error:
             problem = f"{word!r} is not a regular expression: {error}"
             raise SelectionError(request, problem, "Escape special characters with \\") from None
     low = key.lower() if colon and value else ""
     if low in ("layer", "layer-type"):
         if not layers:
-            raise layers.none(request)
+            raise layers.no_layers_error(request)
         matches = layers.matching(value) if low == "layer" else layers.of_class(value)
         return index.mask([index.number[op] for op in ops_of_layers(matches) if op in index.number])
     if low == "is":
@@ -235,12 +235,12 @@ def _word_mask(index: SearchIndex, word: str, query: str, attribute: AttributeTe
         return index.unknown
     if low in KEYS:
         return _keyword_mask(index, low, value, attribute)
-    if low.isalpha() and not value.isdigit() and not index.holding(word.lower()).any():
+    if low.isalpha() and not value.isdigit() and not index.containing(word.lower()).any():
         problem = f"there is no key {key + ':'!r}"
         raise SelectionError(request, problem, "The keys are " + ", ".join(f"{prefix}:" for prefix in KEYS))
     if any(c in word for c in "*?"):
-        return index.where(re.compile(fnmatch.translate(word.lower())).match, index.lowered)
-    return index.holding(word.lower() if colon and not value.isdigit() else key.lower())
+        return index.matching(re.compile(fnmatch.translate(word.lower())).match, index.lowercase_names)
+    return index.containing(word.lower() if colon and not value.isdigit() else key.lower())
 
 
 def _keyword_mask(index: SearchIndex, key: str, value: str, attribute: AttributeText) -> Mask:

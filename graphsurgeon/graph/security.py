@@ -36,9 +36,9 @@ class RiskyOp(NamedTuple):
         reason: the effect, as text.
         path: the place of the path, address or token: the number of an input, or the name of an attribute; None if
             there is none.
-        harmless: the paths for which the op has no effect; an item that ends in ``://`` covers all paths that begin
-            with it.
-        only: the op has an effect only if the path begins with this text.
+        harmless_paths: the paths for which the op has no effect; an item that ends in ``://`` covers all paths that
+            begin with it.
+        required_prefix: the op has an effect only if the path begins with this text.
         calls: if the attribute `path` is a program, the function that lists the library functions it calls; None if
             the program cannot be read.
     """
@@ -46,18 +46,20 @@ class RiskyOp(NamedTuple):
     kind: str
     reason: str
     path: int | str | None = None
-    harmless: tuple[str, ...] = ()
-    only: str = ""
+    harmless_paths: tuple[str, ...] = ()
+    required_prefix: str = ""
     calls: Callable[[bytes], tuple[str, ...] | None] | None = None
 
-    def does_nothing(self, path: str) -> bool:
+    def is_harmless_for(self, path: str) -> bool:
         """Returns whether the op has no effect for a path.
 
         Example:
-            >>> RISKY["EncodeProto"].does_nothing("bytes://..."), RISKY["EncodeProto"].does_nothing("/etc/passwd")
+            >>> RISKY["EncodeProto"].is_harmless_for("bytes://..."), RISKY["EncodeProto"].is_harmless_for("/etc/passwd")
             (True, False)
         """
-        return path in self.harmless or path.startswith(tuple(one for one in self.harmless if one.endswith("://")))
+        return path in self.harmless_paths or path.startswith(
+            tuple(one for one in self.harmless_paths if one.endswith("://"))
+        )
 
 
 def _of(kind: str, reason: str, path: int | str | None, *types: str, **more: object) -> dict[str, RiskyOp]:
@@ -70,13 +72,15 @@ RISKY: dict[str, RiskyOp] = {
     **_of(WRITES, "writes its text to a file", 0, "WriteFile"),
     **_of(WRITES, "writes tensors to a checkpoint", 0, "Save", "SaveSlices", "SaveV2"),
     **_of(WRITES, "moves the files of checkpoints, and deletes their folders", 1, "MergeV2Checkpoints"),
-    **_of(WRITES, "appends its text to a file", "output_stream", "PrintV2", only="file://"),
+    **_of(WRITES, "appends its text to a file", "output_stream", "PrintV2", required_prefix="file://"),
     **_of(WRITES, "writes the elements of a dataset", 1, "SaveDataset", "SaveDatasetV2"),
     **_of(
         WRITES, "writes the elements of a dataset to records", 1, "DatasetToTFRecord",
         "ExperimentalDatasetToTFRecord",
     ),
-    **_of(WRITES, "keeps the elements of a dataset in files", 1, "CacheDataset", "CacheDatasetV2", harmless=("",)),
+    **_of(
+        WRITES, "keeps the elements of a dataset in files", 1, "CacheDataset", "CacheDatasetV2", harmless_paths=("",),
+    ),
     **_of(WRITES, "keeps the elements of a dataset in files", 1, "SnapshotDataset", "SnapshotDatasetV2"),
     **_of(WRITES, "opens a log of events", 1, "CreateSummaryFileWriter"),
     **_of(WRITES, "opens a database for events", 1, "CreateSummaryDbWriter"),
@@ -85,7 +89,8 @@ RISKY: dict[str, RiskyOp] = {
     **_of(WRITES, "writes statistics to a file", "output_file_path", "CalibrationStatisticsSaver"),
     **_of(
         WRITES, "sends a tensor to each of its URLs, which are files or hosts", "debug_urls",
-        "DebugIdentity", "DebugIdentityV2", "DebugIdentityV3", "DebugNanCount", "DebugNumericSummary", harmless=("",),
+        "DebugIdentity", "DebugIdentityV2", "DebugIdentityV3", "DebugNanCount", "DebugNumericSummary",
+        harmless_paths=("",),
     ),
     **_of(READS, "reads a whole file", 0, "ReadFile"),
     **_of(
@@ -116,12 +121,12 @@ RISKY: dict[str, RiskyOp] = {
     ),
     **_of(READS, "reads a vocabulary", 0, "GenerateVocabRemapping"),
     **_of(READS, "fills a table from a file", 1, "InitializeTableFromTextFile", "InitializeTableFromTextFileV2"),
-    **_of(READS, "reads a vocabulary", "vocab_file", "FixedUnigramCandidateSampler", harmless=("",)),
+    **_of(READS, "reads a vocabulary", "vocab_file", "FixedUnigramCandidateSampler", harmless_paths=("",)),
     **_of(READS, "reads a corpus", "filename", "Skipgram"),
     **_of(READS, "reads the engines of TensorRT from a file", 1, "InitializeTRTResource"),
     **_of(
         READS, "reads the description of messages from a file", "descriptor_source", "DecodeProtoV2", "EncodeProto",
-        harmless=("", "bytes://", "local://"),
+        harmless_paths=("", "bytes://", "local://"),
     ),
     # network
     **_of(
@@ -141,8 +146,8 @@ RISKY: dict[str, RiskyOp] = {
     **_of(CODE, "calls a function of a library by its name", "target_name", "XlaCustomCall"),
     **_of(CODE, "calls a function of a library by its name", "call_target_name", "XlaCustomCallV2"),
     **_of(
-        CODE, "calls functions of a library by their names in its module", "module", "XlaCallModule", harmless=("",),
-        calls=library_calls,
+        CODE, "calls functions of a library by their names in its module", "module", "XlaCallModule",
+        harmless_paths=("",), calls=library_calls,
     ),
     **_of(
         CODE, "runs a program in an attribute, which cannot be read", None, "MlirPassthroughOp", "_TPUCompileMlir",
@@ -227,7 +232,7 @@ class Risks:
         >>> print(found)
         graph: 1 op reaches out of it
           writes files  'w' (WriteFile) writes its text to a file: '/tmp/x'
-        >>> len(found), [risk.op for risk in found], found.words
+        >>> len(found), [risk.op for risk in found], found.summary
         (1, ['w'], "1 op that writes files, 'w' (WriteFile)")
     """
 
@@ -243,7 +248,7 @@ class Risks:
         return len(self.items)
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """The risks in one line; empty if there are none."""
         if not self.items:
             return ""
@@ -293,7 +298,7 @@ def risks(
         all_functions: whether to search functions without a call too.
 
     Example:
-        >>> print(risks(Graph.of([("p", "Placeholder", []), ("r", "ReadFile", ["p"]), ("e", "Abort", [])])))
+        >>> print(risks(Graph.from_ops([("p", "Placeholder", []), ("r", "ReadFile", ["p"]), ("e", "Abort", [])])))
         graph: 1 op reaches out of it
           ends the process  'e' (Abort) ends the process
           1 op more that does only what you request:
@@ -302,7 +307,7 @@ def risks(
     reader = _RiskFinder(graph, all_functions)
     risky = list(reader.risky())
     if not risky:
-        return Risks(graph.title, unknown=tuple(sorted(graph.unknown)))
+        return Risks(graph.title, unknown=tuple(sorted(graph.unknown_types)))
     loaded = _load_reasons(graph, load or {}, risky)
     there = (_risk(reader, one, loaded, assets) for one in risky)
     items = sorted((risk for risk in there if risk is not None), key=lambda risk: KINDS.index(risk.kind))
@@ -310,7 +315,7 @@ def risks(
         graph.title,
         tuple(one for one in items if not one.harmless),
         tuple(one for one in items if one.harmless),
-        tuple(sorted(graph.unknown)),
+        tuple(sorted(graph.unknown_types)),
     )
 
 
@@ -318,18 +323,18 @@ class _RiskyNode(NamedTuple):
     """An op of a risky type.
 
     Args:
-        place: the function that contains it; empty for an op of the graph.
+        function: the function that contains it; empty for an op of the graph.
         name: its name.
         outer: the op itself, or the ops of the graph that lead to its function.
         node: its NodeDef.
-        known: the effect of its type.
+        risk: the effect of its type.
     """
 
-    place: str
+    function: str
     name: str
     outer: tuple[str, ...]
     node: TFNodeDef
-    known: RiskyOp
+    risk: RiskyOp
 
 
 class _TextOrigin(NamedTuple):
@@ -350,13 +355,13 @@ class _TextOrigin(NamedTuple):
 
 def _risk(reader: _RiskFinder, one: _RiskyNode, loaded: Mapping[str, str], assets: Collection[str]) -> Risk | None:
     """Returns the risk of an op; None if it has no effect outside of the graph."""
-    rule, load = one.known, next((loaded[op] for op in one.outer if op in loaded), "")
+    rule, load = one.risk, next((loaded[op] for op in one.outer if op in loaded), "")
     origin = reader.path(one)
     texts = sorted(origin.texts)
     if texts and not origin.fed and not origin.unknown:
-        if rule.harmless and all(map(rule.does_nothing, texts)):
+        if rule.harmless_paths and all(map(rule.is_harmless_for, texts)):
             return None
-        if rule.only and not any(text.strip().lower().startswith(rule.only) for text in texts):
+        if rule.required_prefix and not any(text.strip().lower().startswith(rule.required_prefix) for text in texts):
             return None
     kind = rule.kind
     if kind == WRITES and texts and all("://" in text and not text.startswith("file:") for text in texts):
@@ -412,7 +417,7 @@ class _RiskFinder:
 
     def risky(self) -> Iterator[_RiskyNode]:
         """Yields each op of a risky type."""
-        for i in self._graph.typed(RISKY).nonzero()[0].tolist():
+        for i in self._graph.type_mask(RISKY).nonzero()[0].tolist():
             name, node = self._graph.names[i], self._graph.nodes[i]
             yield _RiskyNode("", name, (name,), node, RISKY[self._graph.types[i]])
         for function, scope in self._scopes.items():
@@ -430,7 +435,7 @@ class _RiskFinder:
 
     def path(self, one: _RiskyNode) -> _TextOrigin:
         """Returns the origin of the path, address or token of an op."""
-        place = one.known.path
+        place = one.risk.path
         if place is None:
             return _TextOrigin(unknown=True)
         if isinstance(place, str):
@@ -438,15 +443,15 @@ class _RiskFinder:
             if place not in attributes:
                 return _TextOrigin(frozenset({""}))  # by default, there is no path
             value = attributes[place]
-            if one.known.calls is not None:
-                called = one.known.calls(value.s)
+            if one.risk.calls is not None:
+                called = one.risk.calls(value.s)
                 return _TextOrigin(unknown=True) if called is None else _TextOrigin(frozenset(called or {""}))
             texts = value.list.s if value.WhichOneof("value") == "list" else [value.s]
             return _TextOrigin(frozenset(text.decode("utf-8", "replace") for text in texts) or frozenset({""}))
         inputs = [text for text in one.node.input if text[:1] != "^"]
         if place >= len(inputs):
             return _TextOrigin(unknown=True)
-        return self._origin(one.place, inputs[place])
+        return self._origin(one.function, inputs[place])
 
     def _reach(self, all_functions: bool) -> None:
         """Finds the functions that the graph leads to, with a scope by their first call, and all calls of each."""
@@ -458,7 +463,7 @@ class _RiskFinder:
                     continue
                 self._callers.setdefault(called.function, []).append((place, node))
                 if called.function not in self._scopes:
-                    self._scopes[called.function] = "/".join(filter(None, (scope, node.name, called.below)))
+                    self._scopes[called.function] = "/".join(filter(None, (scope, node.name, called.name_infix)))
                     todo.append(called.function)
 
         for node in self._graph.nodes if self._functions else ():
@@ -597,7 +602,7 @@ def may_reach_out(graph: Graph, ops: Iterable[int] | None = None) -> bool:
         ops: consider only these ops; an op that calls a function counts as a call of all functions.
 
     Example:
-        >>> may_reach_out(Graph.of([("a", "NoOp", [])])), may_reach_out(Graph.of([("w", "WriteFile", [])]))
+        >>> may_reach_out(Graph.from_ops([("a", "NoOp", [])])), may_reach_out(Graph.from_ops([("w", "WriteFile", [])]))
         (False, True)
     """
     numbers = None if ops is None else list(ops)

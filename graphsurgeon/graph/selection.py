@@ -23,9 +23,9 @@ from .variables import VARIABLE_TYPES
 class Query:
     """The call that made a selection: a method, its arguments, and the queries that it combines."""
 
-    verb: str
+    method: str
     args: tuple[Any, ...] = ()
-    over: tuple[Query, ...] = ()
+    operands: tuple[Query, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Selection:
     """A set of ops of one graph. Selections combine by ``|``, ``&``, ``-``, ``~`` and never change.
 
     Example:
-        >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
+        >>> g = Graph.from_ops([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
         >>> s = select(g, op="Neg")
         >>> s.names, (s & select(g, name="b")).names, len(s.ancestors())
         (['b', 'c'], ['b'], 3)
@@ -128,7 +128,7 @@ class Selection:
 
         cuts = frozenset(self.inputs)
         crossing = list(self.inputs) + [t for t in entering_tensors(g, self.mask, cuts) if t not in cuts]
-        kinds = self.mask & g.typed(VARIABLE_TYPES)
+        kinds = self.mask & g.type_mask(VARIABLE_TYPES)
         return Boundary(
             inputs=tuple(map(g.name, crossing)),
             outputs=tuple(map(g.name, self.outputs or leaving_tensors(g, self.mask))),
@@ -249,7 +249,7 @@ class Selection:
 
         Example:
             >>> from graphsurgeon import Plan
-            >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["a"])])
+            >>> g = Graph.from_ops([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["a"])])
             >>> select(g, name=["b", "c"]).on(Plan(g).remove("b").after())
             <Selection of 1 op in graph: 1 Neg; graph after a plan does not have 'b'>
         """
@@ -266,7 +266,7 @@ class Selection:
             return replace(selection_from(graph, mask), inputs=start, outputs=end, notes=notes)
         return Selection(graph, mask, self.query, start, end, notes)
 
-    def all_on(self, graph: Graph, request: str) -> Selection:
+    def on_strict(self, graph: Graph, request: str) -> Selection:
         """Returns the same ops in another snapshot of the graph.
 
         Args:
@@ -287,7 +287,7 @@ class Selection:
             raise SelectionError(request, problem, "Leave out the ops that it does not have: selection.on(graph)")
         return self.on(graph)
 
-    def moved(self, graph: Graph) -> Selection:
+    def by_names_in(self, graph: Graph) -> Selection:
         """Returns the ops with the same names in a graph that was made from this graph.
 
         Args:
@@ -308,7 +308,7 @@ def selection_from(graph: Graph, ops: Iterable[int] | Mask) -> Selection:
     """Returns a selection of ops by their numbers or by a mask; its query lists their names.
 
     Example:
-        >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"])])
+        >>> g = Graph.from_ops([("a", "Const", []), ("b", "Neg", ["a"])])
         >>> selection_from(g, [1]).names, selection_from(g, [1]).query
         (['b'], Query(verb='names', args=('b',), over=()))
     """
@@ -386,7 +386,7 @@ def select(
         SelectionError: if a name, scope, type or layer is not in the graph, or the boundary does not connect.
 
     Example:
-        >>> g = Graph.of([("x", "Placeholder", []), ("n/a", "Neg", ["x"]), ("n/b", "Neg", ["n/a"])])
+        >>> g = Graph.from_ops([("x", "Placeholder", []), ("n/a", "Neg", ["x"]), ("n/b", "Neg", ["n/a"])])
         >>> select(g, scope="n").names, select(g, inputs=["n/a:0"], outputs=["n/b:0"]).names
         (['n/a', 'n/b'], ['n/b'])
     """
@@ -417,7 +417,7 @@ def select(
     if patterns is not None:
         mask &= _names(graph, patterns, request, layers)
     if layer_patterns is not None:
-        mask &= _named_ops(graph, ops_of_layers(layers.chosen(layer_patterns, request)))
+        mask &= _named_ops(graph, ops_of_layers(layers.find_all(layer_patterns, request)))
     if ins is not None or outs is not None:
         if not outs:
             raise SelectionError(request, "a boundary needs outputs", "Add outputs=['name:0'], or use .descendants()")

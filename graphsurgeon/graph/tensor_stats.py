@@ -116,13 +116,13 @@ class TensorStats:
         return counts.astype(np.int64), edges
 
     @property
-    def where(self) -> str:
+    def label(self) -> str:
         """Its name, and the round."""
         return f"{self.tensor}{_rounds(self.rounds)}"
 
     def __repr__(self) -> str:
         shape = ", ".join(map(str, self.shape))
-        words = [f"{self.where}  {self.dtype} ({shape})"]
+        words = [f"{self.label}  {self.dtype} ({shape})"]
         if self.numeric and self.size:
             if not math.isnan(self.mean):
                 words.append(f"min {self.min:.4g}, max {self.max:.4g}, mean {self.mean:.4g}, std {self.std:.4g}")

@@ -34,16 +34,16 @@ class FirstDifference:
     """The first op with a different output in another run.
 
     Args:
-        note: the summary of its output in the first run.
-        other: the summary in the other run.
+        stats: the summary of its output in the first run.
+        other_stats: the summary in the other run.
         type: its op type.
         difference: the difference, divided by the largest value; infinity if the shapes or the counts of NaN and
             infinities differ.
         tensors: the number of tensors that differ.
     """
 
-    note: TensorStats
-    other: TensorStats
+    stats: TensorStats
+    other_stats: TensorStats
     type: str
     difference: float
     tensors: int
@@ -51,12 +51,12 @@ class FirstDifference:
     @property
     def op(self) -> str:
         """The op's name in the first run."""
-        return self.note.tensor.partition(":")[0]
+        return self.stats.tensor.partition(":")[0]
 
     def __repr__(self) -> str:
         apart = "in shape, NaN or infinities" if math.isinf(self.difference) else f"by {self.difference:.3g}"
         return (
-            f"{self.note!r}, by {self.type}\n  instead of  {self.other!r}\n  they differ {apart}; "
+            f"{self.stats!r}, by {self.type}\n  instead of  {self.other_stats!r}\n  they differ {apart}; "
             f"in total, {counted(self.tensors, 'tensors')} {'differs' if self.tensors == 1 else 'differ'}"
         )
 
@@ -80,7 +80,7 @@ def first_difference(
 
     Example:
         >>> from .tensor_stats import summarize
-        >>> graph = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])])
+        >>> graph = Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])])
         >>> def run(y):
         ...     held = {"x:0": 1.0, "y:0": y, "z:0": y}
         ...     return {name: [summarize(name, np.array([value]), "float32")] for name, value in held.items()}
@@ -169,14 +169,14 @@ class Trace:
 
     Args:
         graph: the graph that ran: the needed part, with its calls unfolded.
-        notes: the summaries of the tensors, in the order of the run.
+        stats: the summaries of the tensors, in the order of the run.
         costs: op -> its cost.
         results: requested tensor -> its value.
         feeds: fed tensor -> the array.
-        same: tensor -> the tensor that it passes on unchanged, which has the same numbers.
-        stopped: why the run did not finish; empty if it did.
+        aliases: tensor -> the tensor that it passes on unchanged, which has the same numbers.
+        stop_reason: why the run did not finish; empty if it did.
         unrecorded: tensor -> why it has no numbers, although its op may have run.
-        added: ops that control a TF2 cond or loop and have no name in the traced graph.
+        added_ops: ops that control a TF2 cond or loop and have no name in the traced graph.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -191,14 +191,14 @@ class Trace:
     """
 
     graph: Graph
-    notes: tuple[TensorStats, ...]
+    stats: tuple[TensorStats, ...]
     costs: Mapping[str, OpCost] = field(default_factory=dict)
     results: Mapping[str, Any] = field(default_factory=dict)
     feeds: Mapping[str, Any] = field(default_factory=dict)
-    same: Mapping[str, str] = field(default_factory=dict)
-    stopped: str = ""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    stop_reason: str = ""
     unrecorded: Mapping[str, str] = field(default_factory=dict)
-    added: frozenset[str] = frozenset()
+    added_ops: frozenset[str] = frozenset()
 
     # -- one tensor, one op ---------------------------------------------------------------------
 
@@ -206,7 +206,7 @@ class Trace:
     def by_tensor(self) -> Mapping[str, tuple[TensorStats, ...]]:
         """Tensor -> its summaries, by round."""
         groups: dict[str, list[TensorStats]] = {}
-        for note in self.notes:
+        for note in self.stats:
             groups.setdefault(note.tensor, []).append(note)
         return {name: tuple(sorted(notes, key=lambda note: note.rounds)) for name, notes in groups.items()}
 
@@ -221,7 +221,7 @@ class Trace:
         """
         name = tensor_name(getattr(tensor, "name", tensor))
         request = f"trace[{name!r}]"
-        if name not in self.unrecorded and name not in self.same:
+        if name not in self.unrecorded and name not in self.aliases:
             self.graph.tensor(name, request)
         source = self._source(name)
         if source in self.by_tensor:
@@ -258,16 +258,16 @@ class Trace:
         return self.costs[name]
 
     def _source(self, name: str) -> str:
-        return self.handed_on.get(name, name)
+        return self.passthrough.get(name, name)
 
     @cached_property
-    def handed_on(self) -> Mapping[str, str]:
+    def passthrough(self) -> Mapping[str, str]:
         """Tensor that is passed on unchanged -> the original tensor that was computed."""
         sources = {}
-        for name in self.same:
-            source, budget = name, len(self.same)
-            while source in self.same and budget:
-                source, budget = self.same[source], budget - 1
+        for name in self.aliases:
+            source, budget = name, len(self.aliases)
+            while source in self.aliases and budget:
+                source, budget = self.aliases[source], budget - 1
             sources[name] = source
         return sources
 
@@ -279,8 +279,8 @@ class Trace:
         """
         if tensor in self.unrecorded:
             return self.unrecorded[tensor]
-        if self.stopped:
-            return f"the run stopped before it: {self.stopped}"
+        if self.stop_reason:
+            return f"the run stopped before it: {self.stop_reason}"
         return "its op did not run in this run, for example in a branch that was not taken"
 
     def _instead(self) -> str:
@@ -302,7 +302,7 @@ class Trace:
         The inputs of this op are finite, and its output is not. If there are NaNs, it is the op that they come from. An
         infinity then counts only if it later becomes a NaN. In a loop, the result is from the first such round.
         """
-        return first_bad(self.graph, self.by_tensor, self.handed_on, self.feeds, self.added)
+        return first_bad(self.graph, self.by_tensor, self.passthrough, self.feeds, self.added_ops)
 
     def first_difference(
         self, other: Trace, tolerance: float = 1e-5, names: Mapping[str, str] | None = None
@@ -329,9 +329,9 @@ class Trace:
         ours = {
             name: notes
             for name, notes in _forwarded_values(self).items()
-            if names.get(name, name) not in other.handed_on
+            if names.get(name, name) not in other.passthrough
         }
-        return first_difference(self.graph, {**self.by_tensor, **ours}, theirs, names, tolerance, self.added)
+        return first_difference(self.graph, {**self.by_tensor, **ours}, theirs, names, tolerance, self.added_ops)
 
     def differences(self, other: Trace, names: Mapping[str, str] | None = None) -> dict[str, float]:
         """Returns the largest difference in the outputs of each op that both runs have, for the colors of a picture.
@@ -419,12 +419,12 @@ class Trace:
             suggestion = f"Choose one of {', '.join(map(repr, NUMBERS))}"
             raise SelectionError(f"trace.numbers({measure!r})", f"there is no measure {measure!r}", suggestion)
         if measure in ("ms", "bytes"):
-            costs = [cost for op, cost in self.costs.items() if op not in self.added]
+            costs = [cost for op, cost in self.costs.items() if op not in self.added_ops]
             return {cost.op: 1e3 * cost.seconds if measure == "ms" else float(cost.bytes) for cost in costs}
         result: dict[str, float] = {}
         for name, notes in self.by_tensor.items():
             op = name.partition(":")[0]
-            for note in notes if op not in self.added else ():
+            for note in notes if op not in self.added_ops else ():
                 number = _NUMBER[measure](note)
                 if not math.isnan(number):
                     result[op] = max(result.get(op, 0.0), number)
@@ -449,8 +449,8 @@ class Trace:
             f"trace of {self.graph.title}: {counted(len(self), 'tensors')} of {counted(self.graph.size, 'ops')}, "
             f"{1e3 * self.seconds:,.1f} ms in ops"
         ]
-        lines += [f"  stopped: {self.stopped}"] * bool(self.stopped)
-        ran = "the part that ran" if self.stopped else "all"
+        lines += [f"  stopped: {self.stop_reason}"] * bool(self.stop_reason)
+        ran = "the part that ran" if self.stop_reason else "all"
         lines += [f"  first not finite: {bad}" if bad else f"  {ran} is finite"]
         return "\n".join(lines)
 
@@ -469,16 +469,17 @@ class Trace:
         ensure_writable(path, overwrite, f"save({os.fspath(path)!r})")
         graph = self.graph
         about = {
-            "title": graph.title, "names": list(graph.names), "types": list(graph.types), "inputs": graph.written(),
-            "tensors": [note.tensor for note in self.notes], "dtypes": [note.dtype for note in self.notes],
-            "rounds": [note.rounds for note in self.notes], "stopped": self.stopped,
+            "title": graph.title, "names": list(graph.names), "types": list(graph.types),
+        "inputs": graph.node_def_inputs(),
+            "tensors": [note.tensor for note in self.stats], "dtypes": [note.dtype for note in self.stats],
+            "rounds": [note.rounds for note in self.stats], "stopped": self.stop_reason,
             "unrecorded": dict(self.unrecorded),
-            "same": dict(self.same),
-            "added": sorted(self.added),
+            "same": dict(self.aliases),
+            "added": sorted(self.added_ops),
             "costs": [[c.op, c.seconds, c.bytes, c.runs, c.device] for c in self.costs.values()],
         }  # fmt: skip
         arrays: dict[str, Any] = {"about": np.frombuffer(json.dumps(about).encode(), np.uint8)}
-        for key, parts in (("numbers", [n.numbers for n in self.notes]), ("samples", [n.sample for n in self.notes])):
+        for key, parts in (("numbers", [n.numbers for n in self.stats]), ("samples", [n.sample for n in self.stats])):
             arrays[key] = np.concatenate(parts) if parts else np.zeros(0)
             arrays[f"{key}_ends"] = np.cumsum([len(part) for part in parts], dtype=np.int64)
         arrays |= pack_arrays(self.results, "result") | pack_arrays(self.feeds, "feed")
@@ -503,7 +504,7 @@ class Trace:
                 arrays = dict(archive)
             about = json.loads(arrays["about"].tobytes())
             rows = zip(about["names"], about["types"], about["inputs"], strict=True)
-            graph = Graph.of(rows, title=about["title"])
+            graph = Graph.from_ops(rows, title=about["title"])
             parts = {key: np.split(arrays[key], arrays[f"{key}_ends"][:-1]) for key in ("numbers", "samples")}
             columns = (about["tensors"], about["rounds"], parts["numbers"], parts["samples"], about["dtypes"])
             notes = tuple(TensorStats(t, tuple(r), n, s, d) for t, r, n, s, d in zip(*columns, strict=False))
@@ -540,7 +541,7 @@ def _forwarded_values(trace: Trace) -> dict[str, tuple[TensorStats, ...]]:
     """Returns the summaries of tensors that are passed on unchanged, under their own names."""
     return {
         name: tuple(replace(note, tensor=name) for note in trace.by_tensor[source])
-        for name, source in trace.handed_on.items()
+        for name, source in trace.passthrough.items()
         if source in trace.by_tensor
     }
 

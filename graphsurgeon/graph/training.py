@@ -47,30 +47,30 @@ class Downstream:
 
     Args:
         ops: the ops to copy, in the snapshot of the walk.
-        left: ops that set state and are not copied.
-        lost: changed ops that affect no copied op.
-        along: sentences about ops that are copied although they do not change.
+        uncopied_writers: ops that set state and are not copied.
+        ineffective: changed ops that affect no copied op.
+        unchanged: sentences about ops that are copied although they do not change.
         calls: copied ops that may set state inside a function.
-        missed: a target that the change does not affect; -1 if there is none.
+        unaffected_target: a target that the change does not affect; -1 if there is none.
     """
 
     ops: Mask
-    left: Mask
-    lost: Mask
-    along: list[str] = field(default_factory=list)
+    uncopied_writers: Mask
+    ineffective: Mask
+    unchanged: list[str] = field(default_factory=list)
     calls: list[int] = field(default_factory=list)
-    missed: int = -1
+    unaffected_target: int = -1
 
 
 def writers_of(graph: Graph) -> Mask:
     """Returns a mask of the ops that set state which remains after a run: variables, tables, queues, files.
 
     Example:
-        >>> g = Graph.of([("v", "VariableV2", []), ("a", "AssignAdd", ["v", "v"]), ("s", "ScatterNd", ["v"])])
+        >>> g = Graph.from_ops([("v", "VariableV2", []), ("a", "AssignAdd", ["v", "v"]), ("s", "ScatterNd", ["v"])])
         >>> writers_of(g).tolist()
         [False, True, False]
     """
-    return graph.typed(k for k in graph.kinds[0] if k.startswith(_WRITERS) and k not in _NO_WRITERS)
+    return graph.type_mask(k for k in graph.type_index[0] if k.startswith(_WRITERS) and k not in _NO_WRITERS)
 
 
 def downstream(
@@ -86,7 +86,7 @@ def downstream(
         assign: whether to copy ops that set state too; otherwise they, and the ops that only feed them, are not copied.
 
     Example:
-        >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"]), ("d", "Neg", ["b"])])
+        >>> g = Graph.from_ops([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"]), ("d", "Neg", ["b"])])
         >>> found = downstream(g, g.mask([1]), g.mask([]), [2])
         >>> [g.names[i] for i in np.flatnonzero(found.ops)]
         ['b', 'c']
@@ -97,7 +97,7 @@ def downstream(
     ops = _affected_ops(graph, changed_ops & ~removed, ~(stay | removed), writers if assign else none, bool(targets))
     missed = [t for t in targets if not ops[t]]
     if missed:
-        return Downstream(ops, stay, none, missed=missed[0])
+        return Downstream(ops, stay, none, unaffected_target=missed[0])
     remaining = _consumers_of(graph, ops) & stay
     if targets:
         ops &= backward(graph, graph.mask(targets))
@@ -110,7 +110,7 @@ def downstream(
     result = Downstream(ops, remaining, lost)
     if ops.any():
         _complete_flow(graph, result, removed)
-    result.calls = np.flatnonzero(result.ops & graph.typed(_CALLS)).tolist()
+    result.calls = np.flatnonzero(result.ops & graph.type_mask(_CALLS)).tolist()
     return result
 
 
@@ -159,19 +159,19 @@ def _complete_flow(graph: Graph, result: Downstream, removed: Mask) -> None:
         result.ops &= ~removed
     more = int(np.count_nonzero(result.ops & ~before))
     if more:
-        result.along.append(f"{counted(more, 'ops')}: the rest of loops, conds, TensorArrays and stacks")
+        result.unchanged.append(f"{counted(more, 'ops')}: the rest of loops, conds, TensorArrays and stacks")
 
 
 def _other_branches(graph: Graph, ops: Mask) -> Mask:
     """Returns the ops in other branches of the Merges in `ops`, up to their Switch."""
-    joints = ops & graph.typed(MERGES)
+    joints = ops & graph.type_mask(MERGES)
     if not joints.any():
         return joints
-    loose = ~graph.typed(MERGES) & ~graph.typed(EXITS)
-    selected = forward(graph, graph.typed(SWITCHES), within=loose)
+    loose = ~graph.type_mask(MERGES) & ~graph.type_mask(EXITS)
+    selected = forward(graph, graph.type_mask(SWITCHES), within=loose)
     rows = graph.data.rows
     ends = graph.mask(graph.data.node[joints[rows]])
-    keep = selected[rows] & selected[graph.data.node] & ~graph.typed(SWITCHES)[rows]
+    keep = selected[rows] & selected[graph.data.node] & ~graph.type_mask(SWITCHES)[rows]
     return reachable_mask(rows[keep], graph.data.node[keep], ends & selected)
 
 
@@ -181,17 +181,17 @@ def shared_holders(graph: Graph) -> np.ndarray | None:
     Args:
         graph: the snapshot.
     """
-    holders = graph.typed(_ARRAY_TYPES)
+    holders = graph.type_mask(_ARRAY_TYPES)
     if not holders.any():
         return None
     rows, node, port = graph.data.rows, graph.data.node, graph.data.port
     first = np.zeros(len(rows), np.bool_)
     begins = graph.data.ptr[:-1][graph.data.degrees > 0]
     first[begins] = True
-    passing = graph.typed(_PASSTHROUGH_TYPES)
+    passing = graph.type_mask(_PASSTHROUGH_TYPES)
     mask = holders.copy()
     while True:
-        hit = first & mask[node] & passing[rows] & ((port == 0) | graph.typed(SWITCHES)[node])
+        hit = first & mask[node] & passing[rows] & ((port == 0) | graph.type_mask(SWITCHES)[node])
         fresh = rows[hit & ~mask[rows]]
         if not len(fresh):
             break
@@ -222,13 +222,13 @@ class RewiredInput(NamedTuple):
 
     Args:
         op: the op, by its number before the change.
-        was: the tensor that it read before.
-        now: the tensor that it reads now, by the numbers after the change.
+        old: the tensor that it read before.
+        new: the tensor that it reads now, by the numbers after the change.
     """
 
     op: int
-    was: Tensor
-    now: Tensor
+    old: Tensor
+    new: Tensor
 
 
 class Gradients:
@@ -243,7 +243,7 @@ class Gradients:
 
     Example:
         >>> rows = [("h", "Tanh", []), ("y", "Neg", ["h"]), ("gradients/h_grad/TanhGrad", "TanhGrad", ["h"])]
-        >>> found = Gradients(Graph.of(rows))
+        >>> found = Gradients(Graph.from_ops(rows))
         >>> found.ops.tolist(), found.known.tolist()
         ([False, False, True], [True, False, False])
     """
@@ -258,13 +258,13 @@ class Gradients:
         for scope in range(1, len(scopes.names)) if derived else ():
             forward_op = derived.get(scope, -1)
             self._op_of[scope] = self._op_of[scopes.parents[scope]] if forward_op < 0 else forward_op
-        of = self._op_of[scopes.home]
+        of = self._op_of[scopes.scope_of]
         self.ops: Mask = of >= 0
         self.known: Mask = graph.mask(np.unique(of[of >= 0]))
 
-    def of(self, ops: Sequence[int]) -> Mask:
+    def gradients_of(self, ops: Sequence[int]) -> Mask:
         """Returns the gradient ops of some ops."""
-        return np.asarray(np.isin(self._op_of[self.graph.scopes.home], ops), np.bool_)
+        return np.asarray(np.isin(self._op_of[self.graph.scopes.scope_of], ops), np.bool_)
 
     def stale(
         self, after: Graph, edges: Sequence[RewiredInput], changed_ops: Sequence[int], names: Mapping[str, str]
@@ -287,13 +287,13 @@ class Gradients:
             """Returns the number of an op after the change; -1 if it was removed."""
             return after.index.get(names.get(graph.names[op], graph.names[op]), -1)
 
-        passing = ~self.ops & ~graph.typed(_STOPS)
+        passing = ~self.ops & ~graph.type_mask(_STOPS)
         to_loss = backward(graph, self.known & passing, control=False, within=passing) & passing
         flows = (
             forward(graph, (self.known | self._trained_variables()) & passing, control=False, within=passing) & passing
         )
         there = [new for i in np.flatnonzero(flows).tolist() if (new := now_at(i)) >= 0]
-        through = ~after.typed(_STOPS)
+        through = ~after.type_mask(_STOPS)
         flows_now = forward(after, after.mask(there) & through, control=False, within=through) & through
         affected = [op for op in changed_ops if self.known[op]]
         for op, was, now in edges:
@@ -305,7 +305,7 @@ class Gradients:
         if not affected:
             return [], []
         above = backward(graph, graph.mask(affected), control=False, within=passing) & self.known
-        stale = np.flatnonzero(self.of(np.flatnonzero(above).tolist())).tolist()
+        stale = np.flatnonzero(self.gradients_of(np.flatnonzero(above).tolist())).tolist()
         return sorted(set(affected)), [i for i in stale if now_at(i) >= 0]
 
     def _trained_variables(self) -> Mask:
@@ -313,12 +313,12 @@ class Gradients:
         graph = self.graph
         updates = forward(graph, self.ops, control=False) & ~self.ops
         inputs = graph.mask(np.unique(graph.data.node[updates[graph.data.rows]]))
-        return np.asarray(inputs & graph.typed(VARIABLE_TYPES), np.bool_)
+        return np.asarray(inputs & graph.type_mask(VARIABLE_TYPES), np.bool_)
 
     def _reads_still(self, op: int, old: Tensor, after: Graph, new_number: Callable[[int], int]) -> bool:
         """Returns whether the gradient of an op still reads a tensor that the op itself no longer reads."""
         end = (new_number(old[0]), old[1])
-        own = np.flatnonzero(self.of([op]) & ~self.graph.typed(_SIZES)).tolist()
+        own = np.flatnonzero(self.gradients_of([op]) & ~self.graph.type_mask(_SIZES)).tolist()
         return any(end in after.data.ends(new) for number in own if (new := new_number(number)) >= 0)
 
 
@@ -355,7 +355,7 @@ def random_ops(graph: Graph) -> list[int]:
     Args:
         graph: the snapshot of a live graph, whose ops have all their attributes.
     """
-    kinds, first, kind_of = graph.kinds
+    kinds, first, kind_of = graph.type_index
     able = [
         kind for kind, at in enumerate(first.tolist()) if all(n in getattr(graph.nodes[at], "attr", ()) for n in _SEEDS)
     ]
@@ -410,7 +410,7 @@ def updates(graph: Graph, region: Mask, inputs: Iterable[tuple[int, int]]) -> Up
         >>> from .variables import GraphState, VariableInfo
         >>> ops = [("x", "Placeholder", []), ("mean", "Mean", ["x"]), ("y", "Sub", ["x", "mean"]),
         ...        ("seen", "VarHandleOp", []), ("keep", "AssignVariableOp", ["seen", "mean"])]
-        >>> g = Graph.of(ops, state_of=lambda: GraphState({"seen": VariableInfo("seen")}))
+        >>> g = Graph.from_ops(ops, state_of=lambda: GraphState({"seen": VariableInfo("seen")}))
         >>> updates(g, g.mask([1, 2]), [(0, 0)]).inside
         ('keep',)
     """
@@ -418,7 +418,7 @@ def updates(graph: Graph, region: Mask, inputs: Iterable[tuple[int, int]]) -> Up
     candidates = _candidates(graph)
     if not candidates:
         return Updates()
-    fed = forward(graph, graph.mask(op for tensor in cuts for op, _ in graph.readers(tensor)), control=False)
+    fed = forward(graph, graph.mask(op for tensor in cuts for op, _ in graph.consumers_of(tensor)), control=False)
     others = fed & ~region & _non_update_ops(graph, candidates)
     variables = _variables_read(graph, region)
     inside, outside = [], {}
@@ -510,7 +510,7 @@ def _variables_read(graph: Graph, region: Mask) -> set[int]:
 
 def training_ops(graph: Graph) -> Mask:
     """Returns the gradients and updates: ops in scopes with typical names, and ops that apply a gradient."""
-    types, _, number = graph.kinds
+    types, _, number = graph.type_index
     applies = np.array([_UPDATES.fullmatch(kind) is not None for kind in types], np.bool_)
     return np.asarray(in_scopes(graph, _TRAINS) | (applies[number] if len(types) else False), np.bool_)
 
@@ -523,4 +523,4 @@ def in_scopes(graph: Graph, names: re.Pattern[str]) -> Mask:
     inside = [matching[leaf] for leaf in leaves]
     for i, parent in enumerate(scopes.parents.tolist()):
         inside[i] = inside[i] or (i > 0 and inside[parent])
-    return np.asarray(np.asarray(inside, np.bool_)[scopes.home], np.bool_)
+    return np.asarray(np.asarray(inside, np.bool_)[scopes.scope_of], np.bool_)

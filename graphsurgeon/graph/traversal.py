@@ -71,12 +71,12 @@ def backward(
         control_edges: follow only these control edges.
 
     Example:
-        >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
+        >>> g = Graph.from_ops([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
         >>> backward(g, g.mask([1])).tolist()
         [True, True, False]
     """
     if not cuts and within is None:
-        return _walk(graph.needed if control else graph.data, start)
+        return _walk(graph.all_inputs if control else graph.data, start)
     if cuts and control:
         there = ~np.isin(graph.control.node, [op for op, _ in cuts])
         control_edges = there if control_edges is None else control_edges & there
@@ -97,7 +97,7 @@ def forward(
         edges: follow only these data edges.
 
     Example:
-        >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
+        >>> g = Graph.from_ops([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
         >>> forward(g, g.mask([1])).tolist()
         [False, True, True]
     """
@@ -119,7 +119,7 @@ def nearest_first(rows: Ints, targets: Ints, seeds: Ints, size: int) -> Ints:
         >>> nearest_first(ints(0, 0, 1, 3), ints(2, 1, 3, 0), ints(0), 4).tolist()
         [0, 2, 1, 3]
     """
-    return _order(Edges.of(rows, targets, size, targets), seeds)[1:]
+    return _order(Edges.from_rows(rows, targets, size, targets), seeds)[1:]
 
 
 def uncut_edges(graph: Graph, cuts: frozenset[tuple[int, int]]) -> Mask | None:
@@ -141,7 +141,7 @@ def components(graph: Graph, into: Mask, out_of: Mask, control: bool = True) -> 
         control: whether control edges connect parts too.
 
     Example:
-        >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
+        >>> g = Graph.from_ops([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
         >>> components(g, g.mask([2]), g.mask([])).tolist()
         [0, 0, 1]
     """
@@ -158,7 +158,7 @@ def strong_components(graph: Graph, out_of: Mask) -> NDArray[np.int32]:
         out_of: ops whose data edges do not count; control edges from them do.
 
     Example:
-        >>> g = Graph.of([("a", "Neg", ["b"]), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
+        >>> g = Graph.from_ops([("a", "Neg", ["b"]), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
         >>> a, b, c = strong_components(g, g.mask([]))
         >>> bool(a == b), bool(a == c)
         (True, False)
@@ -205,7 +205,7 @@ def shortest_between(graph: Graph, starts: Mask, goals: Mask, control: bool = Tr
         control: whether control edges count too.
 
     Example:
-        >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"]), ("d", "Add", ["a", "c"])])
+        >>> g = Graph.from_ops([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"]), ("d", "Add", ["a", "c"])])
         >>> shortest_between(g, g.mask([0]), g.mask([2])), shortest_between(g, g.mask([2]), g.mask([0]))
         ([0, 1, 2], [])
     """

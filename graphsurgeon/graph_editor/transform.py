@@ -73,15 +73,15 @@ def run(info: Any, transformer: Any, replacements: Mapping[Any, Any], variables:
     try:
         applied, copied = _apply(info, inputs, variables, names, quiet)
     except StalePlanError:  # an edge has changed since the graph was read
-        rewiring.journal(info.graph).keep(None)
+        rewiring.journal(info.graph).store_snapshot(None)
         applied, copied = _apply(info, inputs, variables, names, quiet)
-    old, new_names = info.graph.get_operations(), applied.made.ops
+    old, new_names = info.graph.get_operations(), applied.applied_ops.ops
     # TensorFlow may have made the ops in another order, so they are found by name.
     live = dict(zip(new_names, info.graph_.get_operations()[-len(new_names) :], strict=True))
     pairs = [(old[i], live[name]) for i, name in zip(copied.ops.tolist(), copied.names, strict=True)]
     _keep(info, inputs, pairs)
     for placeholder in copied.placeholders:
-        info.given[info.graph.as_graph_element(placeholder.was)] = info.graph_.get_tensor_by_name(
+        info.given[info.graph.as_graph_element(placeholder.original)] = info.graph_.get_tensor_by_name(
             f"{placeholder.name}:0"
         )
     note_originals(info, transformer, pairs)
@@ -166,10 +166,10 @@ def _apply(
     same = info.graph is info.graph_
     with as_values():
         journal = rewiring.journal(info.graph)
-        source = Editor(OpenedGraph(info.graph, "the source graph"), journal.known())
+        source = Editor(OpenedGraph(info.graph, "the source graph"), journal.current_snapshot())
         destination = source if same else Editor(OpenedGraph(info.graph_, "the destination graph"))
         snapshot = source.snapshot
-        journal.keep(snapshot)
+        journal.store_snapshot(snapshot)
         selection = selection_from(snapshot, (snapshot.index[op.name] for op in info.sgv.ops))
         plan = destination.plan().copy(
             selection,
@@ -196,15 +196,17 @@ def _custom_collections(info: Any, transformer: Any, pairs: list[tuple[Any, Any]
 def _warn(info: Any, copied: Any, applied: Any, hidden: set[int]) -> None:
     """Gives one warning about everything that differs in the copy."""
     messages = []
-    anew = [p.was for p in copied.placeholders if id(info.graph.as_graph_element(p.was)) in hidden]
+    anew = [p.original for p in copied.placeholders if id(info.graph.as_graph_element(p.original)) in hidden]
     if anew:
         outside = f"{counted(len(anew), 'tensors')} from outside"
         messages.append(f"placeholders in the place of {outside}: {few(map(repr, anew))}")
-    if copied.dropped:
-        edges = [f"{a} after {b}" for a, b in copied.dropped]
+    if copied.dropped_control:
+        edges = [f"{a} after {b}" for a, b in copied.dropped_control]
         messages.append(f"{counted(len(edges), 'control inputs')} from outside left out: {few(map(repr, edges))}")
-    if applied.made.missed:
-        messages.append(f"no gradient goes through parts of loops or conds: {few(map(repr, applied.made.missed))}")
+    if applied.applied_ops.partial_contexts:
+        messages.append(
+            f"no gradient goes through parts of loops or conds: {few(map(repr, applied.applied_ops.partial_contexts))}"
+        )
     if messages:
         warn(f"copied {info.scope_ or 'the view'}: " + "; ".join(messages))
 

@@ -34,7 +34,7 @@ _FORMATS = ("NCHW", "NHWC")
 _METHODS = ("area", "bicubic", "bilinear", "nearest")
 _MODES = ("avg", "max")
 #: The largest number of channels of an image. Images are resized before they are pooled.
-_COLOURS = 4
+_COLORS = 4
 #: The largest number of axes for which transpositions are tried.
 _AXES = 5
 
@@ -45,7 +45,7 @@ class Cast:
 
     dtype: str
 
-    def gives(self, info: TensorInfo) -> TensorInfo:
+    def output_info(self, info: TensorInfo) -> TensorInfo:
         """Returns the dtype and shape of the result for a tensor with this dtype and shape."""
         return TensorInfo(self.dtype, info.shape)
 
@@ -65,7 +65,7 @@ class Reshape:
     shape: _Sizes
     sizes: tuple[int, ...] = ()
 
-    def gives(self, info: TensorInfo) -> TensorInfo:
+    def output_info(self, info: TensorInfo) -> TensorInfo:
         """Returns the dtype and shape of the result for a tensor with this dtype and shape."""
         shape = self.shape
         if info.shape is not None and None not in info.shape and shape.count(None) == 1:
@@ -83,7 +83,7 @@ class Transpose:
 
     perm: tuple[int, ...]
 
-    def gives(self, info: TensorInfo) -> TensorInfo:
+    def output_info(self, info: TensorInfo) -> TensorInfo:
         """Returns the dtype and shape of the result for a tensor with this dtype and shape."""
         shape = None if info.shape is None else tuple(info.shape[axis] for axis in self.perm)
         return TensorInfo(base_dtype(info.dtype), shape)
@@ -99,7 +99,7 @@ class Pad:
     paddings: tuple[tuple[int, int], ...]
     value: float = 0
 
-    def gives(self, info: TensorInfo) -> TensorInfo:
+    def output_info(self, info: TensorInfo) -> TensorInfo:
         """Returns the dtype and shape of the result for a tensor with this dtype and shape."""
         shape = info.shape
         if shape is not None:
@@ -118,7 +118,7 @@ class Resize:
     method: str = "bilinear"
     data_format: str = "NHWC"
 
-    def gives(self, info: TensorInfo) -> TensorInfo:
+    def output_info(self, info: TensorInfo) -> TensorInfo:
         """Returns the dtype and shape of the result for a tensor with this dtype and shape."""
         dtype = base_dtype(info.dtype) if self.method == "nearest" else "float32"
         shape = info.shape
@@ -138,16 +138,16 @@ class Pool:
     strides: tuple[int, ...] = ()
     mode: str = "avg"
     data_format: str = "NHWC"
-    keep: bool = False
+    keep_dims: bool = False
 
-    def gives(self, info: TensorInfo) -> TensorInfo:
+    def output_info(self, info: TensorInfo) -> TensorInfo:
         """Returns the dtype and shape of the result for a tensor with this dtype and shape."""
         shape = info.shape
         if shape is not None:
             axes = _spatial(len(shape), self.data_format)
             if self.window is None:
                 reduced = _with_sizes(shape, axes, [1] * len(axes))
-                shape = reduced if self.keep else tuple(n for axis, n in enumerate(shape) if axis not in axes)
+                shape = reduced if self.keep_dims else tuple(n for axis, n in enumerate(shape) if axis not in axes)
             else:
                 windows = zip(axes, self.window, self.strides, strict=True)
                 shape = _with_sizes(
@@ -169,7 +169,7 @@ class Dense:
     seed: int | None = None
     data_format: str = "NHWC"
 
-    def gives(self, info: TensorInfo) -> TensorInfo:
+    def output_info(self, info: TensorInfo) -> TensorInfo:
         """Returns the dtype and shape of the result for a tensor with this dtype and shape."""
         shape = info.shape
         if shape is not None:
@@ -190,15 +190,15 @@ class Adapter:
     parts: tuple[AdapterPart, ...]
 
     @property
-    def by(self) -> tuple[str, ...]:
+    def kinds(self) -> tuple[str, ...]:
         """Its kinds, without the casts next to other kinds, which are added automatically."""
         kinds = tuple(map(kind_of, self.parts))
         return tuple(kind for kind in kinds if kind != "cast") or kinds[:1]
 
-    def gives(self, info: TensorInfo) -> TensorInfo:
+    def output_info(self, info: TensorInfo) -> TensorInfo:
         """Returns the dtype and shape of the result for a tensor with this dtype and shape."""
         for part in self.parts:
-            info = part.gives(info)
+            info = part.output_info(info)
         return info
 
     def __str__(self) -> str:
@@ -210,17 +210,17 @@ class AdapterSpec:
     """A request for an adapter.
 
     Args:
-        by: the kinds, one after another; empty for the first proposal.
+        kinds: the kinds, one after another; empty for the first proposal.
         dtype, shape: of the result; None for those of the tensor that is read now.
         options: the options of the kinds.
     """
 
-    by: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
     dtype: str | None = None
     shape: _Sizes | None = None
     options: tuple[tuple[str, Any], ...] = ()
 
-    def wanted(self, info: TensorInfo) -> TensorInfo:
+    def target_info(self, info: TensorInfo) -> TensorInfo:
         """Returns dtype and shape of the result for a consumer of this dtype and shape."""
         return TensorInfo(self.dtype or base_dtype(info.dtype), info.shape if self.shape is None else self.shape)
 
@@ -277,8 +277,8 @@ def requested_adapter(
         >>> requested_adapter(a, b, AdapterSpec(("pool",)))
     """
     options = {**({"data_format": data_format} if data_format in _FORMATS else {}), **dict(spec.options)}
-    if spec.by:
-        return _build_adapter(spec.by, source, target, options, explicit=True)
+    if spec.kinds:
+        return _build_adapter(spec.kinds, source, target, options, explicit=True)
     candidates = (_build_adapter(kinds, source, target, options) for kinds in _chains(source, target))
     return None if fits(source, target) else next(filter(None, candidates), None)
 
@@ -340,7 +340,7 @@ def _chains(source: TensorInfo, target: TensorInfo) -> Iterator[tuple[str, ...]]
     if not shapes_differ(source.shape, shape):
         yield ("cast",)
         return
-    image = shape is not None and len(shape) == 4 and any(n is not None and n <= _COLOURS for n in (shape[1], shape[3]))
+    image = shape is not None and len(shape) == 4 and any(n is not None and n <= _COLORS for n in (shape[1], shape[3]))
     swapped = {"pool": "resize", "resize": "pool"} if image else {}
     for kinds in _CHAINS:
         yield tuple(swapped.get(kind, kind) for kind in kinds)
@@ -369,17 +369,17 @@ def _build_adapter(
         return None
     if goal in FLOATS and info.dtype != goal and tuple(kinds) != ("cast",):
         parts.append(Cast(goal))
-        info = parts[-1].gives(info)
+        info = parts[-1].output_info(info)
     for at, kind in enumerate(kinds):
         aim = _part_target(kind, kinds[at + 1 :], info, target, options)
         part = None if aim is None else _BUILDERS[kind](info, aim, options, explicit)
-        if part is None or (not explicit and part.gives(info) == info):
+        if part is None or (not explicit and part.output_info(info) == info):
             return None
         parts.append(part)
-        info = part.gives(info)
+        info = part.output_info(info)
     if info.dtype != goal:
         parts.append(Cast(goal))
-        info = parts[-1].gives(info)
+        info = parts[-1].output_info(info)
     return Adapter(tuple(parts)) if fits(info, target) else None
 
 
@@ -537,7 +537,7 @@ def _pool(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], explicit: 
     if len(source) == 5 and info.dtype not in _POOLED_3D:
         return None
     if all(shape[axis] == 1 for axis in axes) and any(source[axis] is None for axis in axes):
-        return Pool(None, (), mode, data_format, keep=True)
+        return Pool(None, (), mode, data_format, keep_dims=True)
     window, strides = list[int](), list[int]()
     for n, m in ((source[axis], shape[axis]) for axis in axes):
         if m is None:

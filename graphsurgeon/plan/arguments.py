@@ -53,11 +53,11 @@ def _path_inside(graph: Graph, node: TFNodeDef, path: str, rest: str) -> list[st
     flow = not is_inlinable(node, functions)
     while True:
         inside = [one for one in callees_of(node, functions) if one.function in functions]
-        fits = [one for one in inside if not one.below or rest.startswith(f"{one.below}/")]
+        fits = [one for one in inside if not one.name_infix or rest.startswith(f"{one.name_infix}/")]
         if not fits or fits[0].function in visited:
             return None
         visited.add(fits[0].function)
-        below = f"{fits[0].below}/" if fits[0].below else ""
+        below = f"{fits[0].name_infix}/" if fits[0].name_infix else ""
         rest = rest[len(below) :]
         nodes = {inner.name: inner for inner in functions[fits[0].function].node_def}
         if rest in nodes or any(name.startswith(f"{rest}/") for name in nodes):
@@ -89,7 +89,7 @@ def with_inlined_calls(graph: Graph, steps: tuple[Step, ...], step: Step) -> tup
             wider = replace(one, ops=tuple(dict.fromkeys([*one.ops, *_below(calls, one)])))
             steps = (*steps[:at], wider, *steps[at + 1 :])
             calls = [call for call in calls if call not in wider.ops]
-    return (*steps, InlineStep(tuple(calls), opens=True), step) if calls else (*steps, step)
+    return (*steps, InlineStep(tuple(calls), is_implicit=True), step) if calls else (*steps, step)
 
 
 def _below(calls: list[str], step: InlineStep) -> list[str]:
@@ -100,8 +100,8 @@ def _below(calls: list[str], step: InlineStep) -> list[str]:
 def _inner_names(step: Step) -> Iterator[str]:
     """Yields the names in a step that may be inside a call."""
     if isinstance(step, ReplaceStep):
-        matches = () if isinstance(step.what, Pattern) else step.what
-        for place in (step.within, step.given, *matches):
+        matches = () if isinstance(step.target, Pattern) else step.target
+        for place in (step.within, step.code_argument, *matches):
             yield from place.names if isinstance(place, (Selection, Match)) else ()
     yield from names_of(step, (Role.DESTINATION, Role.POLICY))
 
@@ -155,7 +155,7 @@ class Arguments:
     def _inside(self, obj: Any) -> tuple[str, ...]:
         """Returns the names of the ops and variables of a layer; empty for anything else."""
         return tuple(
-            map(self._current_name, self._resolver(self.base).inside(obj) if self.layer(obj) is not None else ())
+            map(self._current_name, self._resolver(self.base).layer_ops(obj) if self.layer(obj) is not None else ())
         )
 
     def _current_name(self, name: str) -> str:
@@ -204,12 +204,14 @@ class Arguments:
         several = [objects] if one else objects
         return tuple(name for thing in several for name in self._inside(thing) or (self._op_or_scope(thing),))
 
-    def removed(self, objects: Any) -> tuple[str, ...]:
+    def ops_to_remove(self, objects: Any) -> tuple[str, ...]:
         """Returns the names of ops to remove; for a layer, also the ops that only its variables need."""
         one = isinstance(objects, Selection) or is_named(objects) or not hasattr(objects, "__iter__")
         several = [objects] if one else list(objects)
         names = [name for thing in several if not self._inside(thing) for name in self.ops(thing)]
-        inside = [name for thing in several if self._inside(thing) for name in self._resolver(self.base).inside(thing)]
+        inside = [
+            name for thing in several if self._inside(thing) for name in self._resolver(self.base).layer_ops(thing)
+        ]
         if not inside:
             return tuple(names)
         index = self.base.index
@@ -226,7 +228,7 @@ class Arguments:
     def _is_scope(self, obj: Any) -> bool:
         return isinstance(obj, str) and obj not in self.base.index and obj in self.base.scopes.index
 
-    def only_op(self, objects: Any) -> str:
+    def single_op(self, objects: Any) -> str:
         """Returns the name of one op; for a layer, the name of the op that computes its output."""
         return self.op(objects) if is_named(objects) else self.ops(objects)[0]
 
@@ -244,13 +246,13 @@ class Arguments:
         op, at = self.consumer(obj, input or 0)
         return op, at or input
 
-    def whole(self, obj: Any) -> str:
+    def op_or_scope(self, obj: Any) -> str:
         """Returns the name of an op or a scope; for a layer, the name of its only op or scope."""
         if self._is_scope(obj) or self.layer(obj) is None:
             return self._op_or_scope(obj)
-        return self._current_name(self._resolver(self.base).whole(obj))
+        return self._current_name(self._resolver(self.base).op_or_scope(obj))
 
-    def some_ops(self, objects: Any) -> tuple[str, ...] | None:
+    def optional_ops(self, objects: Any) -> tuple[str, ...] | None:
         """Returns the same as `ops`; None, which means all ops, for None."""
         return None if objects is None else self.ops(objects)
 
@@ -274,12 +276,14 @@ class Arguments:
         if result.graph.derived and result.graph.folded.owner is not self.base.owner:
             problem = f"the selection is of {result.graph.title} after a plan: no graph has its ops yet"
             raise PlanError(self.request, problem, "Apply that plan first, or select from the graph as it is")
-        graph = self.backend.settled(result.graph)
+        graph = self.backend.with_runtime_shapes(result.graph)
         if graph is result.graph:
             return result
-        return replace(result.moved(graph), query=result.query) if graph.unfolded else replace(result, graph=graph)
+        return (
+            replace(result.by_names_in(graph), query=result.query) if graph.unfolded else replace(result, graph=graph)
+        )
 
-    def own(self, graph: Graph, subject: str, suggestion: str) -> None:
+    def refuse_other_graph(self, graph: Graph, subject: str, suggestion: str) -> None:
         """Refuses ops of another graph, or of this graph after a plan, because ops have other numbers there.
 
         Args:
@@ -303,7 +307,7 @@ class Arguments:
         by_name = isinstance(target, str) or (isinstance(target, Selection) and not target.graph.derived)
         return target if by_name else None, self.ops(target)
 
-    def two(self, old: Any, new: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def tensor_pairs(self, old: Any, new: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Returns the names of pairs of tensors, given as two tensors, two lists, or a dict."""
         if isinstance(old, Mapping):
             if new is not None:
@@ -323,7 +327,7 @@ class Arguments:
         """Returns pairs of names: a tensor of a source, and the tensor of the graph that replaces it."""
         pairs: list[tuple[Any, Any]] = []
         for old, new in inputs.items():
-            olds, news = ([one] if isinstance(old, str) else self.backend.parts(one) for one in (old, new))
+            olds, news = ([one] if isinstance(old, str) else self.backend.component_tensors(one) for one in (old, new))
             if len(olds) != len(news):
                 counts = f"{type(old).__name__} is made of {counted(len(olds), 'tensors')}"
                 problem = f"{counts}, and {type(new).__name__} of {len(news)}"
@@ -337,7 +341,7 @@ class Arguments:
         arguments = self._resolver(source)
         return tensor_name(self.name_in(source, obj) if arguments.layer(obj) is None else arguments.tensor(obj))
 
-    def word(self, obj: Any, default: str) -> str:
+    def code_name(self, obj: Any, default: str) -> str:
         """Returns the name of a function in code: its own name, if no other function of the plan has it."""
         wish = function_name(obj, default) if callable(obj) else default
         functions = {word: one for step in self.steps for word, one in functions_of(step).items()}
@@ -375,20 +379,20 @@ class Arguments:
 
     # -- choices --------------------------------------------------------------------------------
 
-    def one_of(self, name: str, value: Any, allowed: tuple[str, ...]) -> None:
+    def check_choice(self, name: str, value: Any, allowed: tuple[str, ...]) -> None:
         """Refuses a value that is not allowed."""
         if value not in allowed:
             choices = ", ".join(map(repr, allowed))
             raise PlanError(self.request, f"{name}={value!r} is not known", f"Choose one of {choices}")
 
-    def mapping(self, name: str, value: Any, kind: str = "a mapping") -> None:
+    def check_mapping(self, name: str, value: Any, kind: str = "a mapping") -> None:
         """Refuses a value that is not a mapping."""
         if not isinstance(value, Mapping):
             raise PlanError(self.request, f"{name}={value!r} is not {kind}", f"Give {name} as {_MAPPINGS[name]}")
 
     def policies(self, variables: str | Mapping[str, Any]) -> dict[str, str]:
         """Returns the treatment of variables: name or pattern -> a word, or the tensor that replaces it."""
-        self.mapping("variables", {} if isinstance(variables, str) else variables, "a text or a mapping")
+        self.check_mapping("variables", {} if isinstance(variables, str) else variables, "a text or a mapping")
         rules = {"*": variables} if isinstance(variables, str) else {"*": "copy", **variables}
         return {rule: self.policy(rule, value) for rule, value in rules.items()}
 
@@ -408,7 +412,7 @@ class Arguments:
 
     def devices(self, device: str | Mapping[str, str]) -> str | tuple[tuple[str, str], ...]:
         """Returns ``keep`` or ``clear``, or rules: old device -> new device."""
-        self.mapping("device", {} if isinstance(device, str) else device, "a text or a mapping")
+        self.check_mapping("device", {} if isinstance(device, str) else device, "a text or a mapping")
         if isinstance(device, str) and device in DEVICES:
             return device
         rules = {"*": device} if isinstance(device, str) else device

@@ -58,14 +58,14 @@ class GraphOpener(Protocol):
 
     code: str
 
-    def gives(self, graph: Graph) -> bool:
+    def reproduces(self, graph: Graph) -> bool:
         """Returns whether running the code again opens a graph that equals a snapshot."""
 
 
 class Backend:
     """The functions that a plan calls. These defaults return no information, which is enough for plain snapshots."""
 
-    def settled(self, graph: Graph) -> Graph:
+    def with_runtime_shapes(self, graph: Graph) -> Graph:
         """Returns the snapshot to plan on; a graph that was only read from a file gets the shapes of the runtime."""
         return graph
 
@@ -73,7 +73,7 @@ class Backend:
         """Returns the Keras layers of a graph."""
         return NO_LAYERS
 
-    def verdict(self, effect: PlanResult) -> InferenceResult:
+    def infer_shapes(self, effect: PlanResult) -> InferenceResult:
         """Returns the result of shape inference for an effect that has no other faults."""
         return InferenceResult()
 
@@ -83,13 +83,13 @@ class Backend:
 
     def check(self, effect: PlanResult) -> tuple[Fault, ...]:
         """Returns every fault of an effect at once."""
-        return effect.verdict.faults or tuple(self.value_faults(effect))
+        return effect.inference.faults or tuple(self.value_faults(effect))
 
-    def lacks_memory(self, error: BaseException) -> bool:
+    def is_out_of_memory(self, error: BaseException) -> bool:
         """Returns whether an error means that memory has run out."""
         return is_memory_error(error)
 
-    def picture(self, effect: PlanResult, marks: Mapping[int, str], text: str) -> dict[str, str]:
+    def draw(self, effect: PlanResult, marks: Mapping[int, str], text: str) -> dict[str, str]:
         """Returns a drawing of an effect, as mime type -> text.
 
         Args:
@@ -99,15 +99,15 @@ class Backend:
         """
         return {}
 
-    def parts(self, obj: Any) -> list[Any]:
+    def component_tensors(self, obj: Any) -> list[Any]:
         """Returns the tensors that an object, for example a SparseTensor, is made of."""
         return [obj]
 
-    def notes(self, copy_result: CopyResult) -> list[str]:
+    def copy_notes(self, copy_result: CopyResult) -> list[str]:
         """Returns sentences about the parts of a copy that are not in the snapshot, such as functions."""
         return []
 
-    def untrained_copies(self, copy_result: CopyResult) -> dict[str, str]:
+    def initial_only_copies(self, copy_result: CopyResult) -> dict[str, str]:
         """Returns variable -> reason, for variables that would get initial values although the copy has values."""
         return {}
 
@@ -121,11 +121,11 @@ class Backend:
             return obj
         raise PlanError(request, "this plan was made without TensorFlow", _INSTEAD)
 
-    def array(self, node: TFNodeDef) -> Any:
+    def constant_array(self, node: TFNodeDef) -> Any:
         """Returns the array of a constant."""
         return None
 
-    def built(
+    def build_subgraphs(
         self, function: Callable[..., Any] | str, sites: Sequence[InsertionSite], graph: Graph, request: str
     ) -> BuiltSubgraph:
         """Builds the subgraphs that a function, or an op type, makes for some sites of a graph."""
@@ -141,7 +141,7 @@ class Backend:
         """Returns a function that builds a call of a new graph function, which contains these ops."""
         raise PlanError("collapse()", "this plan was made without TensorFlow", _INSTEAD)
 
-    def branch(self, graph: Graph, call: str, input_values: Mapping[str, Any]) -> Callable[..., Any]:
+    def branch_builder(self, graph: Graph, call: str, input_values: Mapping[str, Any]) -> Callable[..., Any]:
         """Returns a function that builds the branch of a v2 cond or case whose condition is known."""
         raise PlanError("resolve_condition()", "this plan was made without TensorFlow", _INSTEAD)
 
@@ -149,6 +149,6 @@ class Backend:
         """Returns a function that builds rounds of a loop: of the v2 While `op`, or of the TF1 loop `loop`."""
         raise PlanError("unroll()", "this plan was made without TensorFlow", _INSTEAD)
 
-    def inlined(self, graph: Graph, call: str, inside: Sequence[str] = ()) -> Callable[..., Any]:
+    def inline_builder(self, graph: Graph, call: str, inside: Sequence[str] = ()) -> Callable[..., Any]:
         """Returns a function that builds the body of a function call, with the conds and loops of `inside` inlined."""
         raise PlanError("inline()", "this plan was made without TensorFlow", _INSTEAD)

@@ -36,10 +36,10 @@ def plan_code(effect: PlanResult, backend: Backend) -> str:
     names = _ScriptNames(effect, backend, sources)
     if any(isinstance(step, RebuildStep) for step in effect.steps):
         lines: list[str] = []
-        calls = [f"done = {names.of(effect.base)}.rebuild()"]
+        calls = [f"done = {names.editor_name(effect.base)}.rebuild()"]
     else:
         lines, calls = plan_lines(effect, names, sources)
-        calls.append(f"done = {names.of(effect.base)}.apply(plan)")
+        calls.append(f"done = {names.editor_name(effect.base)}.apply(plan)")
     needs = [
         line
         for line in _required_imports("\n".join([*names.openings, *sources.lines, *lines, *calls]))
@@ -62,8 +62,8 @@ def plan_lines(effect: PlanResult, names: CodeNames, sources: Sources) -> tuple[
         names: the names of graphs, values and arrays in the code.
         sources: gets the functions that the plan uses.
     """
-    sources.of, sources.query = names.of, names.query
-    owner, lines = names.of(effect.base), list[str]()
+    sources.editor_name, sources.query = names.editor_name, names.query
+    owner, lines = names.editor_name(effect.base), list[str]()
     copies = sum(isinstance(unwrap_muted(step), CopyStep) for step in effect.steps)
     body = [f"{owner}.plan()"]
     for number, muted_or_step in enumerate(effect.steps):
@@ -74,7 +74,7 @@ def plan_lines(effect: PlanResult, names: CodeNames, sources: Sources) -> tuple[
             text = _copy_call(step, word, names, step.selection.graph.folded.owner is effect.base.owner)
         elif isinstance(step, RenameStep) and step.values is not None and step.values != INITIAL:
             # If the step renames no variables, the code needs no values.
-            text = rename_call(step, names.values(step) if _renames_variables(effect, number) else "")
+            text = rename_call(step, names.values_code(step) if _renames_variables(effect, number) else "")
         else:
             text = call(step, owner, sources)
         body.append(mute + text)
@@ -106,16 +106,16 @@ class CodeNames(Protocol):
 
     short: bool
 
-    def of(self, graph: Graph) -> str:
+    def editor_name(self, graph: Graph) -> str:
         """Returns the name of the variable for the editor of a graph."""
 
     def query(self, selection: Selection) -> Query:
         """Returns the query that selects the ops of a selection."""
 
-    def values(self, step: CopyStep | RenameStep) -> str:
+    def values_code(self, step: CopyStep | RenameStep) -> str:
         """Returns the code for the values of a copy or of renamed variables."""
 
-    def constants(self, step: CopyStep) -> str:
+    def constants_code(self, step: CopyStep) -> str:
         """Returns the code for the arrays that replace tensors in a copy."""
 
 
@@ -138,30 +138,30 @@ class _ScriptNames:
         """Adds the line that opens a graph, or a parameter if that line would not open the graph of the plan."""
         self._names[id(graph.owner)] = word
         opener = self._backend.opener(graph)
-        if opener is not None and not opener.gives(graph):
+        if opener is not None and not opener.reproduces(graph):
             about = f"the editor of {graph.title!r} after its earlier plans; {word}.to_code() shows their code"
             self._sources.parameters[word] = about
             return
         code = open_code("gs.open(graph)" if opener is None else opener.code, graph.title, self._sources, suffix)
         self.openings.append(f"{word} = {code}")
 
-    def of(self, graph: Graph) -> str:
+    def editor_name(self, graph: Graph) -> str:
         return self._names[id(graph.folded.owner)]
 
     def query(self, selection: Selection) -> Query:
         return selection.query
 
-    def values(self, step: CopyStep | RenameStep) -> str:
+    def values_code(self, step: CopyStep | RenameStep) -> str:
         source = step.values
         snapshot = getattr(source, "snapshot", None)
         if isinstance(snapshot, Graph):
-            return self.of(snapshot)
+            return self.editor_name(snapshot)
         if hasattr(source, "run"):
             whose = f"for the copy of {step.selection.graph.title!r}" if isinstance(step, CopyStep) else "to keep"
             return self._sources.parameter(source, "session", f"a tf.compat.v1.Session, which has the values {whose}")
         return self._arrays(source, "values", "variable")
 
-    def constants(self, step: CopyStep) -> str:
+    def constants_code(self, step: CopyStep) -> str:
         return self._arrays(dict(step.constants), "constants", "tensor")
 
     def _arrays(self, arrays: Any, preferred: str, key: str) -> str:
@@ -204,7 +204,7 @@ def open_code(code: str, title: str, sources: Sources, suffix: str = "") -> str:
         if isinstance(node, ast.Name) and node.id not in MODULES:
             wish = f"source_{node.id}{suffix.strip()}" if suffix else node.id
             description = _LIVE_SOURCES.get(node.id, f"the argument that was given to gs.open as {node.id}")
-            word = sources.free(wish)
+            word = sources.free_name(wish)
             sources.parameters[word] = f"{description}, opened as {title!r}"
             renamed |= word != node.id
             node.id = word
@@ -218,12 +218,12 @@ def _copy_call(step: CopyStep, word: str, names: CodeNames, same_graph: bool) ->
         "unmapped": _other(step.unmapped, "refuse"),
         "control": _other(step.control, "keep" if same_graph else "refuse"),
         "variables": _other(policy["*"] if len(policy) == 1 else policy, "copy"),
-        "values": "" if step.values is None else names.values(step),
+        "values": "" if step.values is None else names.values_code(step),
         "collections": _other(step.collections, "rename"),
         "device": _other(_device_code(step.device), "keep"),
         "seeds": _other(step.seeds, "keep"),
         "reuse": "" if step.reuse is None else _pairs(step.reuse),
-        "constants": names.constants(step) if step.constants else "",
+        "constants": names.constants_code(step) if step.constants else "",
         "names": "" if step.names is None else _pairs(step.names),
         "trainable": _other(step.trainable, True),
     }

@@ -30,7 +30,7 @@ class NewPlaceholder:
     """A placeholder that replaces a tensor of the source."""
 
     name: str
-    was: str
+    original: str
     info: TensorInfo
 
 
@@ -40,17 +40,17 @@ class NewConstant:
 
     Args:
         name: its name in the destination.
-        was: the tensor of the source.
+        original: the tensor of the source.
         value: an array; None for a frozen variable, whose value is read when the plan is applied.
         info: dtype and static shape.
-        of: name of the frozen variable; empty if the constant is not a frozen variable.
+        frozen_variable: name of the frozen variable; empty if the constant is not a frozen variable.
     """
 
     name: str
-    was: str
+    original: str
     value: Any
     info: TensorInfo
-    of: str = ""
+    frozen_variable: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,13 @@ class NewOp:
         name: its name in the destination.
         op: its type.
         inputs: names of the ops it reads (their output 0), in the destination.
-        of: name of the variable's op in the source, for dtype and shape.
+        variable: name of the variable's op in the source, for dtype and shape.
     """
 
     name: str
     op: str
     inputs: tuple[str, ...]
-    of: str
+    variable: str
 
 
 @dataclass(frozen=True)
@@ -78,25 +78,25 @@ class NewVariable:
         name: its op in the destination.
         info: its parts in the source.
         policy: ``copy`` or ``initial``.
-        made: its parts in the destination.
+        new_info: its parts in the destination.
         setter: ops that are added to set it, if the source has no such ops (variables of a TF2 SavedModel).
     """
 
     name: str
     info: VariableInfo
     policy: str
-    made: VariableInfo
+    new_info: VariableInfo
     setter: tuple[NewOp, ...] = ()
 
     @property
-    def was(self) -> str:
+    def original(self) -> str:
         """Name of the variable's op in the source."""
         return self.info.op
 
-    def called(self, new: Callable[[str], str]) -> NewVariable:
+    def with_new_names(self, new: Callable[[str], str]) -> NewVariable:
         """Returns the same variable after ops of the destination are renamed; `new` returns the new name of an op."""
         setter = tuple(replace(op, name=new(op.name), inputs=tuple(map(new, op.inputs))) for op in self.setter)
-        return replace(self, name=new(self.name), made=rename_variable(self.made, new), setter=setter)
+        return replace(self, name=new(self.name), new_info=rename_variable(self.new_info, new), setter=setter)
 
 
 def new_variable(
@@ -150,7 +150,7 @@ class NewEntries:
     """Entries that a copy adds to a collection of the destination."""
 
     name: str
-    was: str
+    original: str
     count: int
 
 
@@ -161,7 +161,7 @@ class Connection:
     tensor: str
     to: str
     input: int
-    was: str = ""
+    previous: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,15 +172,15 @@ class CopyResult:
         step: the step.
         ops: numbers of the source ops, in source order.
         names: their names in the destination.
-        place: source op number -> op number after the plan, -1 for ops that are not copied.
-        external: source tensor -> destination tensor (op name, output), for tensors that are mapped, kept or
+        positions: source op number -> op number after the plan, -1 for ops that are not copied.
+        input_map: source tensor -> destination tensor (op name, output), for tensors that are mapped, kept or
             replaced by placeholders.
-        control_kept: number of a source op that is not copied -> op of the destination that replaces it as control
+        control_map: number of a source op that is not copied -> op of the destination that replaces it as control
             input.
-        dropped: control edges left out, as (inside, outside) names.
+        dropped_control: control edges left out, as (inside, outside) names.
         closure: the ops that are also copied, and why.
-        turned: source op number -> the new op type of its copy, for consumers of frozen or replaced variables.
-        key: the prefix of the names of state and of loops, so that the copy has its own state.
+        new_types: source op number -> the new op type of its copy, for consumers of frozen or replaced variables.
+        state_prefix: the prefix of the names of state and of loops, so that the copy has its own state.
         role: ``copy``; ``slice`` for ops that an `on_copies` step copies; ``graft`` for ops that were built for the
             plan.
     """
@@ -188,17 +188,17 @@ class CopyResult:
     step: CopyStep
     ops: Ints
     names: list[str]
-    place: Ints
-    external: dict[Tensor, tuple[str, int]]
+    positions: Ints
+    input_map: dict[Tensor, tuple[str, int]]
     placeholders: list[NewPlaceholder]
     constants: list[NewConstant]
     variables: list[NewVariable]
     collections: list[NewEntries]
-    control_kept: Mapping[int, str]
-    dropped: list[tuple[str, str]]
+    control_map: Mapping[int, str]
+    dropped_control: list[tuple[str, str]]
     closure: Closure
-    turned: Mapping[int, str] = field(default_factory=dict)
-    key: str = ""
+    new_types: Mapping[int, str] = field(default_factory=dict)
+    state_prefix: str = ""
     role: str = "copy"
     keys: Mapping[str, str] = field(default_factory=dict)
 
@@ -207,10 +207,10 @@ class CopyResult:
         """The snapshot copied from."""
         return self.step.selection.graph
 
-    def empty(self, kinds: frozenset[str]) -> list[str]:
+    def ops_without_initializer(self, kinds: frozenset[str]) -> list[str]:
         """Returns the names of copied ops of some types that have no op in the copy to fill them."""
         graph, init_ops = self.source, self.source.state.init_ops
-        places = np.flatnonzero(graph.typed(kinds)[self.ops]).tolist()
+        places = np.flatnonzero(graph.type_mask(kinds)[self.ops]).tolist()
         return [self.names[at] for at in places if not init_ops.get(graph.names[self.ops[at]])]
 
     @property
@@ -218,7 +218,7 @@ class CopyResult:
         """The runtime state of the source that the copy does not have, in sentences."""
         out = []
         for kinds, how in ((TABLE_TYPES, _TRANSFER_HINT), (QUEUE_TYPES, "run the ops that fill it")):
-            names = self.empty(kinds)
+            names = self.ops_without_initializer(kinds)
             if names:
                 start = "starts empty, because it is" if len(names) == 1 else "start empty, because they are"
                 out.append(f"{few(names)} {start} filled while a session runs: {how.format(names[0])}")
@@ -227,7 +227,7 @@ class CopyResult:
     @cached_property
     def types(self) -> list[str]:
         """The op types of the copies."""
-        kinds, turned = self.source.types, self.turned
+        kinds, turned = self.source.types, self.new_types
         numbers = self.ops.tolist()
         return [turned.get(i, kinds[i]) for i in numbers] if turned else [kinds[i] for i in numbers]
 
@@ -237,14 +237,14 @@ class CopyResult:
         return [v for v in self.closure.variables if self.closure.shared[self.source.index[v.op]]]
 
     @cached_property
-    def stands_for(self) -> dict[int, str]:
+    def mapped_ops(self) -> dict[int, str]:
         """Source op number -> the op of the destination that its tensors or control edges are mapped to."""
-        return {op: name for (op, _), (name, _) in self.external.items()} | dict(self.control_kept)
+        return {op: name for (op, _), (name, _) in self.input_map.items()} | dict(self.control_map)
 
-    def has(self, op: str) -> bool:
+    def contains(self, op: str) -> bool:
         """Returns whether an op of the source is copied."""
         number = self.source.index.get(op)
-        return number is not None and bool(self.place[number] >= 0)
+        return number is not None and bool(self.positions[number] >= 0)
 
     def renamed(self, name: str) -> str:
         """Returns the name an op or tensor of the source has in the copy."""
@@ -259,31 +259,31 @@ class CopyResult:
     def _spots(self) -> dict[str, int]:
         return {name: at for at, name in enumerate(self.names)}
 
-    def called(self, new: Callable[[str], str]) -> CopyResult:
+    def with_new_names(self, new: Callable[[str], str]) -> CopyResult:
         """Returns the same copy after ops of the destination are renamed; `new` returns the new name of an op."""
         names = list(map(new, self.names))
         old = self.source.names
         other = {old[i]: now for i, was, now in zip(self.ops.tolist(), self.names, names, strict=True) if was != now}
-        other |= {p.was: new(p.name) for p in self.placeholders if new(p.name) != p.name}
+        other |= {p.original: new(p.name) for p in self.placeholders if new(p.name) != p.name}
         return replace(
             self,
             step=replace(self.step, names={**(self.step.names or {}), **other}) if other else self.step,
             names=names,
-            external={tensor: (new(name), port) for tensor, (name, port) in self.external.items()},
+            input_map={tensor: (new(name), port) for tensor, (name, port) in self.input_map.items()},
             placeholders=[replace(p, name=new(p.name)) for p in self.placeholders],
             constants=[replace(c, name=new(c.name)) for c in self.constants],
-            variables=[v.called(new) for v in self.variables],
-            control_kept={op: new(name) for op, name in self.control_kept.items()},
+            variables=[v.with_new_names(new) for v in self.variables],
+            control_map={op: new(name) for op, name in self.control_map.items()},
         )
 
     @property
-    def made(self) -> list[str]:
+    def new_names(self) -> list[str]:
         """Names of all new ops, in the order they are made."""
         setters = [op.name for v in self.variables for op in v.setter]
-        return [*(one.name for one in self.stand_ins), *self.names, *setters]
+        return [*(one.name for one in self.replacement_ops), *self.names, *setters]
 
     @property
-    def stand_ins(self) -> list[NewPlaceholder | NewConstant]:
+    def replacement_ops(self) -> list[NewPlaceholder | NewConstant]:
         """The new ops that replace tensors of the source, in the order in which they are made."""
         return [*self.placeholders, *self.constants]
 
@@ -295,17 +295,17 @@ def copied_entries(copy_result: CopyResult, collection: str) -> tuple[Collection
         copy_result: the copy.
         collection: the name of the collection in the source.
     """
-    new_names, whole = {v.was: v.name for v in copy_result.variables}, bool(copy_result.step.selection.mask.all())
+    new_names, whole = {v.original: v.name for v in copy_result.variables}, bool(copy_result.step.selection.mask.all())
     out = list[CollectionEntry]()
     for entry in copy_result.source.state.collections.get(collection, ()):
         if entry.kind == "variable":
             out += [replace(entry, name=new_names[entry.name])] if entry.name in new_names else []
         elif entry.kind == "structure":
-            parts = tuple(copy_result.renamed(part) for part in entry.parts if copy_result.has(part))
+            parts = tuple(copy_result.renamed(part) for part in entry.parts if copy_result.contains(part))
             out += [replace(entry, parts=parts)] if len(parts) == len(entry.parts) else []
         elif entry.kind == "value":
             out += [entry] if whole else []  # an entry without ops is copied only with the whole graph
-        elif entry.kind != "other" and copy_result.has(op_name(entry.name)):
+        elif entry.kind != "other" and copy_result.contains(op_name(entry.name)):
             out.append(replace(entry, name=copy_result.renamed(entry.name)))
     return tuple(out)
 
@@ -329,12 +329,12 @@ def current_externals(graph: Graph, copy_result: CopyResult) -> dict[Tensor, tup
 
     The copy is a part of `graph`.
     """
-    _, then = copy_result.source.data.within(copy_result.ops)
-    _, now = graph.data.within(copy_result.place[copy_result.ops])
+    _, then = copy_result.source.data.gather(copy_result.ops)
+    _, now = graph.data.gather(copy_result.positions[copy_result.ops])
     old = zip(copy_result.source.data.node[then].tolist(), copy_result.source.data.port[then].tolist(), strict=True)
     new = zip(graph.data.node[now].tolist(), graph.data.port[now].tolist(), strict=True)
     reads = dict(zip(old, new, strict=True))
-    return {t: (graph.names[reads[t][0]], reads[t][1]) for t in copy_result.external if t in reads}
+    return {t: (graph.names[reads[t][0]], reads[t][1]) for t in copy_result.input_map if t in reads}
 
 
 def without_ops(copy_result: CopyResult, dropped: Iterable[int]) -> CopyResult:
@@ -344,32 +344,32 @@ def without_ops(copy_result: CopyResult, dropped: Iterable[int]) -> CopyResult:
         return copy_result
     stay = copy_result.ops[~lost[copy_result.ops]]
     place = np.full(copy_result.source.size, -1, np.int32)
-    place[stay] = int(copy_result.place[copy_result.ops].min()) + np.arange(len(stay), dtype=np.int32)
+    place[stay] = int(copy_result.positions[copy_result.ops].min()) + np.arange(len(stay), dtype=np.int32)
     names = [copy_result.source.names[i] for i in stay.tolist()]
-    variables = [v for v in copy_result.variables if not lost[copy_result.source.index[v.was]]]
+    variables = [v for v in copy_result.variables if not lost[copy_result.source.index[v.original]]]
     return replace(
-        copy_result, ops=stay, names=[copy_result.renamed(n) for n in names], place=place, variables=variables
+        copy_result, ops=stay, names=[copy_result.renamed(n) for n in names], positions=place, variables=variables
     )
 
 
 def append_copy(base: MutableGraph, copy_result: CopyResult) -> None:
     """Adds a copy to the destination. The edges are computed with arrays, without a loop over ops."""
-    graph, ops, place = copy_result.source, copy_result.ops, copy_result.place
+    graph, ops, place = copy_result.source, copy_result.ops, copy_result.positions
     first = base.size
-    stand_ins = copy_result.stand_ins
+    stand_ins = copy_result.replacement_ops
     spots = {p.name: first + i for i, p in enumerate(stand_ins)}
-    data_rows, data_at = graph.data.within(ops)
+    data_rows, data_at = graph.data.gather(ops)
     node, port = place[graph.data.node[data_at]], graph.data.port[data_at].copy()
     old_node, old_port = graph.data.node[data_at], graph.data.port[data_at]
-    for (op, out), (name, new_out) in copy_result.external.items():
+    for (op, out), (name, new_out) in copy_result.input_map.items():
         hit = (old_node == op) & (old_port == out)
         node[hit] = spots[name] if name in spots else base.index[name]
         port[hit] = new_out
-    ctrl_rows, ctrl_at = graph.control.within(ops)
+    ctrl_rows, ctrl_at = graph.control.gather(ops)
     ctrl = place[graph.control.node[ctrl_at]]
     outside = ctrl < 0
     if outside.any():
-        for op, name in copy_result.control_kept.items():
+        for op, name in copy_result.control_map.items():
             ctrl[graph.control.node[ctrl_at] == op] = spots[name] if name in spots else base.index[name]
         ctrl, ctrl_rows = ctrl[ctrl >= 0], ctrl_rows[ctrl >= 0]
     lead = len(stand_ins)
@@ -382,8 +382,8 @@ def append_copy(base: MutableGraph, copy_result: CopyResult) -> None:
         [*spots, *copy_result.names],
         ["Placeholder"] * len(copy_result.placeholders) + ["Const"] * len(copy_result.constants) + copy_result.types,
         [None] * lead + [graph.nodes[i] for i in ops.tolist()],
-        Edges.of(data_rows + lead, node, total, port),
-        Edges.of(ctrl_rows + lead, ctrl, total),
+        Edges.from_rows(data_rows + lead, node, total, port),
+        Edges.from_rows(ctrl_rows + lead, ctrl, total),
         outputs_of,
     )
     _add_setters(base, copy_result)

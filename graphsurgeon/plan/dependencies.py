@@ -28,13 +28,13 @@ class Dependency:
     """Ops that are also copied: their count, the reason, some names, and the bytes of their constants and variables."""
 
     count: int
-    why: str
+    reason: str
     names: tuple[str, ...]
     bytes: int = 0
 
     def __str__(self) -> str:
         size = f" ({size_text(self.bytes)})" if self.bytes >= 1000 else ""
-        return f"{counted(self.count, 'ops')}{size}: {self.why}"
+        return f"{counted(self.count, 'ops')}{size}: {self.reason}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,16 +46,16 @@ class Closure:
         shared: ops of variables that are shared and not copied.
         variables: the variables inside, in graph order.
         substitutes: the variables that are frozen or replaced.
-        gone: ops of the selection that are left out, because their variable is shared, frozen or replaced.
-        pulled: the ops that are copied in addition to the selection.
+        excluded: ops of the selection that are left out, because their variable is shared, frozen or replaced.
+        dependencies: the ops that are copied in addition to the selection.
     """
 
     mask: Mask
     shared: Mask
     variables: list[VariableInfo]
     substitutes: list[Substitute]
-    gone: Mask
-    pulled: list[Dependency]
+    excluded: Mask
+    dependencies: list[Dependency]
 
 
 def copy_closure(
@@ -73,7 +73,7 @@ def copy_closure(
     """
     work = _ClosureBuilder(graph, mask.copy(), cuts, policy)
     if unmapped == "include" or control == "include":
-        work.take(_wider(graph, mask, cuts, unmapped == "include", control == "include"), _INCLUDE_REASON)
+        work.add(_wider(graph, mask, cuts, unmapped == "include", control == "include"), _INCLUDE_REASON)
     while True:  # ops that are also copied may need more
         count = len(work.done), int(np.count_nonzero(work.mask))
         work.variables()
@@ -112,7 +112,7 @@ class _ClosureBuilder:
         self.done, self.pulled = dict[str, VariableInfo](), list[Dependency]()
         self.shared = np.zeros(graph.size, np.bool_)
 
-    def take(self, reach: Mask, reason: str) -> None:
+    def add(self, reach: Mask, reason: str) -> None:
         """Adds the reached ops, and records the new ops with the reason."""
         fresh = reach & ~self.mask
         count = int(np.count_nonzero(fresh))
@@ -138,26 +138,28 @@ class _ClosureBuilder:
                 (self.shared if policy.get(name) == "share" else parts)[family] = True
             reach = backward(graph, parts, self.cuts) if parts.any() else parts
             own = sum(policy.get(name) != "share" for name in fresh)
-            self.take(reach, f"initial values and readers of {counted(own, 'variables')}")
+            self.add(reach, f"initial values and readers of {counted(own, 'variables')}")
 
     def contexts(self, control: bool) -> None:
         """Completes loops and conds that are partly copied, because gradients need the pivots and all exits."""
-        graph, feeds = self.graph, self.graph.typed(FEED_TYPES)
+        graph, feeds = self.graph, self.graph.type_mask(FEED_TYPES)
         for names in graph.state.contexts:
             ops = graph.mask(graph.index[n] for n in names if n in graph.index)
             if not (ops & self.mask).any() or not (ops & ~self.mask).any():
                 continue
             # A tensor that enters the selection also enters its loops, so the ops that compute it are not needed.
             ends = self.cuts | frozenset(entering_tensors(graph, self.mask, self.cuts))
-            if (graph.typed(["LoopCond"]) & ops & ~self.mask).any() and is_loop_body_only(graph, self.mask, self.cuts):
+            if (graph.type_mask(["LoopCond"]) & ops & ~self.mask).any() and is_loop_body_only(
+                graph, self.mask, self.cuts
+            ):
                 # If only ops of one round are copied, the loop itself is not copied.
                 inner = loops_within(graph, self.mask & ops)
                 if (inner & ~self.mask).any():
-                    self.take(backward(graph, inner, ends, control=False), "the rest of a loop")
+                    self.add(backward(graph, inner, ends, control=False), "the rest of a loop")
                 continue
             reach = backward(graph, ops, ends, control)
             if not (reach & feeds & ~self.mask).any():  # a boundary through a cond must not pull in the ops before it
-                self.take(reach, "the rest of a loop or cond")
+                self.add(reach, "the rest of a loop or cond")
 
     def init_ops(self) -> None:
         """Adds the ops that fill copied tables, iterators and queues."""
@@ -166,7 +168,7 @@ class _ClosureBuilder:
         targets = [index[op] for ops in fills for op in ops if op in index]
         if targets:
             reach = backward(self.graph, self.graph.mask(targets), self.cuts)
-            self.take(reach, "ops that fill tables, iterators, queues")
+            self.add(reach, "ops that fill tables, iterators, queues")
 
 
 def variable_parts(graph: Graph, variable: VariableInfo) -> Mask:
@@ -211,7 +213,7 @@ def with_unshared_variables(graph: Graph, ops: Mask) -> Mask:
         else:
             result |= own
             initial |= graph.mask([] if start is None else [start])
-    above = backward(graph, initial) & ~result & ~others & ~graph.typed(FEED_TYPES)
+    above = backward(graph, initial) & ~result & ~others & ~graph.type_mask(FEED_TYPES)
     while above.any():
         stays = graph.mask([])
         for edges in (graph.data, graph.control):
@@ -295,13 +297,13 @@ class Substitute:
     Args:
         info: its parts in the source.
         tensor: the tensor of the destination that replaces it; empty if its value becomes a constant.
-        readers: ops of the copy that read it -> their new op type.
+        new_types: ops of the copy that read it -> their new op type.
         writers: names of selected ops that change it, or that read it at an input that must be a variable.
     """
 
     info: VariableInfo
     tensor: str
-    readers: Mapping[int, str]
+    new_types: Mapping[int, str]
     writers: tuple[str, ...]
 
 
@@ -357,7 +359,7 @@ def reference_faults(graph: Graph, mask: Mask, tensors: Iterable[tuple[int, int]
         info = graph.info(op, port)
         if info is None or not info.dtype.endswith("_ref"):
             continue
-        for user, at in graph.readers((op, port)):
+        for user, at in graph.consumers_of((op, port)):
             if mask[user] and not at and writes(graph.types[user]):
                 writer, variable = graph.names[user], graph.names[op]
                 problem = f"{writer!r} changes {variable!r}, so it needs that variable there, not a tensor"
@@ -423,7 +425,7 @@ def substitute_faults(step: CopyStep, base: MutableGraph, substitutes: Sequence[
             try:
                 new = base.info(*base.tensor(sub.tensor, request))
             except SelectionError as error:
-                out.append(Fault.of(error))
+                out.append(Fault.from_error(error))
                 continue
             old = value_info(sub.info)
             if new is None:
@@ -432,5 +434,5 @@ def substitute_faults(step: CopyStep, base: MutableGraph, substitutes: Sequence[
             if differ or shapes_differ(new.shape, old.shape):
                 why = "" if differ else f": {axis_text(new.shape, old.shape)}"
                 problem = f"{sub.tensor!r} is {new}, but {name!r} is {old}{why}"
-                out.append(Fault(request, problem, fitting_text(base.frozen(), old)))
+                out.append(Fault(request, problem, fitting_text(base.snapshot(), old)))
     return out

@@ -27,15 +27,15 @@ class AddedEdge(NamedTuple):
         step: the number of the step.
         op: the op that reads or waits.
         source: the op that `op` reads or waits for.
-        at: the number of the input; None for a control edge.
-        was: the former input.
+        input: the number of the input; None for a control edge.
+        previous: the former input.
     """
 
     step: int
     op: int
     source: int
-    at: int | None = None
-    was: Tensor = (-1, 0)
+    input: int | None = None
+    previous: Tensor = (-1, 0)
 
     def renumber(self, names: Sequence[str], graph: MutableGraph) -> AddedEdge | None:
         """Returns the edge after ops have been renumbered; None if one of its ops was removed.
@@ -44,11 +44,13 @@ class AddedEdge(NamedTuple):
             names: the name of each op, by its old number.
             graph: the graph with the new numbers.
         """
-        old = [self.op, self.source] if self.at is None else [self.op, self.source, self.was[0]]
+        old = [self.op, self.source] if self.input is None else [self.op, self.source, self.previous[0]]
         now = [graph.index.get(names[op], -1) for op in old]
         if -1 in now:
             return None
-        return self._replace(op=now[0], source=now[1], was=self.was if self.at is None else (now[2], self.was[1]))
+        return self._replace(
+            op=now[0], source=now[1], previous=self.previous if self.input is None else (now[2], self.previous[1])
+        )
 
 
 class EditState:
@@ -71,10 +73,14 @@ class EditState:
         self.copies, self.connections = list(effect.copies), list(effect.connections)
         self.warnings, self.edits, self.added = list(effect.warnings), list(effect.edits), list(effect.added)
         self.changes, self.removed, self.mode = dict(effect.changes), dict(effect.removed), effect.mode
-        self.decided = set(effect.decided)
-        self.slices, self.replaced, self.revalued = list(effect.slices), list(effect.replaced), dict(effect.revalued)
+        self.decided = set(effect.pruned)
+        self.slices, self.replaced, self.revalued = (
+            list(effect.downstream_copies),
+            list(effect.replacements),
+            dict(effect.revalued),
+        )
         self._step_of = {self.bench.index[op]: step for op, step in effect.blame.items()}
-        self._input_infos = {self.bench.index[node.name]: node.reads for node in effect.added}
+        self._input_infos = {self.bench.index[node.name]: node.input_info for node in effect.added}
         # Op -> its new and its removed control inputs, by number, because ops may be renamed later.
         self._orders: dict[int, tuple[dict[int, None], dict[int, None]]] = {}
         # For each rename: old name -> new name, and the lengths of the lists in `_named_records` before it.
@@ -85,11 +91,11 @@ class EditState:
     @property
     def after(self) -> Graph:
         """The destination after the steps so far."""
-        return self.bench.frozen()
+        return self.bench.snapshot()
 
     def effect(self) -> PlanResult:
         """Returns the sum as a value."""
-        self.settle()
+        self.update_names()
         return PlanResult(
             self.base, self.steps, self.after, tuple(self.copies), tuple(self.connections), tuple(self.faults),
             tuple(self.warnings), tuple(self.edits), tuple(self.added), dict(self.changes), dict(self.removed),
@@ -102,7 +108,7 @@ class EditState:
         result = self.bench.info(*tensor)
         return self._input_infos.get(tensor[0]) if result is None else result
 
-    def now_called(self, name: str) -> str:
+    def new_name(self, name: str) -> str:
         """Returns the new name of an op or scope that was renamed since the last `settle`; empty if it was not."""
         return next((new for names, _ in self._renames for old, new in names.items() if old == name), "")
 
@@ -119,27 +125,27 @@ class EditState:
         for copied in delta.copies:
             append_copy(self.bench, copied)
             self.copies.append(copied)
-        self.connections += delta.joins
+        self.connections += delta.connections
         for node in delta.nodes:
             self._make(node)
-        self._set_inputs(delta.edges, delta.checked)
-        for op, waits in delta.quiet.items():
-            self.bench.set_waits(op, waits)
-        for op, waits in delta.waits.items():
-            self._wait(op, waits, delta.checked)
+        self._set_inputs(delta.edges, delta.is_acyclic)
+        for op, waits in delta.unrecorded_control_inputs.items():
+            self.bench.set_control_inputs(op, waits)
+        for op, waits in delta.control_inputs.items():
+            self._wait(op, waits, delta.is_acyclic)
         for op, change in delta.changes.items():
             self._change(op, change)
             if change.attributes:
                 self._step_of[op] = self.step
-        self.replaced += delta.replaced
+        self.replaced += delta.replacements
         self.removed |= dict.fromkeys(delta.removed, self.step)
-        self.decided |= delta.decided
-        if delta.removed or delta.anew:
+        self.decided |= delta.pruned
+        if delta.removed or delta.needs_new_graph:
             self.mode = "materialize"
-        if delta.values:
-            self.revalued[self.step] = delta.values
-        if delta.names:
-            self._rename(delta.names)
+        if delta.revalued:
+            self.revalued[self.step] = delta.revalued
+        if delta.new_names:
+            self._rename(delta.new_names)
 
     def _make(self, node: NewNode) -> None:
         sources, ports = ([tensor[k] for tensor in node.inputs] for k in (0, 1))
@@ -148,7 +154,7 @@ class EditState:
         outputs = None if node.info is None else [node.info]
         number = self.bench.add([node.name], [node.op], [None], reads, nothing, lambda _: outputs)
         self.added.append(node)
-        self._step_of[number], self._input_infos[number] = self.step, node.reads
+        self._step_of[number], self._input_infos[number] = self.step, node.input_info
 
     def _set_inputs(self, edges: Sequence[Edge], acyclic: bool) -> None:
         bench = self.bench
@@ -165,12 +171,12 @@ class EditState:
             self._step_of[op] = self.step
 
     def _wait(self, op: int, control_inputs: Sequence[int], acyclic: bool) -> None:
-        old, (more, less) = dict.fromkeys(self.bench.waits(op)), self._orders.setdefault(op, ({}, {}))
+        old, (more, less) = dict.fromkeys(self.bench.control_inputs(op)), self._orders.setdefault(op, ({}, {}))
         new = dict.fromkeys(control_inputs)
         self._change(op, OpChange())
         more.update(dict.fromkeys(i for i in new if i not in old))
         less.update(dict.fromkeys(i for i in old if i not in new))
-        self.bench.set_waits(op, control_inputs)
+        self.bench.set_control_inputs(op, control_inputs)
         if not acyclic:
             self.links += [AddedEdge(self.step, op, i) for i in new if i not in old]
 
@@ -179,7 +185,7 @@ class EditState:
         if op < self.base.size:
             self.mode = "materialize"
         name = self.bench.names[op]
-        self.changes[name] = self.changes.get(name, OpChange()).and_then(change)
+        self.changes[name] = self.changes.get(name, OpChange()).combined_with(change)
 
     def _rename(self, names: Mapping[int, str]) -> None:
         """Renames ops for later steps; `settle` updates their names in earlier records."""
@@ -194,7 +200,7 @@ class EditState:
         """The lists of records that contain names, each in order."""
         return self.connections, self.edits, self.added, self.copies, self.replaced, self.slices
 
-    def settle(self) -> None:
+    def update_names(self) -> None:
         """Updates the names in all records, because several steps may have renamed the same op."""
         names: dict[str, str] = {}
         end = tuple(map(len, self._named_records))
@@ -210,14 +216,16 @@ class EditState:
             new = end_renamer(names)
             for name, change in self.changes.items():
                 self.changes[name] = replace(
-                    change, waits=_mapped_names(new, change.waits), frees=_mapped_names(new, change.frees)
+                    change,
+                    added_controls=_mapped_names(new, change.added_controls),
+                    removed_controls=_mapped_names(new, change.removed_controls),
                 )
         for op, (more, less) in self._orders.items():
-            change, waits = self.changes.get(called[op], OpChange()), set(self.bench.waits(op))
-            known = set(change.waits)
+            change, waits = self.changes.get(called[op], OpChange()), set(self.bench.control_inputs(op))
+            known = set(change.added_controls)
             fresh = [called[i] for i in more if i in waits and called[i] not in known]
-            order_change = OpChange(waits=tuple(fresh), frees=tuple(called[i] for i in less))
-            self.changes[called[op]] = change.and_then(order_change)
+            order_change = OpChange(added_controls=tuple(fresh), removed_controls=tuple(called[i] for i in less))
+            self.changes[called[op]] = change.combined_with(order_change)
         self._renames, self._orders = [], {}
 
 
@@ -232,12 +240,12 @@ def _with_present_names(obj: Any, new: Callable[[str], str]) -> Any:
     if isinstance(obj, NewNode):
         return replace(obj, name=new(obj.name))
     if isinstance(obj, CopyResult):
-        return obj.called(new)
+        return obj.with_new_names(new)
     if isinstance(obj, Replacement):
         outputs = {old: new(one) for old, one in obj.outputs.items()}
         return replace(obj, outputs=outputs, ops=_mapped_names(new, obj.ops), kept=_mapped_names(new, obj.kept))
     if isinstance(obj, DownstreamCopy):
-        return replace(obj, copied=obj.copied.called(new))
+        return replace(obj, copy_result=obj.copy_result.with_new_names(new))
     return new(obj[0]), obj[1], new(obj[2])
 
 
@@ -251,19 +259,19 @@ class GraphDelta:
         faults: the reasons why the step cannot be carried out.
         warnings: the warnings about the step.
         copies: ops that are copied or grafted, with everything that is also copied.
-        joins: edges between these copies and other ops, by name.
+        connections: edges between these copies and other ops, by name.
         nodes: single new ops.
         edges: inputs that are set.
-        waits: op -> all its new control inputs.
-        quiet: the same, but not recorded as a change: for new ops, or if `changes` contains it.
-        checked: whether it is known that the edges close no cycle.
+        control_inputs: op -> all its new control inputs.
+        unrecorded_control_inputs: the same, but not recorded as a change: for new ops, or if `changes` contains it.
+        is_acyclic: whether it is known that the edges close no cycle.
         changes: op -> its change.
         removed: ops of the base that are removed after all steps.
-        decided: removed ops of resolved conds; other ops of these conds may stay.
-        anew: whether the plan must build a new graph.
-        names: op -> its new name; all names change at once.
-        values: ops that are renamed by a step with values=.
-        replaced: the replacements of matches.
+        pruned: removed ops of resolved conds; other ops of these conds may stay.
+        needs_new_graph: whether the plan must build a new graph.
+        new_names: op -> its new name; all names change at once.
+        revalued: ops that are renamed by a step with values=.
+        replacements: the replacements of matches.
         effect: the total effect with all earlier steps, if the step changes how they are carried out; the other fields
             are added to it.
     """
@@ -271,17 +279,17 @@ class GraphDelta:
     faults: Sequence[Fault] = ()
     warnings: Sequence[str] = ()
     copies: Sequence[CopyResult] = ()
-    joins: Sequence[Connection] = ()
+    connections: Sequence[Connection] = ()
     nodes: Sequence[NewNode] = ()
     edges: Sequence[Edge] = ()
-    waits: Mapping[int, Sequence[int]] = field(default_factory=dict)
-    quiet: Mapping[int, Sequence[int]] = field(default_factory=dict)
-    checked: bool = False
+    control_inputs: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    unrecorded_control_inputs: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    is_acyclic: bool = False
     changes: Mapping[int, OpChange] = field(default_factory=dict)
     removed: frozenset[int] = frozenset()
-    decided: frozenset[int] = frozenset()
-    anew: bool = False
-    names: Mapping[int, str] = field(default_factory=dict)
-    values: tuple[int, ...] = ()
-    replaced: Sequence[Replacement] = ()
+    pruned: frozenset[int] = frozenset()
+    needs_new_graph: bool = False
+    new_names: Mapping[int, str] = field(default_factory=dict)
+    revalued: tuple[int, ...] = ()
+    replacements: Sequence[Replacement] = ()
     effect: PlanResult | None = None

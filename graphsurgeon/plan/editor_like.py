@@ -20,18 +20,18 @@ class VariableValues(Protocol):
     """The values of variables, with the members that other packages use."""
 
     @property
-    def known(self) -> bool:
+    def has_values(self) -> bool:
         """Whether there is a source of values for the variables."""
 
     @property
-    def changed(self) -> bool:
+    def is_graph_changed(self) -> bool:
         """Whether plans have changed the graph since it was opened."""
 
     @property
     def init_ops(self) -> tuple[list[str], dict[str, Any]]:
         """Names of ops that must be run once after a file is opened, and their feeds."""
 
-    def reader(self) -> Any:
+    def read_session(self) -> Any:
         """A session to read values from."""
 
     def refuse_missing(self, ends: Iterable[str], request: str) -> None:
@@ -53,7 +53,7 @@ class EditorLike(Protocol):
         """The title of the graph."""
 
     @property
-    def opened(self) -> OpenedGraph:
+    def opened_graph(self) -> OpenedGraph:
         """The opened graph: its inputs and outputs."""
 
     @property
@@ -169,4 +169,4 @@ def described(editor: EditorLike) -> OpenedGraph:
     Each function that writes a model, or makes another object of it, reads this description.
     """
     init_ops, feeds = editor.values.init_ops
-    return replace(editor.opened.renamed(editor.history.renamed), init_ops=init_ops, asset_feeds=feeds)
+    return replace(editor.opened_graph.renamed(editor.history.renamed), init_ops=init_ops, asset_feeds=feeds)

@@ -10,22 +10,22 @@ from ..errors import Kind, PlanError, SurgeryError
 
 @dataclass(frozen=True, eq=False)
 class Fix:
-    """A fix of a fault; `Plan.cured` applies it.
+    """A fix of a fault; `Plan.with_fix` applies it.
 
     Args:
-        by: the kinds of the adapter, for `Plan.adapt`.
+        kinds: the kinds of the adapter, for `Plan.adapt`.
         text: its effect, in words.
-        code, then: the code of the fix, and the changes that follow it.
+        code, consequences: the code of the fix, and the changes that follow it.
         step: the step that has the fault.
-        steps: the steps that replace it.
+        new_steps: the steps that replace it.
     """
 
-    by: tuple[str, ...]
+    kinds: tuple[str, ...]
     text: str
     code: str
     step: Any
-    steps: tuple[Any, ...]
-    then: str = ""
+    new_steps: tuple[Any, ...]
+    consequences: str = ""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Fault:
 
     Args:
         request, problem, suggestion: the three parts of its text.
-        cures: its fixes, the most sensible first.
+        fixes: its fixes, the most sensible first.
         step: the number of the step of the plan that has it, from 0; None if the fault belongs to all steps.
         kind: its subject.
         names: its ops and tensors.
@@ -43,13 +43,13 @@ class Fault:
     request: str
     problem: str
     suggestion: str
-    cures: tuple[Fix, ...] = field(default=(), compare=False)
+    fixes: tuple[Fix, ...] = field(default=(), compare=False)
     step: int | None = field(default=None, compare=False, repr=False)
     kind: Kind = field(default=Kind.OTHER, compare=False, repr=False)
     names: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
-    def of(cls, error: SurgeryError) -> Fault:
+    def from_error(cls, error: SurgeryError) -> Fault:
         """Returns the fault of an error.
 
         Args:
@@ -57,19 +57,19 @@ class Fault:
         """
         return cls(error.request, error.problem, error.suggestion, kind=error.kind, names=error.names)
 
-    def error(self, more: int = 0) -> PlanError:
+    def to_error(self, more: int = 0) -> PlanError:
         """Returns the error to raise for this fault; `more` other faults are mentioned.
 
         Args:
             more: how many other faults there are.
         """
         others = f" (and {more} more: see plan.check())" if more else ""
-        first = next(iter(self.cures), None)
-        adapt = f". Or adapt it: {first.code}{first.then}" if first else ""
+        first = next(iter(self.fixes), None)
+        adapt = f". Or adapt it: {first.code}{first.consequences}" if first else ""
         return PlanError(self.request, self.problem + others, self.suggestion + adapt, kind=self.kind, names=self.names)
 
     def __str__(self) -> str:
-        return str(self.error())
+        return str(self.to_error())
 
 
 class PlanWarning(str):

@@ -30,7 +30,7 @@ def fitting_adapters(
         target: the tensor that the ops read now.
         readers: the ops; tensors that are computed from these ops never fit.
     """
-    source, graph = mutable_graph.info(*tensor), mutable_graph.frozen()
+    source, graph = mutable_graph.info(*tensor), mutable_graph.snapshot()
     if forward(graph, graph.mask(readers))[tensor[0]]:
         return ()
     if source is None or is_training_op(mutable_graph, tensor[0]) != all(
@@ -38,14 +38,16 @@ def fitting_adapters(
     ):
         return ()
     layout = data_format_of(graph, readers)
-    return _proposals(mutable_graph, tensor, source, target, {mutable_graph.loop(op) for op in readers}, layout)
+    return _proposals(
+        mutable_graph, tensor, source, target, {mutable_graph.outermost_loop(op) for op in readers}, layout
+    )
 
 
 def _proposals(
     graph: MutableGraph, tensor: Tensor, source: TensorInfo, target: TensorInfo, loops: set[int], data_format: str
 ) -> tuple[Adapter, ...]:
     """Like `fitting_adapters`; no variable is made inside a loop, and no loop is entered without an Enter."""
-    adapters, loop = proposals(source, target, data_format), graph.loop(tensor[0])
+    adapters, loop = proposals(source, target, data_format), graph.outermost_loop(tensor[0])
     if loops - {loop}:
         return ()
     return adapters if loop < 0 else tuple(one for one in adapters if not any(isinstance(p, Dense) for p in one.parts))
@@ -66,7 +68,7 @@ def with_suggested_fixes(
     target = graph.info(*old)
     if target is None:
         return fault
-    make = _fix_builder(graph, step, (old, new), target, data_format_of(graph.frozen(), readers))
+    make = _fix_builder(graph, step, (old, new), target, data_format_of(graph.snapshot(), readers))
     return fault if make is None else _with_fixes(fault, step, fitting_adapters(graph, new, target, readers), make)
 
 
@@ -92,7 +94,7 @@ def with_mapping_fixes(base: MutableGraph, fault: Fault, step: CopyStep, old: st
         or is_training_op(base, source[0]) != all(is_training_op(graph, one) for one in readers)
     ):
         return fault
-    name = free_name("adapter", lambda free: base.taken(free) or free == step.to)
+    name = free_name("adapter", lambda free: base.is_name_used(free) or free == step.to)
     layout = data_format_of(graph, readers)
 
     def make(adapter: Adapter) -> tuple[Step, ...]:
@@ -105,8 +107,8 @@ def with_mapping_fixes(base: MutableGraph, fault: Fault, step: CopyStep, old: st
 
 def _adapter_spec(adapter: Adapter, target: TensorInfo, layout: str) -> AdapterSpec:
     """Returns the request for an adapter with a result that has no known consumer yet."""
-    options = (("data_format", layout),) if layout and any("data_format" in KINDS[by] for by in adapter.by) else ()
-    return AdapterSpec(adapter.by, base_dtype(target.dtype), target.shape, options)
+    options = (("data_format", layout),) if layout and any("data_format" in KINDS[by] for by in adapter.kinds) else ()
+    return AdapterSpec(adapter.kinds, base_dtype(target.dtype), target.shape, options)
 
 
 def _fix_builder(
@@ -116,13 +118,15 @@ def _fix_builder(
     there, replacement = map(graph.name, pair)
     match step:
         case ConnectStep():
-            return lambda one: (AdaptStep(replacement, step.to, step.input, "", AdapterSpec(one.by)),)
+            return lambda one: (AdaptStep(replacement, step.to, step.input, "", AdapterSpec(one.kinds)),)
         case BypassStep(ops=(_,)):
-            return lambda one: (AdaptStep(replacement, there, None, "", AdapterSpec(one.by)),)
+            return lambda one: (AdaptStep(replacement, there, None, "", AdapterSpec(one.kinds)),)
         case RerouteStep(old=(_,)):
-            return lambda one: (AdaptStep(replacement, there, None, "", AdapterSpec(one.by), step.only, step.exclude),)
+            return lambda one: (
+                AdaptStep(replacement, there, None, "", AdapterSpec(one.kinds), step.only, step.exclude),
+            )
         case RerouteStep():
-            name, ends = free_name("adapter", graph.taken), zip(step.old, step.to, strict=True)
+            name, ends = free_name("adapter", graph.is_name_used), zip(step.old, step.to, strict=True)
             to = tuple(f"{name}:0" if (old, new) == (there, replacement) else new for old, new in ends)
             return lambda one: (
                 AdaptStep(replacement, None, None, name, _adapter_spec(one, target, layout)),
@@ -139,5 +143,7 @@ def _with_fixes(
     followup_code: str = "",
 ) -> Fault:
     fixes = [(one, steps_of(one)) for one in adapters]
-    cures = (Fix(one.by, str(one), f"plan.{request_of(steps[0])}", step, steps, followup_code) for one, steps in fixes)
-    return replace(fault, cures=tuple(cures))
+    cures = (
+        Fix(one.kinds, str(one), f"plan.{request_of(steps[0])}", step, steps, followup_code) for one, steps in fixes
+    )
+    return replace(fault, fixes=tuple(cures))

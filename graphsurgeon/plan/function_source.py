@@ -39,49 +39,49 @@ class Sources:
         imports: lines that import modules.
         lines: statements that define functions.
         parameters: name -> a description of its value.
-        taken: names that are in use.
-        of: returns the name of the editor of a graph.
+        used_names: names that are in use.
+        editor_name: returns the name of the editor of a graph.
         query: returns the code of a selection.
 
     Example:
         >>> sources = Sources()
-        >>> sources.word(len, "f"), sources.parameter(object(), "values", "an array"), sources.free("values")
+        >>> sources.code_name(len, "f"), sources.parameter(object(), "values", "an array"), sources.free_name("values")
         ('len', 'values', 'values2')
     """
 
     imports: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     parameters: dict[str, str] = field(default_factory=dict)
-    taken: set[str] = field(default_factory=lambda: set(RESERVED))
-    of: Callable[[Graph], str] = lambda _: "ed"
+    used_names: set[str] = field(default_factory=lambda: set(RESERVED))
+    editor_name: Callable[[Graph], str] = lambda _: "ed"
     query: Callable[[Selection], Query] = lambda selection: selection.query
     _modules: dict[str, str] = field(default_factory=lambda: dict(MODULES))
     _parameters: dict[int, tuple[Any, str]] = field(default_factory=dict)
 
-    def free(self, preferred: str) -> str:
+    def free_name(self, preferred: str) -> str:
         """Returns a name that is not in use: the wish, or the wish with a number."""
         preferred = (
             f"{preferred}_" if re.fullmatch(r"(src|block)\d*", preferred) else preferred
         )  # the code itself uses such names
         name, n = preferred, 1
-        while name in self.taken:
+        while name in self.used_names:
             n += 1
             name = f"{preferred}{n}"
-        self.taken.add(name)
+        self.used_names.add(name)
         return name
 
     def selection(self, selection: Selection) -> str:
         """Returns the Python that makes a selection."""
-        return query_code(self.query(selection), self.of(selection.graph))
+        return query_code(self.query(selection), self.editor_name(selection.graph))
 
     def parameter(self, obj: Any, preferred: str, comment: str) -> str:
         """Returns the name of the parameter for an object; the same object always has the same name."""
         if id(obj) not in self._parameters:
-            self._parameters[id(obj)] = obj, self.free(preferred)
+            self._parameters[id(obj)] = obj, self.free_name(preferred)
             self.parameters[self._parameters[id(obj)][1]] = comment
         return self._parameters[id(obj)][1]
 
-    def word(self, function: Callable[..., Any], preferred: str) -> str:
+    def code_name(self, function: Callable[..., Any], preferred: str) -> str:
         """Returns the name of a function in the code: of its definition there, its public name, or a parameter."""
         if id(function) in self._parameters:
             return self._parameters[id(function)][1]
@@ -91,10 +91,10 @@ class Sources:
                 self.imports += ["import tensorflow as tf"] * ("import tensorflow as tf" not in self.imports)
             return public
         preferred = function_name(function, preferred)
-        name = self.free(preferred)
+        name = self.free_name(preferred)
         source = source_of(function, name)
         if source is None or not self._import(source[1]):
-            self.taken.discard(name)
+            self.used_names.discard(name)
             return self.parameter(function, preferred, f"the function {_description(function)}")
         self._parameters[id(function)] = function, name
         self.lines.append(source[0])
@@ -103,11 +103,11 @@ class Sources:
     def _import(self, modules: Mapping[str, str]) -> bool:
         """Adds imports, name -> module; returns False if a name means something else here."""
         for name, path in modules.items():
-            if self._modules.get(name, path) != path or (name in self.taken and name not in self._modules):
+            if self._modules.get(name, path) != path or (name in self.used_names and name not in self._modules):
                 return False
         for name, path in modules.items():
             self._modules[name] = path
-            self.taken.add(name)
+            self.used_names.add(name)
             head, _, leaf = path.rpartition(".")
             line = f"import {path}" + ("" if path == name else f" as {name}")
             if head.partition(".")[0] == "tensorflow":  # most of its modules are attributes only
@@ -409,18 +409,18 @@ def query_code(query: Query, owner: str) -> str:
         >>> query_code(Query("or", (), (Query("select", (("op", "Neg"),)), Query("select", (("scope", "a"),)))), "ed")
         "(ed.select(op='Neg') | ed.select(scope='a'))"
     """
-    parts = [query_code(q, owner) for q in query.over]
-    if query.verb == "select":
+    parts = [query_code(q, owner) for q in query.operands]
+    if query.method == "select":
         return f"{owner}.select({', '.join(f'{key}={literal(value)}' for key, value in query.args)})"
-    if query.verb == "names":
+    if query.method == "names":
         return f"{owner}.select(name={list(query.args)!r})"
-    if query.verb in _OPERATORS:
-        return f"({parts[0]} {_OPERATORS[query.verb]} {parts[1]})"
-    if query.verb == "not":
+    if query.method in _OPERATORS:
+        return f"({parts[0]} {_OPERATORS[query.method]} {parts[1]})"
+    if query.method == "not":
         return f"~{parts[0]}"
     control = "" if query.args[0] else "control=False"
-    over = f"({parts[0]})" if query.over[0].verb == "not" else parts[0]
-    return f"{over}.{query.verb}({control})"
+    over = f"({parts[0]})" if query.operands[0].method == "not" else parts[0]
+    return f"{over}.{query.method}({control})"
 
 
 def option_code(value: Any, sources: Sources) -> str:
@@ -433,5 +433,5 @@ def option_code(value: Any, sources: Sources) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key!r}: {option_code(item, sources)}" for key, item in value.items()) + "}"
     if code_of(value) is None and callable(value):
-        return sources.word(value, "test")
+        return sources.code_name(value, "test")
     return literal(value, sources)

@@ -42,7 +42,7 @@ class _NameIndex:
     def __contains__(self, name: object) -> bool:
         return self.get(name) is not None  # type: ignore[arg-type]
 
-    def all(self) -> dict[str, int]:
+    def to_dict(self) -> dict[str, int]:
         """Returns all names with their numbers."""
         out = {**self._base, **self.new}
         for name in [name for name, at in self.new.items() if at < 0]:
@@ -61,11 +61,11 @@ class _ConsumerIndex:
         self._consumers_of, self._rows = consumers_of, dict[int, Counter[int]]()
         self._pending: list[tuple[int, Edges]] = []
 
-    def later(self, first: int, edges: Edges) -> None:
+    def defer(self, first: int, edges: Edges) -> None:
         """Adds the edges of new ops; they are processed at the next query."""
         self._pending.append((first, edges))
 
-    def of(self, op: int) -> Counter[int]:
+    def consumers_of(self, op: int) -> Counter[int]:
         """Returns the consumers of one op."""
         late, self._pending = self._pending, []
         for first, edges in late:
@@ -76,12 +76,12 @@ class _ConsumerIndex:
     def change(self, op: int, old: Sequence[int], new: Sequence[int]) -> None:
         """Makes an op read, or wait for, other ops."""
         for source in old:
-            row = self.of(source)
+            row = self.consumers_of(source)
             row[op] -= 1
             if not row[op]:
                 del row[op]
         for source in new:
-            self.of(source)[op] += 1
+            self.consumers_of(source)[op] += 1
 
     def _row(self, op: int) -> Counter[int]:
         if op not in self._rows:
@@ -96,9 +96,9 @@ class MutableGraph:
         graph: the graph to start from.
 
     Example:
-        >>> bench = MutableGraph(Graph.of([("a", "Const", []), ("b", "Const", []), ("c", "Neg", ["a"])]))
+        >>> bench = MutableGraph(Graph.from_ops([("a", "Const", []), ("b", "Const", []), ("c", "Neg", ["a"])]))
         >>> bench.set_input(2, 0, (1, 0))
-        >>> bench.readers((1, 0)), bench.readers((0, 0)), bench.frozen().input_names(2)
+        >>> bench.consumers_of((1, 0)), bench.consumers_of((0, 0)), bench.snapshot().input_names(2)
         ([(2, 0)], [], ['b:0'])
     """
 
@@ -146,17 +146,17 @@ class MutableGraph:
     def find(self, name: str, request: str = "") -> int:
         """Returns the number of an op; raises SelectionError with the nearest names."""
         number = self.index.get(name)
-        return self.frozen().find(name, request, self._layers) if number is None else int(number)
+        return self.snapshot().find(name, request, self._layers) if number is None else int(number)
 
     def tensor(self, name: str, request: str = "") -> Tensor:
         """Returns (op number, output); raises SelectionError if the tensor does not exist."""
         op, colon, port = name.rpartition(":")
         number = self.index.get(op if colon else name)
         if number is None or (colon and not port.isdigit()):
-            return self.frozen().tensor(name, request, self._layers)
+            return self.snapshot().tensor(name, request, self._layers)
         outputs = self.outputs(number)
         if outputs is not None and int(port if colon else 0) >= len(outputs):
-            return self.frozen().tensor(name, request, self._layers)
+            return self.snapshot().tensor(name, request, self._layers)
         return number, int(port) if colon else 0
 
     def outputs(self, i: int) -> Sequence[TensorInfo] | None:
@@ -170,7 +170,7 @@ class MutableGraph:
         """Returns dtype and static shape of an output, or None."""
         return output_at(self.outputs(i), port)
 
-    def row(self, i: int) -> list[Tensor]:
+    def inputs(self, i: int) -> list[Tensor]:
         """Returns the inputs of an op; callers must not change the list."""
         row = self._rows.get(i)
         if row is not None:
@@ -187,7 +187,7 @@ class MutableGraph:
         k = edges.ptr[i] + at
         return int(edges.node[k]), int(edges.port[k])
 
-    def waits(self, i: int) -> list[int]:
+    def control_inputs(self, i: int) -> list[int]:
         """Returns the control inputs of an op; callers must not change the list."""
         waits = self._control_inputs.get(i)
         if waits is not None:
@@ -202,31 +202,33 @@ class MutableGraph:
 
     def input_names(self, i: int) -> list[str]:
         """Returns the names of the tensors that an op reads."""
-        return [self.name(tensor) for tensor in self.row(i)]
+        return [self.name(tensor) for tensor in self.inputs(i)]
 
-    def readers(self, tensor: Tensor) -> list[tuple[int, int]]:
+    def consumers_of(self, tensor: Tensor) -> list[tuple[int, int]]:
         """Returns (op, input) for each consumer of a tensor, in order."""
-        return [(op, at) for op in self.reading(tensor[0]) for at, one in enumerate(self.row(op)) if one == tensor]
+        return [
+            (op, at) for op in self.data_consumers(tensor[0]) for at, one in enumerate(self.inputs(op)) if one == tensor
+        ]
 
-    def reading(self, op: int) -> list[int]:
+    def data_consumers(self, op: int) -> list[int]:
         """Returns the ops that read an op, in order."""
-        return sorted(self._consumers.of(op))
+        return sorted(self._consumers.consumers_of(op))
 
-    def waiting(self, op: int) -> list[int]:
+    def control_consumers(self, op: int) -> list[int]:
         """Returns the ops that wait for an op, in order."""
-        return sorted(self._control_consumers.of(op))
+        return sorted(self._control_consumers.consumers_of(op))
 
-    def taken(self, name: str) -> bool:
+    def is_name_used(self, name: str) -> bool:
         """Returns whether an op or scope has this name; upper and lower case are the same."""
         self._enter_new()
         low = name.lower()
         if self._scopes.get(low):
             return True
-        return low in self.graph.lowered and (
+        return low in self.graph.lowercase_names and (
             low not in self._left_counts or self._left_counts[low] < self._original_counts[low]
         )
 
-    def inside(self, scope: str) -> list[int]:
+    def ops_in_scope(self, scope: str) -> list[int]:
         """Returns the ops below a name scope, in order."""
         self._enter_new()
         lead, out = f"{scope}/", []
@@ -235,28 +237,28 @@ class MutableGraph:
         new = [i for i in self._scopes.get(scope.lower(), ()) if self.names[i].startswith(lead)]
         return sorted({*out, *new}) if new else out
 
-    def loop(self, i: int) -> int:
+    def outermost_loop(self, i: int) -> int:
         """Returns the number of the outermost ``while_loop`` of TF1 that an op runs in, -1 for none."""
         if self._looping is None:
-            self._looping = bool(self.graph.typed(ENTERS).any())
+            self._looping = bool(self.graph.type_mask(ENTERS).any())
         if not self._looping:
             return -1
         if self._loops is None:
-            self._loops = dict(enumerate(loops_of(self.frozen()).tolist()))
+            self._loops = dict(enumerate(loops_of(self.snapshot()).tolist()))
         return self._loops[i]
 
     # -- changes --------------------------------------------------------------------------------
 
     def set_input(self, op: int, index: int, tensor: Tensor) -> None:
         """Makes an op read another tensor."""
-        row = self._rows.setdefault(op, self.row(op))
+        row = self._rows.setdefault(op, self.inputs(op))
         was, row[index] = row[index], tensor
         self._consumers.change(op, [was[0]], [tensor[0]])
         self._snapshot = None
 
-    def set_waits(self, op: int, control_inputs: Sequence[int]) -> None:
+    def set_control_inputs(self, op: int, control_inputs: Sequence[int]) -> None:
         """Makes an op wait for exactly these ops."""
-        self._control_consumers.change(op, self.waits(op), control_inputs)
+        self._control_consumers.change(op, self.control_inputs(op), control_inputs)
         self._control_inputs[op] = list(control_inputs)
         self._snapshot = None
 
@@ -284,8 +286,8 @@ class MutableGraph:
         self._blocks.append((first, data, control, outputs_of))
         self._starts.append(first)
         self.index.new.update(zip(names, range(first, self.size), strict=True))
-        self._consumers.later(first, data)
-        self._control_consumers.later(first, control)
+        self._consumers.defer(first, data)
+        self._control_consumers.defer(first, control)
         self._pending_blocks.append(block)
         self._add_loops(first, types, data)
         return first
@@ -306,7 +308,7 @@ class MutableGraph:
 
     # -- the result -----------------------------------------------------------------------------
 
-    def frozen(self) -> Graph:
+    def snapshot(self) -> Graph:
         """Returns the graph as it is now, as a value."""
         if self._snapshot is None:
             self._snapshot = self._freeze()
@@ -319,10 +321,10 @@ class MutableGraph:
         about: dict[str, Any] = {"data": data, "control": control}
         if self.names is not graph.names:
             about |= {"names": self.names, "types": self.types, "nodes": self._nodes}
-            about |= {"index": self.index.all(), "stamps": (), "first": weakref.ref(graph)}
+            about |= {"index": self.index.to_dict(), "stamps": (), "base": weakref.ref(graph)}
             self._owns_lists = False
         if blocks:
-            about["outputs_of"] = OutputTable.of(graph).longer(
+            about["outputs_of"] = OutputTable.from_graph(graph).with_ops(
                 *((first, outputs_of) for first, _, _, outputs_of in blocks)
             )
         after = replace(graph, **about)

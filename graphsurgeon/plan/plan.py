@@ -86,9 +86,9 @@ class Plan:
     def _with(self, step: Step) -> Plan:
         """Returns the plan with one more step. If the step names ops inside calls, these calls are inlined first.
 
-        The steps apply to the snapshot that `Backend.settled` returns.
+        The steps apply to the snapshot that `Backend.with_runtime_shapes` returns.
         """
-        base = self.backend.settled(self.base)
+        base = self.backend.with_runtime_shapes(self.base)
         return replace(self, base=base, steps=with_inlined_calls(base, self.steps, step))
 
     def _given(self, request: str) -> Arguments:
@@ -152,15 +152,15 @@ class Plan:
         arguments = self._given(f"copy(to={to!r})")
         selection = arguments.selection(selection)
         for what, mapping in (("inputs", inputs), ("reuse", reuse), ("constants", constants), ("names", names)):
-            arguments.mapping(what, {} if mapping is None else mapping)
+            arguments.check_mapping(what, {} if mapping is None else mapping)
         policies = arguments.policies(variables)
-        arguments.one_of("unmapped", unmapped, UNMAPPED)
-        arguments.one_of("collections", collections, COLLECTIONS)
-        arguments.one_of("seeds", seeds, SEEDS)
+        arguments.check_choice("unmapped", unmapped, UNMAPPED)
+        arguments.check_choice("collections", collections, COLLECTIONS)
+        arguments.check_choice("seeds", seeds, SEEDS)
         devices = arguments.devices(device)
         if control is None:
             control = "keep" if selection.graph.folded.owner is self.base.owner else "refuse"
-        arguments.one_of("control", control, CONTROL)
+        arguments.check_choice("control", control, CONTROL)
         step = steps.CopyStep(
             selection, str(to).strip("/"), arguments.mapped_pairs(selection.graph, inputs or {}), unmapped, control,
             tuple(policies.items()), values, collections, devices, seeds, reuse,
@@ -294,7 +294,7 @@ class Plan:
         at = number if before is None else before - (before > number)
         return replace(self, steps=(*others[:at], *([] if step is None else [step]), *others[at:]))
 
-    def cured(self, fix: Fix) -> Plan:
+    def with_fix(self, fix: Fix) -> Plan:
         """Returns the plan with a fix for one of its faults, for example an adapter for a tensor that does not fit.
 
         Args:
@@ -311,18 +311,18 @@ class Plan:
             ...     y = tf.nn.softmax(x, name="y")
             >>> plan = gs.open(graph).plan().connect("pixels", to="y")
             >>> (fault,) = plan.check()
-            >>> print(fault.cures[0].text)
+            >>> print(fault.fixes[0].text)
             cast to float32, then reshape to (?, 784)
-            >>> print(fault.cures[0].code)
+            >>> print(fault.fixes[0].code)
             plan.adapt('pixels:0', to='y', input=0, by='reshape')
-            >>> plan.cured(fault.cures[0]).check()
+            >>> plan.with_fix(fault.fixes[0]).check()
             ()
         """
         number = next((i for i, step in enumerate(self.steps) if step is fix.step), None)
         if number is None:
             problem, suggestion = "no step of this plan has the fault", "Choose a fix of a fault in plan.check()"
             raise PlanError(f"cured({fix.code!r})", problem, suggestion)
-        return replace(self, steps=(*self.steps[:number], *fix.steps, *self.steps[number + 1 :]))
+        return replace(self, steps=(*self.steps[:number], *fix.new_steps, *self.steps[number + 1 :]))
 
     def with_muted(self, step: int, on: bool = True) -> Plan:
         """Returns the plan with a step muted: it keeps its place, but has no effect. `to_code` makes it a comment.
@@ -335,7 +335,7 @@ class Plan:
             PlanError: if there is no such step.
 
         Example:
-            >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
+            >>> g = Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x"])])
             >>> plan = Plan(g).rename("y", to="z").with_muted(0)
             >>> plan, plan.after().names, plan.with_muted(0, on=False).after().names
             (<Plan for graph: muted: rename y to z>, ['x', 'y'], ['x', 'z'])
@@ -368,14 +368,15 @@ class Plan:
 
         Example:
             >>> import graphsurgeon as gs
-            >>> g = gs.Graph.of([("a", "Const", []), ("b", "Const", []), ("y", "Neg", ["a"]), ("z", "Neg", ["a"])])
+            >>> g = gs.Graph.from_ops([("a", "Const", []), ("b", "Const", []), ("y", "Neg", ["a"]),
+            ...                        ("z", "Neg", ["a"])])
             >>> after = gs.Plan(g).reroute("a:0", to="b:0", exclude="z").after()
             >>> after.input_names(2), after.input_names(3)
             (['b:0'], ['a:0'])
         """
         arguments = self._given(f"reroute({display_text(old)!r}, to={display_text(to)!r})")
-        limits = arguments.some_ops(only)
-        return self._with(steps.RerouteStep(*arguments.two(old, to), limits, arguments.ops(exclude)))
+        limits = arguments.optional_ops(only)
+        return self._with(steps.RerouteStep(*arguments.tensor_pairs(old, to), limits, arguments.ops(exclude)))
 
     def swap(self, a: TensorsLike | TensorMap, b: TensorLike | Iterable[TensorLike] | None = None) -> Plan:
         """Exchanges the consumers of two tensors, of two lists of tensors, or of the pairs of a dict.
@@ -384,7 +385,9 @@ class Plan:
             a: a tensor, a list of tensors, or a dict tensor -> tensor.
             b: the other tensor, or a list of the same length. Omit this argument if `a` is a dict.
         """
-        return self._with(steps.SwapStep(*self._given(f"swap({display_text(a)!r}, {display_text(b)!r})").two(a, b)))
+        return self._with(
+            steps.SwapStep(*self._given(f"swap({display_text(a)!r}, {display_text(b)!r})").tensor_pairs(a, b))
+        )
 
     def bypass(self, ops: OpsLike, *, input: int | str | None = None, output: int | str | None = None) -> Plan:
         """Connects the consumers of ops to the inputs of these ops. The ops remain.
@@ -399,7 +402,7 @@ class Plan:
 
         Example:
             >>> import graphsurgeon as gs
-            >>> g = gs.Graph.of([("x", "Placeholder", []), ("s/a", "Neg", ["x"]), ("s/b", "Exp", ["s/a"]),
+            >>> g = gs.Graph.from_ops([("x", "Placeholder", []), ("s/a", "Neg", ["x"]), ("s/b", "Exp", ["s/a"]),
             ...               ("y", "Neg", ["s/b"])])
             >>> gs.Plan(g).bypass("s").after().input_names(3)
             ['x:0']
@@ -426,13 +429,15 @@ class Plan:
         Example:
             >>> import graphsurgeon as gs
             >>> ops = [("x", "Placeholder", []), ("y", "Neg", ["x"]), ("a", "Exp", ["y"]), ("b", "Exp", ["y"])]
-            >>> after = gs.Plan(gs.Graph.of(ops)).detach("y", side="outputs", only="a").after()
+            >>> after = gs.Plan(gs.Graph.from_ops(ops)).detach("y", side="outputs", only="a").after()
             >>> after.input_names(2), after.input_names(3)
             (['y_0_detached:0'], ['y:0'])
         """
         arguments = self._given(f"detach({display_text(ops)!r})")
-        arguments.one_of("side", side, SIDES)
-        return self._with(steps.DetachStep(arguments.ops(ops), side, arguments.some_ops(only), arguments.ops(exclude)))
+        arguments.check_choice("side", side, SIDES)
+        return self._with(
+            steps.DetachStep(arguments.ops(ops), side, arguments.optional_ops(only), arguments.ops(exclude))
+        )
 
     def insert(
         self,
@@ -463,13 +468,13 @@ class Plan:
 
         Example:
             >>> import graphsurgeon as gs
-            >>> g = gs.Graph.of([("a", "Const", []), ("b", "Const", []), ("y", "Add", ["a", "b"])])
+            >>> g = gs.Graph.from_ops([("a", "Const", []), ("b", "Const", []), ("y", "Add", ["a", "b"])])
             >>> gs.Plan(g).insert("Identity", on=["a", "b"], name="probe").after().input_names(2)
             ['probe:0', 'probe_1:0']
         """
-        word = self._given("insert()").word(op, "function") if callable(op) else ""
+        word = self._given("insert()").code_name(op, "function") if callable(op) else ""
         arguments = self._given(f"insert({word or repr(op)}, on={display_text(on)!r})")
-        limits, pairs = arguments.some_ops(only), tuple(attributes.items())
+        limits, pairs = arguments.optional_ops(only), tuple(attributes.items())
         if callable(op) and pairs:
             problem = f"a function has no attribute {pairs[0][0]!r}"
             raise PlanError(arguments.request, problem, "Set its options inside: lambda x: f(x, ...)")
@@ -538,7 +543,7 @@ class Plan:
             raise PlanError(arguments.request, *problem)
         at = None if input is None else arguments.number(input)
         end, at = (None, at) if to is None else arguments.consumer_or_tensor(to, at)
-        limits, excluded = arguments.some_ops(only), arguments.ops(exclude)
+        limits, excluded = arguments.optional_ops(only), arguments.ops(exclude)
         if at is not None and (end is None or ":" in end):
             raise PlanError(arguments.request, f"input={at} needs an op", "Give the op: to='op'")
         if (limits is not None or excluded) and (end is None or at is not None):
@@ -559,7 +564,9 @@ class Plan:
                 this tensor does not fit, another tensor that enters the ops and leads to the output is used, if only
                 one is compatible.
         """
-        return self._with(steps.RemoveStep(self._given(f"remove({display_text(ops)!r})").removed(ops), bool(stitch)))
+        return self._with(
+            steps.RemoveStep(self._given(f"remove({display_text(ops)!r})").ops_to_remove(ops), bool(stitch))
+        )
 
     def set_attr(self, ops: OpsLike, name: str, value: Any) -> Plan:
         """Sets an attribute of ops; None clears an attribute whose name starts with ``_``.
@@ -590,7 +597,7 @@ class Plan:
             after: the op or ops that run before it.
         """
         arguments = self._given(f"add_control({display_text(op)!r})")
-        return self._with(steps.OrderStep(arguments.only_op(op), arguments.ops(after), False))
+        return self._with(steps.OrderStep(arguments.single_op(op), arguments.ops(after), False))
 
     def remove_control(self, op: OpLike, after: OpsLike | None = None) -> Plan:
         """Removes control inputs of an op.
@@ -600,8 +607,8 @@ class Plan:
             after: the op or ops to remove from its control inputs. Default: all.
         """
         arguments = self._given(f"remove_control({display_text(op)!r})")
-        others = arguments.some_ops(after)
-        return self._with(steps.OrderStep(arguments.only_op(op), others, True))
+        others = arguments.optional_ops(after)
+        return self._with(steps.OrderStep(arguments.single_op(op), others, True))
 
     def reroute_control(self, old: OpLike, *, to: OpsLike, only: OpsLike | None = None, exclude: OpsLike = ()) -> Plan:
         """Makes the ops that wait for one op wait for other ops instead.
@@ -612,9 +619,9 @@ class Plan:
             only, exclude: the waiting ops, as in `reroute`.
         """
         arguments = self._given(f"reroute_control({display_text(old)!r}, to={display_text(to)!r})")
-        limits = arguments.some_ops(only)
+        limits = arguments.optional_ops(only)
         return self._with(
-            steps.RerouteOrderStep(arguments.only_op(old), arguments.ops(to), limits, arguments.ops(exclude))
+            steps.RerouteOrderStep(arguments.single_op(old), arguments.ops(to), limits, arguments.ops(exclude))
         )
 
     def rename(
@@ -641,7 +648,7 @@ class Plan:
 
         Example:
             >>> import graphsurgeon as gs
-            >>> g = gs.Graph.of([("a/x", "Const", []), ("b/x", "Neg", ["a/x"])])
+            >>> g = gs.Graph.from_ops([("a/x", "Const", []), ("b/x", "Neg", ["a/x"])])
             >>> gs.Plan(g).rename({"a": "b", "b": "a"}).after().names
             ['b/x', 'a/x']
         """
@@ -650,7 +657,7 @@ class Plan:
             problem = "a dict contains both names" if to is not None else "no new name is given"
             raise PlanError(arguments.request, problem, "Type rename('old', to='new'), or rename({'old': 'new', ...})")
         pairs = old.items() if isinstance(old, Mapping) else [(old, to)]
-        olds = ((arguments.whole(one), new) for one, new in pairs)
+        olds = ((arguments.op_or_scope(one), new) for one, new in pairs)
         names = tuple((old if old in self.base.index else old.strip("/"), str(new).strip("/")) for old, new in olds)
         if not names or len({name for name, _ in names}) < len(names):
             problem = "an op or scope is named twice" if names else "the dict is empty"
@@ -680,15 +687,16 @@ class Plan:
 
         Example:
             >>> import graphsurgeon as gs
-            >>> g = gs.Graph.of([("a", "Const", []), ("b", "Const", []), ("y", "Neg", ["a"]), ("z", "Exp", ["y"])])
+            >>> g = gs.Graph.from_ops([("a", "Const", []), ("b", "Const", []), ("y", "Neg", ["a"]),
+            ...                        ("z", "Exp", ["y"])])
             >>> plan = gs.Plan(g).reroute("a:0", to="b:0").on_copies(scope="new")
             >>> after = plan.after()
             >>> plan.mode, after.names[4:], after.input_names(2), after.input_names(4)
             ('append', ['new/y', 'new/z'], ['a:0'], ['b:0'])
         """
         arguments = self._given(f"on_copies(scope={scope!r})")
-        arguments.one_of("assign", assign, ASSIGN)
-        arguments.one_of("collections", collections, INITIAL_COLLECTIONS)
+        arguments.check_choice("assign", assign, ASSIGN)
+        arguments.check_choice("collections", collections, INITIAL_COLLECTIONS)
         return self._with(steps.OnCopiesStep(str(scope).strip("/"), arguments.ends(until), assign, collections))
 
     def replace(
@@ -734,9 +742,12 @@ class Plan:
         arguments = self._given("replace()")
         if isinstance(pattern, str | Layer) and arguments.layer(pattern) is not None:
             pattern = arguments.selection(pattern)
-        words = arguments.word(pattern, "pattern"), by if isinstance(by, str) else arguments.word(by, "replacement")
+        words = (
+            arguments.code_name(pattern, "pattern"),
+            by if isinstance(by, str) else arguments.code_name(by, "replacement"),
+        )
         arguments = self._given(f"replace({words[0]}, {repr(by) if isinstance(by, str) else words[1]})")
-        arguments.one_of("external", external, EXTERNAL)
+        arguments.check_choice("external", external, EXTERNAL)
         if not (isinstance(by, str) or callable(by)):
             problem = f"{type(by).__name__} is not a function"
             raise PlanError(arguments.request, problem, "Give a function of the pattern's inputs, or an op type")
@@ -753,10 +764,10 @@ class Plan:
         else:
             target = self.backend.pattern(pattern, arguments.request, **about)
         for one in () if isinstance(target, Pattern) else target:
-            arguments.own(one.graph, "the matches are", "Look for them in")
+            arguments.refuse_other_graph(one.graph, "the matches are", "Look for them in")
         if within is not None:
             within = arguments.selection(within) if not isinstance(within, Selection) else within
-            arguments.own(within.graph, "within= is", "Select from")
+            arguments.refuse_other_graph(within.graph, "within= is", "Select from")
         return self._with(steps.ReplaceStep(target, by, str(to).strip("/"), external, within, pattern, words, options))
 
     def collapse(self, selection: OpsLike, *, name: str) -> Plan:
@@ -805,7 +816,7 @@ class Plan:
         count = arguments.number(times, "times", "the number of rounds", "it as times=3")
         if count < 0:
             raise PlanError(arguments.request, f"times={count} is less than 0", "Type the number of rounds as times=3")
-        return self._with(steps.UnrollStep(arguments.whole(loop).partition(":")[0].rstrip("/"), count))
+        return self._with(steps.UnrollStep(arguments.op_or_scope(loop).partition(":")[0].rstrip("/"), count))
 
     def resolve_condition(self, predicate: TensorLike, value: bool | int) -> Plan:
         """Fixes the value of a condition, and removes the branches that are then never taken.
@@ -824,7 +835,7 @@ class Plan:
 
         Example:
             >>> import graphsurgeon as gs
-            >>> g = gs.Graph.of([("x", "Placeholder", []), ("p", "Placeholder", []), ("s", "Switch", ["x", "p"]),
+            >>> g = gs.Graph.from_ops([("x", "Placeholder", []), ("p", "Placeholder", []), ("s", "Switch", ["x", "p"]),
             ...               ("a", "Neg", ["s:0"]), ("b", "Exp", ["s:1"]), ("m", "Merge", ["a", "b"]),
             ...               ("y", "Abs", ["m"])])
             >>> after = gs.Plan(g).resolve_condition("p:0", True).after()
@@ -859,7 +870,7 @@ class Plan:
             return self.backend.check(effect)
 
     def _naming_memory(self) -> AbstractContextManager[None]:
-        return naming_memory(f"plan: {steps_text(self.steps)}", self.backend.lacks_memory)
+        return naming_memory(f"plan: {steps_text(self.steps)}", self.backend.is_out_of_memory)
 
     def after(self) -> Graph:
         """Returns a snapshot of the destination graph after the plan."""
@@ -890,7 +901,7 @@ def without_muted(plan: Plan) -> Plan:
     """Returns a plan without its muted steps. `Editor.apply` applies this plan.
 
     Example:
-        >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
+        >>> g = Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x"])])
         >>> len(without_muted(Plan(g).rename("y", to="z").with_muted(0)))
         0
     """

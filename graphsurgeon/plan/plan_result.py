@@ -31,25 +31,25 @@ class OpChange:
 
     attributes: Mapping[str, Any] = field(default_factory=dict)
     device: str | None = None
-    waits: tuple[str, ...] = ()
-    frees: tuple[str, ...] = ()
+    added_controls: tuple[str, ...] = ()
+    removed_controls: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
         """The changes as text."""
         parts = [f"{name} cleared" if value is None else f"{name}={value!r}" for name, value in self.attributes.items()]
         parts += [] if self.device is None else [f"on {self.device or 'any device'}"]
-        parts += [f"after {few(self.waits)}"] if self.waits else []
-        parts += [f"no longer after {few(self.frees)}"] if self.frees else []
+        parts += [f"after {few(self.added_controls)}"] if self.added_controls else []
+        parts += [f"no longer after {few(self.removed_controls)}"] if self.removed_controls else []
         return ", ".join(parts)
 
-    def and_then(self, other: OpChange) -> OpChange:
+    def combined_with(self, other: OpChange) -> OpChange:
         """Returns this change and another after it."""
         return OpChange(
             {**self.attributes, **other.attributes},
             self.device if other.device is None else other.device,
-            (*self.waits, *other.waits),
-            (*self.frees, *other.frees),
+            (*self.added_controls, *other.added_controls),
+            (*self.removed_controls, *other.removed_controls),
         )
 
 
@@ -62,7 +62,8 @@ class NewNode:
         inputs: numbers of the tensors it reads.
         attributes: as Python values.
         info: dtype and static shape of its output, as far as known.
-        reads: dtype and static shape of its input; if they are unknown because that op is new, of the input of that op.
+        input_info: dtype and static shape of its input; if they are unknown because that op is new, of the input of
+            that op.
     """
 
     name: str
@@ -70,7 +71,7 @@ class NewNode:
     inputs: tuple[Tensor, ...]
     attributes: Mapping[str, Any]
     info: TensorInfo | None
-    reads: TensorInfo | None = None
+    input_info: TensorInfo | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,24 +124,24 @@ class DownstreamCopy:
     """The ops that an `on_copies` step copies.
 
     Args:
-        copied: the ops, as a copy inside the graph.
+        copy_result: the ops, as a copy inside the graph.
         changed: names of the ops that the earlier edits change.
-        until: the tensors at which the copy stops.
-        along: ops that are copied although they do not change.
+        stop_tensors: the tensors at which the copy stops.
+        unchanged: ops that are copied although they do not change.
     """
 
-    copied: CopyResult
+    copy_result: CopyResult
     changed: tuple[str, ...]
-    until: tuple[str, ...]
-    along: tuple[str, ...]
+    stop_tensors: tuple[str, ...]
+    unchanged: tuple[str, ...]
 
     @property
     def text(self) -> str:
         """The slice as text."""
-        again = counted(len(self.copied.ops), "ops")
+        again = counted(len(self.copy_result.ops), "ops")
         edits = f"{counted(len(self.changed), 'ops')} that change{'s' * (len(self.changed) == 1)}"
-        end = f", up to {few(self.until)}" if self.until else ""
-        return f"{again} downstream of {edits}{end}, copied under {self.copied.step.to}/"
+        end = f", up to {few(self.stop_tensors)}" if self.stop_tensors else ""
+        return f"{again} downstream of {edits}{end}, copied under {self.copy_result.step.to}/"
 
 
 @dataclass(frozen=True)
@@ -150,18 +151,18 @@ class InferenceResult:
     Args:
         faults: the faults that it finds.
         inferred: op after the plan -> its outputs, if the known shapes of its original no longer hold.
-        reshaped: number after the plan of an op of the base -> its outputs, if their sizes have changed.
+        resized: number after the plan of an op of the base -> its outputs, if their sizes have changed.
     """
 
     faults: tuple[Fault, ...] = ()
     inferred: Mapping[int, Sequence[TensorInfo]] = field(default_factory=dict)
-    reshaped: Mapping[int, Sequence[TensorInfo]] = field(default_factory=dict)
+    resized: Mapping[int, Sequence[TensorInfo]] = field(default_factory=dict)
 
 
 class ShapeChecker(Protocol):
     """Runs shape inference."""
 
-    def verdict(self, effect: PlanResult) -> InferenceResult:
+    def infer_shapes(self, effect: PlanResult) -> InferenceResult:
         """Returns the result for an effect that has no other faults."""
 
 
@@ -181,15 +182,15 @@ class PlanResult:
         added: single new ops.
         changes: op -> its change.
         removed: number of a removed op of the base -> the step that removes it.
-        decided: removed ops of resolved conds; other ops of these conds may stay.
-        slices: the ops that `on_copies` steps copy.
-        replaced: the replacements of matches.
-        first: number of the first new op.
+        pruned: removed ops of resolved conds; other ops of these conds may stay.
+        downstream_copies: the ops that `on_copies` steps copy.
+        replacements: the replacements of matches.
+        first_new: number of the first new op.
         mode: ``append`` or ``materialize``.
         renamed: old name -> new name of each renamed op of the base.
         revalued: step with values= -> the ops that it renames.
         blame: op with new inputs or attributes -> the last step that has set them.
-        judge: the shape inference; None if there is none.
+        shape_checker: the shape inference; None if there is none.
         lock: held while the verdict or a predicted shape is computed; shared with `after` and with later forms of
             this effect.
     """
@@ -205,30 +206,34 @@ class PlanResult:
     added: tuple[NewNode, ...] = ()
     changes: Mapping[str, OpChange] = field(default_factory=dict)
     removed: Mapping[int, int] = field(default_factory=dict)
-    slices: tuple[DownstreamCopy, ...] = ()
-    replaced: tuple[Replacement, ...] = ()
-    first: int = 0
+    downstream_copies: tuple[DownstreamCopy, ...] = ()
+    replacements: tuple[Replacement, ...] = ()
+    first_new: int = 0
     mode: str = "append"
     renamed: Mapping[str, str] = field(default_factory=dict)
     revalued: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     blame: Mapping[str, int] = field(default_factory=dict)
-    decided: frozenset[int] = frozenset()
-    judge: ShapeChecker | None = field(default=None, repr=False)
+    pruned: frozenset[int] = frozenset()
+    shape_checker: ShapeChecker | None = field(default=None, repr=False)
     lock: RLock = field(default_factory=RLock, repr=False)
 
     @once(recursive_value=lambda effect: InferenceResult())
-    def verdict(self) -> InferenceResult:
+    def inference(self) -> InferenceResult:
         """The structural faults or, if there are none, the faults of shape inference."""
-        return InferenceResult(self.faults) if self.faults or self.judge is None else self.judge.verdict(self)
+        return (
+            InferenceResult(self.faults)
+            if self.faults or self.shape_checker is None
+            else self.shape_checker.infer_shapes(self)
+        )
 
-    def number(self, step: Step) -> int | None:
+    def step_number(self, step: Step) -> int | None:
         """Returns the number of one of its steps; None if the step is not one of them."""
         return next((number for number, one in enumerate(self.steps) if one is step), None)
 
     @property
     def new_names(self) -> list[str]:
         """Names of all new ops, in the order they are made."""
-        return list(self.after.names[self.first :])
+        return list(self.after.names[self.first_new :])
 
     @property
     def variables(self) -> list[NewVariable]:
@@ -241,20 +246,20 @@ class PlanResult:
         return [p for c in self.copies for p in c.placeholders]
 
     @cached_property
-    def reordered(self) -> dict[str, OpChange]:
+    def implied_control_changes(self) -> dict[str, OpChange]:
         """Changed control inputs of existing ops that no step names, because other ops were removed or moved."""
         base, after = self.base, self.after
         if not (len(base.control.node) or len(after.control.node)):
             return {}
         stay = np.ones(base.size, np.bool_)
-        if self.first < base.size:  # a removal with a fault has removed nothing
+        if self.first_new < base.size:  # a removal with a fault has removed nothing
             stay[list(self.removed)] = False
         place = np.where(stay, np.cumsum(stay) - 1, -1)
         wide = max(after.size, 1)
         old = place[base.control.rows].astype(np.int64) * wide + place[base.control.node]
         old = old[stay[base.control.rows] & stay[base.control.node]]
         lost = np.flatnonzero(stay[base.control.rows] & ~stay[base.control.node])
-        mine = after.control.rows < self.first
+        mine = after.control.rows < self.first_new
         new = after.control.rows.astype(np.int64) * wide + after.control.node
         waits, frees = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
         for key in new[mine & ~np.isin(new, old)].tolist():
@@ -265,7 +270,7 @@ class PlanResult:
             name = base.names[int(base.control.rows[at])]
             frees[self.renamed.get(name, name)].append(base.names[int(base.control.node[at])])
         return {
-            name: OpChange(waits=tuple(waits[name]), frees=tuple(frees[name]))
+            name: OpChange(added_controls=tuple(waits[name]), removed_controls=tuple(frees[name]))
             for name in dict.fromkeys([*waits, *frees])
             if name not in self.changes
         }
@@ -279,34 +284,34 @@ class AppliedOps:
         graph: the destination.
         ops: names of the new ops.
         nodes: the NodeDefs that were added; cleared once they are confirmed.
-        live: name -> new op; cleared once all Python objects are made.
+        live_ops: name -> new op; cleared once all Python objects are made.
         variables: new variable op name -> `tf.Variable` object, if it could be built.
-        carried: the same for the variables of the old graph, in a rebuilt graph.
+        kept_variables: the same for the variables of the old graph, in a rebuilt graph.
         origins: in a rebuilt graph, variable -> the same variable of the old graph.
-        infos: new variable op name -> its parts, by names of the destination.
+        variable_infos: new variable op name -> its parts, by names of the destination.
         values: new variable op name -> its future value: an array, or a `StoredValue`, which is read on demand.
-        untrained: new variable op name, or constant -> why it has an initial value although values were given.
-        frozen: name of a new constant -> the value of the variable that it freezes; cleared once it is made.
+        initial_only: new variable op name, or constant -> why it has an initial value although values were given.
+        frozen_values: name of a new constant -> the value of the variable that it freezes; cleared once it is made.
         initial: new variable op names that start from their initial value.
         collections: (name, item) pairs added, in order.
         init_ops: ops that must be run once before use, such as the init op of a SavedModel, with their feeds.
-        missed: control-flow contexts that are only partly copied; gradients cannot pass through them.
+        partial_contexts: control-flow contexts that are only partly copied; gradients cannot pass through them.
     """
 
     graph: TFGraph
     ops: list[str] = field(default_factory=list)
     nodes: Sequence[TFNodeDef] = ()
-    live: Mapping[str, TFOp] = field(default_factory=dict)
+    live_ops: Mapping[str, TFOp] = field(default_factory=dict)
     variables: dict[str, TFVariable] = field(default_factory=dict)
-    carried: dict[str, TFVariable] = field(default_factory=dict)
+    kept_variables: dict[str, TFVariable] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
-    infos: dict[str, VariableInfo] = field(default_factory=dict)
+    variable_infos: dict[str, VariableInfo] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
-    untrained: dict[str, str] = field(default_factory=dict)
-    frozen: dict[str, Any] = field(default_factory=dict)
+    initial_only: dict[str, str] = field(default_factory=dict)
+    frozen_values: dict[str, Any] = field(default_factory=dict)
     initial: list[str] = field(default_factory=list)
     collections: list[tuple[str, Any]] = field(default_factory=list)
-    missed: list[str] = field(default_factory=list)
+    partial_contexts: list[str] = field(default_factory=list)
     init_ops: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
 
@@ -328,9 +333,9 @@ def record(effect: PlanResult, step: int, origins_of: Callable[[Graph], Mapping[
         copies.append(_copy_record(copied, origins[id(copied.source)]))
         title = copied.source.title
         covered.update(copied.names)
-        for new in copied.stand_ins:
-            new_ops[new.name] = ("placeholder" if isinstance(new, NewPlaceholder) else "constant", new.was, title)
-        new_ops.update({op.name: ("setter", v.was, title) for v in copied.variables for op in v.setter})
+        for new in copied.replacement_ops:
+            new_ops[new.name] = ("placeholder" if isinstance(new, NewPlaceholder) else "constant", new.original, title)
+        new_ops.update({op.name: ("setter", v.original, title) for v in copied.variables for op in v.setter})
     new_ops.update(
         {name: ("inserted", "", "") for name in effect.new_names if name not in new_ops and name not in covered}
     )

@@ -49,7 +49,7 @@ class Preview:
             "variables": len(effect.variables),
             "placeholders": len(effect.placeholders),
             "connections": len(effect.connections),
-            "changed": len(effect.changes) + len(effect.reordered),
+            "changed": len(effect.changes) + len(effect.implied_control_changes),
             "removed": len(effect.removed),
             "renamed": len(effect.renamed),
         }
@@ -62,10 +62,17 @@ class Preview:
         without a consumer still use; ``shape`` for other ops whose output shapes change.
         """
         effect, after = self.effect, self.effect.after
-        out = dict.fromkeys(range(effect.first, after.size), "new")
-        touched = [*(op for op, _, _ in effect.edits), *effect.changes, *effect.reordered, *effect.renamed.values()]
-        out.update({after.index[op]: "changed" for op in touched if after.index.get(op, effect.first) < effect.first})
-        return dict.fromkeys(effect.verdict.reshaped, "shape") | dict.fromkeys(unused_ops(effect), "orphan") | out
+        out = dict.fromkeys(range(effect.first_new, after.size), "new")
+        touched = [
+            *(op for op, _, _ in effect.edits),
+            *effect.changes,
+            *effect.implied_control_changes,
+            *effect.renamed.values(),
+        ]
+        out.update(
+            {after.index[op]: "changed" for op in touched if after.index.get(op, effect.first_new) < effect.first_new}
+        )
+        return dict.fromkeys(effect.inference.resized, "shape") | dict.fromkeys(unused_ops(effect), "orphan") | out
 
     def table(self) -> list[dict[str, Any]]:
         """Returns one row for each change: its kind, name, origin and details."""
@@ -78,31 +85,31 @@ class Preview:
             source, variables = copied.source, {v.name for v in copied.variables}
             is_graft = copied.role == "graft"  # ops that were built for the plan have no original
             for p in copied.placeholders:
-                row("placeholder", p.name, p.was, str(p.info))
+                row("placeholder", p.name, p.original, str(p.info))
             for number, name in zip(copied.ops.tolist(), copied.names, strict=True):
                 if name not in variables:
-                    kind = copied.turned.get(number, source.types[number])
+                    kind = copied.new_types.get(number, source.types[number])
                     row("op", name, "" if is_graft else source.names[number], kind)
             for v in copied.variables:
-                start = self.start_of(copied, v.was, v.policy)
-                row("variable", v.name, v.was, f"{v.info.dtype} {v.info.shape}, {start}")
+                start = self.start_value(copied, v.original, v.policy)
+                row("variable", v.name, v.original, f"{v.info.dtype} {v.info.shape}, {start}")
             for info in copied.shared:
                 row("shared", info.op, info.op, f"{info.dtype} {info.shape}, the original's")
             for sub in copied.closure.substitutes:
                 kind, what = ("replaced", f"by {sub.tensor}") if sub.tensor else ("frozen", "")
-                what = what or f"at its {self.start_of(copied, sub.info.op, 'freeze')}"
+                what = what or f"at its {self.start_value(copied, sub.info.op, 'freeze')}"
                 name = sub.tensor if sub.tensor else copied.renamed(sub.info.op)
                 row(kind, name, sub.info.op, f"{value_info(sub.info)}, {what}")
             for held_in in copied.collections:
-                row("collection", held_in.name, held_in.was, counted(held_in.count, "entries"))
-        for r in self.effect.replaced:
+                row("collection", held_in.name, held_in.original, counted(held_in.count, "entries"))
+        for r in self.effect.replacements:
             for old, new in r.outputs.items():
                 row("replaced", new, old, f"in {r.scope}/")
         for c in self.effect.connections:
-            row("connection", f"{c.to} input {c.input}", c.was, f"reads {c.tensor}")
+            row("connection", f"{c.to} input {c.input}", c.previous, f"reads {c.tensor}")
         for node in self.effect.added:
             row("op", node.name, "", node.op)
-        for name, change in (*self.effect.changes.items(), *self.effect.reordered.items()):
+        for name, change in (*self.effect.changes.items(), *self.effect.implied_control_changes.items()):
             row("change", name, name, change.text)
         for old, new in self.effect.renamed.items():
             row("renamed", new, old, "")
@@ -114,9 +121,9 @@ class Preview:
     @cached_property
     def _untrained_copies(self) -> dict[int, dict[str, str]]:
         """Copy -> variables of the source that have only their initial value, with the reason."""
-        return {id(copied): self.backend.untrained_copies(copied) for copied in self.effect.copies}
+        return {id(copied): self.backend.initial_only_copies(copied) for copied in self.effect.copies}
 
-    def start_of(self, copy_result: CopyResult, variable: str, policy: str) -> str:
+    def start_value(self, copy_result: CopyResult, variable: str, policy: str) -> str:
         """Returns a description of the value that a copy of a variable starts from.
 
         Args:
@@ -133,7 +140,7 @@ class Preview:
         return str(self)
 
     def _repr_mimebundle_(self, **_options: Any) -> dict[str, str]:
-        drawn = self.backend.picture(self.effect, self.marks, one_line(self.effect.base.title, self.effect.steps))
+        drawn = self.backend.draw(self.effect, self.marks, one_line(self.effect.base.title, self.effect.steps))
         return {"text/plain": str(self), **drawn}
 
     def __str__(self) -> str:
@@ -144,13 +151,13 @@ class Preview:
         copies = [copied for copied in effect.copies if copied.role == "copy" or copied.variables]
         for copied in copies:
             rows += _copied_lines(self, copied, len(copies) == 1)
-            rows += [f"  {note}" for note in self.backend.notes(copied)]
+            rows += [f"  {note}" for note in self.backend.copy_notes(copied)]
         if rows:
             lines += ["makes", *rows]
         lines += _part(
             "connects",
             effect.connections,
-            lambda c: f"{c.tensor} -> {c.to} input {c.input}" + (f" (was {c.was})" if c.was else ""),
+            lambda c: f"{c.tensor} -> {c.to} input {c.input}" + (f" (was {c.previous})" if c.previous else ""),
         )
         lines += _slice_lines(effect)
         lines += _edit_lines(effect)
@@ -172,10 +179,10 @@ class Preview:
 
 
 def _edit_lines(effect: PlanResult) -> list[str]:
-    names, changes = effect.base.names, {**effect.changes, **effect.reordered}
-    count = len(effect.replaced)
+    names, changes = effect.base.names, {**effect.changes, **effect.implied_control_changes}
+    count = len(effect.replacements)
     return [
-        *(["replaces", *_part(f"{counted(count, 'matches')}:", effect.replaced, indent="  ")] if count else []),
+        *(["replaces", *_part(f"{counted(count, 'matches')}:", effect.replacements, indent="  ")] if count else []),
         *_part("inserts", effect.added, lambda node: f"{node.name}  {node.op}"),
         *_part("renames", list(effect.renamed.items()), " to ".join),
         *_part("changes", list(changes), lambda name: f"{name}: {changes[name].text}"),
@@ -185,12 +192,12 @@ def _edit_lines(effect: PlanResult) -> list[str]:
 
 def _slice_lines(effect: PlanResult) -> list[str]:
     lines: list[str] = []
-    for one in effect.slices:
-        copied, indent = one.copied, "    "
+    for one in effect.downstream_copies:
+        copied, indent = one.copy_result, "    "
         lines += ["copies", f"  {one.text}:", f"{indent}{_kinds(copied.types)}"]
-        own = sorted(set(copied.closure.shared.nonzero()[0].tolist()) & {op for op, _ in copied.external})
+        own = sorted(set(copied.closure.shared.nonzero()[0].tolist()) & {op for op, _ in copied.input_map})
         state = [name for name in copied.source.state.variables if name in {copied.source.names[i] for i in own}]
-        lines += [f"{indent}also copied: {sentence}" for sentence in one.along]
+        lines += [f"{indent}also copied: {sentence}" for sentence in one.unchanged]
         lines += [f"{indent}shares {counted(len(state), 'variables')}"] if state else []
     return lines
 
@@ -221,17 +228,18 @@ def _copied_lines(preview: Preview, copy_result: CopyResult, alone: bool) -> lis
 
     subs = copy_result.closure.substitutes
     frozen, replaced = ([s for s in subs if bool(s.tensor) == has_tensor] for has_tensor in (False, True))
-    some("placeholders", "", copy_result.placeholders, lambda p: f"{p.name}  {p.info}  for {p.was}")
+    some("placeholders", "", copy_result.placeholders, lambda p: f"{p.name}  {p.info}  for {p.original}")
     some("separate variables", "", copy_result.variables, lambda v: (
-        f"{v.name}  {v.info.dtype} {v.info.shape}  {preview.start_of(copy_result, v.was, v.policy)}"
+        f"{v.name}  {v.info.dtype} {v.info.shape}  {preview.start_value(copy_result, v.original, v.policy)}"
     ))  # fmt: skip
     some("variables", " shared with the original", copy_result.shared, lambda v: f"{v.op}  {v.dtype} {v.shape}")
     some("variables", " frozen to constants", frozen, lambda s: (
-        f"{copy_result.renamed(s.info.op)}  {value_info(s.info)}  {preview.start_of(copy_result, s.info.op, 'freeze')}"
+        f"{copy_result.renamed(s.info.op)}  {value_info(s.info)}  "
+        f"{preview.start_value(copy_result, s.info.op, 'freeze')}"
     ))  # fmt: skip
     some("variables", " replaced", replaced, lambda s: f"{s.info.op}  {value_info(s.info)}  by {s.tensor}")
     lines += _part("entries in collections:", copy_result.collections, lambda c: f"{c.name}  {c.count}", "  ", 8)
-    lines += [f"  also copied: {p}" for p in copy_result.closure.pulled]
+    lines += [f"  also copied: {p}" for p in copy_result.closure.dependencies]
     return lines
 
 

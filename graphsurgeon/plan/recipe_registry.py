@@ -21,7 +21,7 @@ class RecipeParameter:
         kind: ``inputs``, ``outputs`` or the single ``input`` of the graph, which the screen fills in; ``tensor``,
             ``tensors``, ``name``, ``words`` (several names), ``pairs`` (old name -> new name), ``shape``, ``text``; or
             ``editor`` (the name of an editor in the notebook, or a file).
-        needed: whether the argument is required.
+        required: whether the argument is required.
         hint: the text of the empty field.
         choices: all accepted values with their labels, the default first; empty if any text is accepted.
     """
@@ -29,7 +29,7 @@ class RecipeParameter:
     name: str
     label: str
     kind: str
-    needed: bool = False
+    required: bool = False
     hint: str = ""
     choices: tuple[tuple[str, str], ...] = ()
 
@@ -40,49 +40,51 @@ class Recipe:
 
     Args:
         name: the name of the function in `graphsurgeon.recipes`.
-        does: a description of the recipe, in the imperative.
+        summary: a description of the recipe, in the imperative.
         function: the function; its arguments are an editor, or a plan to extend, and the wishes by name.
         group: its group in the menu.
-        wishes: its arguments in the form.
-        gives: `PLAN`, `EDITORS` or `REPORT`.
-        makes: for `EDITORS`, the names of the new editors.
-        table: the argument that is a mapping old name -> new name, which the form shows as a table; empty if there is
-            no table.
-        rows: returns the old names of the table.
-        missing: returns why the recipe does not apply to an editor, if this is clear without a trial; empty if it may
-            apply.
+        parameters: its arguments in the form.
+        result_kind: `PLAN`, `EDITORS` or `REPORT`.
+        editor_names: for `EDITORS`, the names of the new editors.
+        table_parameter: the argument that is a mapping old name -> new name, which the form shows as a table; empty if
+            there is no table.
+        table_rows: returns the old names of the table.
+        unavailable_reason: returns why the recipe does not apply to an editor, if this is clear without a trial; empty
+            if it may apply.
     """
 
     name: str
-    does: str
+    summary: str
     function: Callable[..., Any]
     group: str
-    wishes: tuple[RecipeParameter, ...] = ()
-    gives: str = PLAN
-    makes: tuple[str, ...] = ()
-    table: str = ""
-    rows: Callable[[Any], Sequence[str]] = lambda editor: ()
-    missing: Callable[[Any], str] = lambda editor: ""
+    parameters: tuple[RecipeParameter, ...] = ()
+    result_kind: str = PLAN
+    editor_names: tuple[str, ...] = ()
+    table_parameter: str = ""
+    table_rows: Callable[[Any], Sequence[str]] = lambda editor: ()
+    unavailable_reason: Callable[[Any], str] = lambda editor: ""
 
     @property
-    def about(self) -> str:
+    def description(self) -> str:
         """The first paragraph of the docstring of its function, as plain text."""
         first = (inspect.getdoc(self.function) or "").partition("\n\n")[0]
         return " ".join(first.replace("`", "").split())
 
     @property
-    def tried(self) -> bool:
+    def has_trial(self) -> bool:
         """Whether the recipe needs no arguments except the outputs, so that a trial can show whether it applies."""
-        return self.gives == PLAN and not self.table and not any(wish.needed for wish in self.wishes)
+        return (
+            self.result_kind == PLAN and not self.table_parameter and not any(wish.required for wish in self.parameters)
+        )
 
-    def made(self, obj: Any, values: Mapping[str, Any]) -> Any:
+    def run(self, obj: Any, values: Mapping[str, Any]) -> Any:
         """Returns the result of the recipe for an editor or a plan.
 
         Args:
             obj: the editor or the plan.
             values: arguments by name; unknown names are ignored.
         """
-        names = {wish.name for wish in self.wishes}
+        names = {wish.name for wish in self.parameters}
         return self.function(obj, **{name: value for name, value in values.items() if name in names})
 
 

@@ -51,11 +51,11 @@ def stale_shapes(effect: PlanResult) -> Mask:
         place[stay] = np.arange(len(stay), dtype=np.int32)
         _mark(start, after, effect.base, stay, place, 0)
     for copied in effect.copies:
-        place = np.where(copied.place >= 0, copied.place - less, -1) if less else copied.place
+        place = np.where(copied.positions >= 0, copied.positions - less, -1) if less else copied.positions
         # A placeholder that replaces a resource is fed with the resource.
-        fed = {(copied.source.index[_op(p.was)], after.index.get(p.name, -1)) for p in copied.placeholders}
+        fed = {(copied.source.index[_op(p.original)], after.index.get(p.name, -1)) for p in copied.placeholders}
         same = effect.mode == "append" and copied.source.owner is effect.base.owner
-        first = effect.first if same else 0
+        first = effect.first_new if same else 0
         _mark(start, after, copied.source, copied.ops, place, first, fed)
     start[changed_ops(effect)] = True
     return forward(after, start, control=False) if start.any() else start
@@ -104,8 +104,8 @@ def _mark(
     counts = source.data.degrees[ops] == after.data.degrees[here]
     start[here[~counts]] = True
     ops, here = ops[counts], here[counts]
-    rows, then = source.data.within(ops)
-    _, now = after.data.within(here)
+    rows, then = source.data.gather(ops)
+    _, now = after.data.gather(here)
     was, was_port = source.data.node[then], source.data.port[then]
     new, new_port = after.data.node[now], after.data.port[now]
     same = (place[was] == new) & (was_port == new_port)
@@ -174,7 +174,7 @@ class PredictedOutputs:
         self.lock = effect.lock
         self._complete: PlanResult | None = None
 
-    def complete(self, effect: PlanResult) -> None:
+    def set_effect(self, effect: PlanResult) -> None:
         """Sets the complete effect, which includes this object; from then on TensorFlow can infer shapes."""
         self._complete = effect
 
@@ -189,9 +189,9 @@ class PredictedOutputs:
             return [TensorInfo(t.dtype, None) for t in outputs]
         return self._contradictions().get(number, outputs)
 
-    def stated(self, number: int) -> Sequence[TensorInfo] | None:
+    def declared_outputs(self, number: int) -> Sequence[TensorInfo] | None:
         """Returns the outputs of an op with newly inferred shapes, for pictures; planning does not need them."""
-        shapes = self._complete.verdict.reshaped.get(number) if self._complete is not None else None
+        shapes = self._complete.inference.resized.get(number) if self._complete is not None else None
         return self(number) if shapes is None else shapes
 
     @once(recursive_value=lambda self: np.zeros(self._effect.after.size, np.bool_))
@@ -207,7 +207,7 @@ class PredictedOutputs:
     def _contradictions(self) -> Mapping[int, Sequence[TensorInfo]]:
         """Returns the shapes that TensorFlow infers for ops with known shapes that do not hold after the plan."""
         effect = self._complete
-        return effect.verdict.inferred if effect is not None and self._narrower else {}
+        return effect.inference.inferred if effect is not None and self._narrower else {}
 
     @once(recursive_value=lambda foreseen: False)
     def _narrower(self) -> bool:
@@ -217,9 +217,9 @@ class PredictedOutputs:
         return bool(effect.blame) or any(
             copied.source.info(*old) != effect.after.info(effect.after.index[name], port)
             for copied in effect.copies
-            for old, (name, port) in copied.external.items()
+            for old, (name, port) in copied.input_map.items()
         )
 
     def _original(self, number: int) -> bool:
         """Whether an op has an original; in ``append`` mode, the existing ops are themselves the originals."""
-        return self._effect.mode != "append" or number >= self._effect.first
+        return self._effect.mode != "append" or number >= self._effect.first_new

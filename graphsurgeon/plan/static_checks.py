@@ -31,7 +31,7 @@ def attributes(graph: Graph, mask: Mask, name: str, types: tuple[str, ...] = ())
 
     Without `types`, only one op of each type is tried first: all ops of a type have an attribute, or no op has it.
     """
-    kinds, first, kind_of = graph.kinds
+    kinds, first, kind_of = graph.type_index
     able = [k for k, at in enumerate(first.tolist()) if kinds[k] in types] if types else []
     if not types:
         able = [k for k, at in enumerate(first.tolist()) if name in getattr(graph.nodes[at], "attr", ())]
@@ -45,7 +45,7 @@ def preflight_faults(step: CopyStep, mask: Mask, base: Graph, same_graph: bool) 
     """Returns the faults of attributes of copied ops: a rendezvous key or a shared name that is already in use."""
     graph, request, out = step.selection.graph, f"copy(to={step.to!r})", []
     if step.to or same_graph:
-        meeting = graph.typed(kind for kind in graph.kinds[0] if kind.startswith(_RENDEZVOUS_TYPES))
+        meeting = graph.type_mask(kind for kind in graph.type_index[0] if kind.startswith(_RENDEZVOUS_TYPES))
         hit = np.flatnonzero(mask & meeting).tolist()
         if hit:
             which = f"{graph.names[hit[0]]!r} ({graph.types[hit[0]]})"
@@ -93,7 +93,7 @@ def seed_ops(graph: Graph, mask: Mask) -> list[str]:
 
 def far_devices(graph: Graph, mask: Mask, devices: set[str]) -> list[tuple[str, str]]:
     """Returns (op, other op) for each op that is colocated with an op that is neither copied nor mapped."""
-    ops, others, names = graph.places
+    ops, others, names = graph.colocations
     far = np.flatnonzero(mask[ops] & ~((others >= 0) & mask[others])).tolist() if names else []
     return [(graph.names[ops[k]], names[k]) for k in far if names[k] not in devices]
 
@@ -105,9 +105,9 @@ def explicit_name_faults(step: CopyStep, base: MutableGraph) -> list[Fault]:
     """
     names = step.names or {}
     if step.to and not valid_name(step.to):
-        return [Fault(request_of(step), *invalid_name_fault(step.to, "a name scope", base.taken))]
+        return [Fault(request_of(step), *invalid_name_fault(step.to, "a name scope", base.is_name_used))]
     bad = next((new for new in names.values() if not valid_name(new, empty_parts=True)), None)
-    problem = None if bad is None else invalid_name_fault(bad, "a name of an op", base.taken)
+    problem = None if bad is None else invalid_name_fault(bad, "a name of an op", base.is_name_used)
     return [Fault(f"copy(to={step.to!r}, names=...)", *problem)] if problem else []
 
 
@@ -125,10 +125,10 @@ def _namespace_fault(step: CopyStep, base: MutableGraph) -> tuple[str, str] | No
         )
         return (problem, "Choose another namespace") if clash else None
     if not step.to:
-        clash = [n for n in step.selection.names if base.taken(n)]
+        clash = [n for n in step.selection.names if base.is_name_used(n)]
         problem = f"{len(clash)} of the names are taken in {base.title}, {clash[0]!r} first" if clash else ""
-        return (problem, f"Copy under a scope: to={free_name('copy', base.taken)!r} is free") if clash else None
-    return name_problem(step.to, base.taken, base.title, what="a name scope", key="to")
+        return (problem, f"Copy under a scope: to={free_name('copy', base.is_name_used)!r} is free") if clash else None
+    return name_problem(step.to, base.is_name_used, base.title, what="a name scope", key="to")
 
 
 def name_faults(step: CopyStep, base: MutableGraph, names: Sequence[str]) -> list[Fault]:
@@ -216,12 +216,12 @@ def mapping_faults(step: CopyStep, base: MutableGraph) -> tuple[dict[tuple[int, 
             source = graph.tensor(old, request)
             op, port = base.tensor(new, request)
         except SelectionError as error:
-            faults.append(Fault.of(error))
+            faults.append(Fault.from_error(error))
             continue
         a, b = graph.info(*source), base.info(op, port)
         if a is not None and b is not None and base_dtype(a.dtype) != base_dtype(b.dtype):
             problem = f"{new!r} is {b}, but {old!r} is {a}: the dtypes {b.dtype} and {a.dtype} differ"
-            fault = Fault(request, problem, mapping_proposals(step, base.frozen(), (old, a), (new, b)))
+            fault = Fault(request, problem, mapping_proposals(step, base.snapshot(), (old, a), (new, b)))
             faults.append(with_mapping_fixes(base, fault, step, old, new))
             continue
         mapping[source] = (base.names[op], port)
@@ -235,7 +235,7 @@ def reuse_faults(step: CopyStep, base: MutableGraph) -> list[Fault]:
         try:
             base.find(new, f"copy(to={step.to!r}, reuse={{{old!r}: {new!r}}})")
         except SelectionError as error:
-            faults.append(Fault.of(error))
+            faults.append(Fault.from_error(error))
     return faults
 
 
@@ -262,5 +262,5 @@ def unknown_fault(effect: PlanResult, request: str = "check()") -> Fault | None:
         for graph, among in parts:
             refuse_unknown(graph, among, request)
     except PlanError as error:
-        return Fault.of(error)
+        return Fault.from_error(error)
     return None

@@ -24,7 +24,7 @@ def request_of(step: Step) -> str:
         case steps.CopyStep():
             return f"copy(to={step.to!r})"
         case steps.ReplaceStep():
-            return f"replace({step.words[0]}, {repr(step.by) if isinstance(step.by, str) else step.words[1]})"
+            return f"replace({step.code_names[0]}, {repr(step.by) if isinstance(step.by, str) else step.code_names[1]})"
         case steps.CollapseStep():
             return f"collapse({counted(len(step.ops), 'ops')}, name={step.name!r})"
         case steps.BypassStep() if len(step.ops) != 1:
@@ -62,14 +62,18 @@ def call(step: Step, owner: str, sources: Sources) -> str:
         case steps.DetachStep():
             return f".detach({one_or_all(step.ops)!r}, side={step.side!r}{_limits(step)})"
         case steps.InsertStep():
-            what = repr(step.op) if isinstance(step.op, str) else sources.word(step.op, step.word)
+            what = repr(step.op) if isinstance(step.op, str) else sources.code_name(step.op, step.code_name)
             name = step.name if isinstance(step.name, str) else list(step.name)
             attributes = "".join(f", {key}={literal(value, sources)}" for key, value in step.attributes)
             return f".insert({what}, on={one_or_all(step.on)!r}, name={name!r}{_limits(step)}{attributes})"
         case steps.AdaptStep():
             return _adapt_call(step, sources)
         case steps.BypassStep():
-            what = _ops_code(step, sources) if len(step.ops) != 1 or isinstance(step.given, str) else repr(step.ops[0])
+            what = (
+                _ops_code(step, sources)
+                if len(step.ops) != 1 or isinstance(step.code_argument, str)
+                else repr(step.ops[0])
+            )
             return f".bypass({what}{_ends(step)})"
         case steps.RemoveStep():
             return f".remove({one_or_all(step.ops)!r}{', stitch=True' if step.stitch else ''})"
@@ -117,22 +121,22 @@ def rename_call(step: steps.RenameStep, values: str) -> str:
 
 def _replace_call(step: steps.ReplaceStep, owner: str, sources: Sources) -> str:
     within = [sources.selection(step.within)] if step.within is not None else []
-    what, options = step.given, step.options
-    if not isinstance(step.what, Pattern):  # for matches, the code searches for their pattern in their ops
-        ops = sorted({i for one in step.what for i in one.numbers})
-        graph = step.what[0].graph if step.what else None
+    what, options = step.code_argument, step.options
+    if not isinstance(step.target, Pattern):  # for matches, the code searches for their pattern in their ops
+        ops = sorted({i for one in step.target for i in one.numbers})
+        graph = step.target[0].graph if step.target else None
         within = [f"{owner}.select(name={[graph.names[i] for i in ops]!r})"] if graph else []
-        what = step.what[0].pattern if step.what else ()
-    if isinstance(what, Pattern) and what.made_of is not None:
-        what, options = what.made_of
+        what = step.target[0].pattern if step.target else ()
+    if isinstance(what, Pattern) and what.source is not None:
+        what, options = what.source
     if isinstance(what, Selection):
         first = sources.selection(what)
     elif callable(what):
-        first = sources.word(what, step.words[0])
+        first = sources.code_name(what, step.code_names[0])
     else:
         about = f"the {type(what).__name__} to look for"
-        first = "[]" if what == () else sources.parameter(what, step.words[0], about)
-    by = repr(step.by) if isinstance(step.by, str) else sources.word(step.by, step.words[1])
+        first = "[]" if what == () else sources.parameter(what, step.code_names[0], about)
+    by = repr(step.by) if isinstance(step.by, str) else sources.code_name(step.by, step.code_names[1])
     more = [f"{key}={option_code(value, sources)}" for key, value in options]
     more += [f"within={text}" for text in within]
     more += [f"external={step.external!r}"] if step.external != "refuse" else []
@@ -141,10 +145,10 @@ def _replace_call(step: steps.ReplaceStep, owner: str, sources: Sources) -> str:
 
 
 def _adapt_call(step: steps.AdaptStep, sources: Sources) -> str:
-    wish, parts = step.wish, [repr(step.tensor)]
+    wish, parts = step.spec, [repr(step.tensor)]
     parts += [] if step.to is None else [f"to={step.to!r}"]
     parts += [] if step.input is None else [f"input={step.input}"]
-    parts += [f"by={one_or_all(wish.by)!r}"] if wish.by else []
+    parts += [f"by={one_or_all(wish.kinds)!r}"] if wish.kinds else []
     parts += [f"name={step.name!r}"] if step.name else []
     about = (("dtype", wish.dtype), ("shape", None if wish.shape is None else list(wish.shape)))
     parts += [f"{key}={value!r}" for key, value in about if value is not None]
@@ -154,9 +158,9 @@ def _adapt_call(step: steps.AdaptStep, sources: Sources) -> str:
 
 def _ops_code(step: steps.BypassStep | steps.CollapseStep, sources: Sources) -> str:
     """Returns the code of ops as they were given: a scope, a selection, or names."""
-    if isinstance(step.given, Selection):
-        return sources.selection(step.given)
-    return repr(step.given if isinstance(step.given, str) else one_or_all(step.ops))
+    if isinstance(step.code_argument, Selection):
+        return sources.selection(step.code_argument)
+    return repr(step.code_argument if isinstance(step.code_argument, str) else one_or_all(step.ops))
 
 
 def _ends(step: steps.BypassStep) -> str:
@@ -168,9 +172,9 @@ def functions_of(step: Step) -> dict[str, Callable[..., Any]]:
     """Returns name in the code -> function, for the functions of a step."""
     pairs: list[tuple[str, Any]] = []
     if isinstance(step, steps.ReplaceStep):
-        pairs = [(step.words[0], step.given), (step.words[1], step.by)]
+        pairs = [(step.code_names[0], step.code_argument), (step.code_names[1], step.by)]
     elif isinstance(step, steps.InsertStep):
-        pairs = [(step.word, step.op)]
+        pairs = [(step.code_name, step.op)]
     return {word: thing for word, thing in pairs if not isinstance(thing, str)}
 
 
@@ -193,7 +197,7 @@ def step_text(step: Step) -> str:
         case steps.CopyStep():
             place = f"{step.to}/" if step.to else "the top"
             graph, ops = step.selection.graph, counted(len(step.selection), "ops")
-            inside = f" inside {few(graph.unfolded.outer)}, left as it is," if graph.unfolded else ""
+            inside = f" inside {few(graph.unfolded.outer_calls)}, left as it is," if graph.unfolded else ""
             return f"copy {ops}{inside} of {graph.title} to {place}"
         case steps.ConnectStep():
             return f"connect {step.tensor} to input {step.input} of {step.to}"
@@ -206,11 +210,11 @@ def step_text(step: Step) -> str:
             place += f" except for {few(step.exclude)}" if step.exclude else ""
             return f"detach the {'inputs and outputs' if step.side == 'both' else step.side} of {few(step.ops)}{place}"
         case steps.InsertStep():
-            what = step.op if isinstance(step.op, str) else f"{step.word} as"
+            what = step.op if isinstance(step.op, str) else f"{step.code_name} as"
             name = step.name if isinstance(step.name, str) else few(step.name)
             return f"insert {what} {name} between {few(step.on)} and {_whose(few(step.on), step.only, step.exclude)}"
         case steps.AdaptStep():
-            how = f" by {' and '.join(step.wish.by)}" if step.wish.by else ""
+            how = f" by {' and '.join(step.spec.kinds)}" if step.spec.kinds else ""
             return f"adapt {step.tensor}{how}" + _place(step)
         case steps.BypassStep():
             return f"bypass {few(step.ops)}"
@@ -230,11 +234,11 @@ def step_text(step: Step) -> str:
         case steps.RenameStep():
             return "rename " + few([f"{old} to {new}" for old, new in step.names])
         case steps.ReplaceStep():
-            kind = f"each {step.what}" if isinstance(step.what, Pattern) else counted(len(step.what), "matches")
-            return f"replace {kind.partition(';')[0]} by {step.words[1]}"
+            kind = f"each {step.target}" if isinstance(step.target, Pattern) else counted(len(step.target), "matches")
+            return f"replace {kind.partition(';')[0]} by {step.code_names[1]}"
         case steps.CollapseStep():
             return f"collapse {few(step.ops)} to one call, {step.name}"
-        case steps.InlineStep(opens=True):
+        case steps.InlineStep(is_implicit=True):
             return f"inline {few(step.ops)}, because a later step names an op inside"
         case steps.InlineStep():
             return f"inline {few(step.ops)}"

@@ -111,7 +111,7 @@ class InsertStep:
     attributes: tuple[tuple[PlainText, Any], ...]
     only: tuple[DestinationName, ...] | None = None
     exclude: tuple[DestinationName, ...] = ()
-    word: PlainText = ""  # the name of the function in code
+    code_name: PlainText = ""  # the name of the function in code
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class AdaptStep:
         to, input: the op that will read the result, and the number of the input; or a tensor, or an op without inputs,
             that the result replaces; None if no op reads the result yet.
         name: the name of the result, and of the scope of the other new ops; empty for a free name.
-        wish: how to adapt the tensor.
+        spec: how to adapt the tensor.
         only, exclude: the consumers of the replaced tensor.
     """
 
@@ -131,7 +131,7 @@ class AdaptStep:
     to: DestinationName | None
     input: int | None
     name: NewName
-    wish: AdapterSpec
+    spec: AdapterSpec
     only: tuple[DestinationName, ...] | None = None
     exclude: tuple[DestinationName, ...] = ()
 
@@ -143,7 +143,7 @@ class BypassStep:
     ops: tuple[DestinationName, ...]
     input: int | DestinationName | None
     output: int | DestinationName | None
-    given: Selection | DestinationName | None = None  # the selection or scope, for its code
+    code_argument: Selection | DestinationName | None = None  # the selection or scope, for its code
 
 
 @dataclass(frozen=True)
@@ -195,21 +195,21 @@ class ReplaceStep:
     """Each match is replaced by another subgraph; see `Plan.replace`.
 
     Args:
-        what: the pattern, or the matches.
+        target: the pattern, or the matches.
         by: the function or op type.
         to, external, within: as requested.
-        given: the source of the pattern, for its code.
-        words: the names, in the code, of the functions of the pattern and the replacement.
+        code_argument: the source of the pattern, for its code.
+        code_names: the names, in the code, of the functions of the pattern and the replacement.
         options: the options with which the pattern was made.
     """
 
-    what: Pattern | tuple[Match, ...]
+    target: Pattern | tuple[Match, ...]
     by: Callable[..., Any] | PlainText
     to: NewName = ""
     external: PlainText = "refuse"
     within: Selection | None = None
-    given: Any = None
-    words: tuple[PlainText, PlainText] = ("pattern", "replacement")
+    code_argument: Any = None
+    code_names: tuple[PlainText, PlainText] = ("pattern", "replacement")
     options: tuple[tuple[PlainText, Any], ...] = ()
 
 
@@ -219,7 +219,7 @@ class CollapseStep:
 
     ops: tuple[DestinationName, ...]
     name: NewName
-    given: Selection | DestinationName | None = None  # the selection or scope, for its code
+    code_argument: Selection | DestinationName | None = None  # the selection or scope, for its code
 
 
 @dataclass(frozen=True)
@@ -228,11 +228,11 @@ class InlineStep:
 
     Args:
         ops: the calls, and conds and loops inside them, by their names after the calls are inlined.
-        opens: whether the step was added only because a later step names an op inside.
+        is_implicit: whether the step was added only because a later step names an op inside.
     """
 
     ops: tuple[DestinationName, ...]
-    opens: bool = False
+    is_implicit: bool = False
 
 
 @dataclass(frozen=True)

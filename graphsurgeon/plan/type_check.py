@@ -54,7 +54,7 @@ def mismatch(
         return None
     why = "the dtypes differ" if differ else axis_text(b.shape, a.shape)
     there, replacement = mutable_graph.name(old), mutable_graph.name(new)
-    graph, readers = mutable_graph.frozen(), list(dict.fromkeys(readers))
+    graph, readers = mutable_graph.snapshot(), list(dict.fromkeys(readers))
     suggestion = fit_suggestions(graph, a, new, b, readers, old)
     if reroute and _fitting_tensors(graph, a, readers, old):
         suggestion = f"Connect its consumers to another tensor: .reroute({there!r}, to=...). {suggestion}"
@@ -106,7 +106,7 @@ def accepting_text(graph: Graph, tensor: Tensor, info: TensorInfo) -> str:
     Example:
         >>> f2, f3 = TensorInfo("float32", (2,)), TensorInfo("float32", (3,))
         >>> ops = [("a", "Placeholder", []), ("b", "Placeholder", []), ("c", "Neg", ["b"])]
-        >>> g = Graph.of(ops, outputs_of=lambda i: [(f2, f3, f3)[i]])
+        >>> g = Graph.from_ops(ops, outputs_of=lambda i: [(f2, f3, f3)[i]])
         >>> accepting_text(g, (2, 0), f3), accepting_text(g, (0, 0), f3)
         ('', "'a:0' would fit input 0 of 'c'")
     """
@@ -191,7 +191,7 @@ def _model_first(graph: Graph) -> Ints:
 
     These ops initialize or restore variables.
     """
-    ends = (graph.consumers.degrees == 0) & ~graph.typed(_IGNORED_TYPES)
+    ends = (graph.consumers.degrees == 0) & ~graph.type_mask(_IGNORED_TYPES)
     model = backward(graph, ends)
     return np.concatenate([np.flatnonzero(model), np.flatnonzero(~model)])
 

@@ -60,11 +60,11 @@ def settle_moments(context: RecipeContext, plan: Plan, needed_ops: Mask, average
         PlanError: if no variable keeps the average of a mean or variance.
     """
     graph = context.graph
-    roots = [op for op in context.typed(*_ROOTS) if needed_ops[op]]
+    roots = [op for op in context.ops_of_type(*_ROOTS) if needed_ops[op]]
     reroutes: dict[str, str] = {}
     fitted: list[tuple[str, str, list[str]]] = []
     for root in roots:
-        ways = _back(context, context.reads(root)[0], _PADDED)
+        ways = _back(context, context.inputs_of(root)[0], _PADDED)
         variance = next((one for one in ways if _is_batch(context, one, averages)), None)
         if variance is None:
             _check_variances(context, root, ways)
@@ -93,17 +93,17 @@ def settle_moments(context: RecipeContext, plan: Plan, needed_ops: Mask, average
     used_names = set[str]()
     for old, average, readers in fitted:
         wish = f"{old.partition(':')[0]}_kept"
-        name = free_name(wish, lambda one: one in used_names or graph.taken(one))
+        name = free_name(wish, lambda one: one in used_names or graph.is_name_used(one))
         used_names.add(name)
         plan = plan.adapt(average, to=old, by="reshape", name=name, only=readers)
     plan = plan.reroute(reroutes) if reroutes else plan
     replaced_ops = [old.partition(":")[0] for old in [*reroutes, *(old for old, *_ in fitted)]]
-    return remove_unused(plan, graph, replaced_ops, context.ends)
+    return remove_unused(plan, graph, replaced_ops, context.protected_ops)
 
 
 def reads_of_averages(context: RecipeContext, variables: set[int]) -> list[str]:
     """Returns the tensors that read some variables."""
-    return [tensor for variable in sorted(variables) if (tensor := context.read(variable))]
+    return [tensor for variable in sorted(variables) if (tensor := context.read_tensor(variable))]
 
 
 def moving_averages(context: RecipeContext) -> Averages:
@@ -111,16 +111,16 @@ def moving_averages(context: RecipeContext) -> Averages:
     graph, out = context.graph, Averages()
 
     def ahead(tensor: Tensor) -> list[Tensor]:
-        sources = context.reads(tensor[0]) if graph.types[tensor[0]] in _AVERAGE_SOURCES else []
-        return sources + [context.reads(one)[1] for one in _assignments(context, tensor[0])]  # a debiased average
+        sources = context.inputs_of(tensor[0]) if graph.types[tensor[0]] in _AVERAGE_SOURCES else []
+        return sources + [context.inputs_of(one)[1] for one in _assignments(context, tensor[0])]  # a debiased average
 
-    for op in context.typed(*ASSIGNS):
-        reads = context.reads(op)
+    for op in context.ops_of_type(*ASSIGNS):
+        reads = context.inputs_of(op)
         variable = reads[0][0]
         if graph.types[variable] not in VARIABLE_TYPES or len(reads) < 2:
             continue
         above = reachable_from([reads[1]], ahead)
-        between = {context.reads(one)[0][0] for tensor in above for one in _assignments(context, tensor[0])}
+        between = {context.inputs_of(one)[0][0] for tensor in above for one in _assignments(context, tensor[0])}
         for tensor in above:
             out.variables[tensor].add(variable)
             out.between[tensor] |= between - {variable}
@@ -133,7 +133,7 @@ def _assignments(context: RecipeContext, op: int) -> list[int]:
     if graph.types[op] in ASSIGNS:
         return [op]
     assigns = [one for one in graph.control.row(op).tolist() if graph.types[one] in ASSIGNS]
-    return [one for one in assigns if context.reads(one)[0] in context.reads(op)]
+    return [one for one in assigns if context.inputs_of(one)[0] in context.inputs_of(op)]
 
 
 def _back(context: RecipeContext, tensor: Tensor, through: frozenset[str]) -> list[Tensor]:
@@ -141,7 +141,7 @@ def _back(context: RecipeContext, tensor: Tensor, through: frozenset[str]) -> li
     out, visited = [tensor], {tensor}
     for one in out:
         if context.graph.types[one[0]] in through:
-            new = [ahead for ahead in dict.fromkeys(context.reads(one[0])) if ahead not in visited]
+            new = [ahead for ahead in dict.fromkeys(context.inputs_of(one[0])) if ahead not in visited]
             visited.update(new)
             out += new
     return out
@@ -161,7 +161,7 @@ def _no_average_error(context: RecipeContext, root: int, reason: str, ends: list
     problem = f"{context.graph.names[root]!r} normalizes by the statistics of the batch, and {reason}"
     old = ", ".join(f"{context.graph.name(tensor)!r}: {what}" for what, tensor in ends)
     suggestion = "Open the model for inference, gs.open(model, training=False); or connect the averages yourself, "
-    return context.refused(problem, f"{suggestion}plan.reroute({{{old}}})")
+    return context.precondition_error(problem, f"{suggestion}plan.reroute({{{old}}})")
 
 
 def _follow(
@@ -180,7 +180,7 @@ def _follow(
     """
     graph = context.graph
     while graph.types[tensor[0]] in _IDENTITY_TYPES:
-        tensor = context.reads(tensor[0])[0]
+        tensor = context.inputs_of(tensor[0])[0]
     average_info, todo = graph.info(*graph.tensor(average)), [tensor]
     while todo:
         one = todo.pop()
@@ -192,7 +192,7 @@ def _follow(
         ):
             reroutes[graph.name(one)] = average
             continue
-        readers = [op for op, _ in context.readers(*one)]
+        readers = [op for op, _ in context.consumers_of(*one)]
         handing = [op for op in readers if graph.types[op] in _IDENTITY_TYPES]
         todo += [(op, 0) for op in handing]
         others = [graph.names[op] for op in dict.fromkeys(readers) if op not in moment_ops and op not in handing]
@@ -201,18 +201,18 @@ def _follow(
 
 def _centered_pairs(context: RecipeContext, op: int) -> list[tuple[Tensor, Tensor]]:
     """Returns pairs (data, center) if an op squares the difference of data and center, in either order."""
-    types, reads = context.graph.types, context.reads(op)
+    types, reads = context.graph.types, context.inputs_of(op)
     if types[op] == "SquaredDifference":
         return [(reads[0], reads[1]), (reads[1], reads[0])]
     if not _is_square(context, op):
-        below = [context.reads(one)[0] for one, _ in reads[1:2] if types[op] == "Sub" and _is_square(context, one)]
+        below = [context.inputs_of(one)[0] for one, _ in reads[1:2] if types[op] == "Sub" and _is_square(context, one)]
         return [(reads[0], centre) for centre in below]  # the mean of squares minus the square of the mean
     inner = reads[0][0]
-    return [(context.reads(inner)[0], context.reads(inner)[1])] if types[inner] == "Sub" else []
+    return [(context.inputs_of(inner)[0], context.inputs_of(inner)[1])] if types[inner] == "Sub" else []
 
 
 def _is_square(context: RecipeContext, op: int) -> bool:
-    kind, reads = context.graph.types[op], context.reads(op)
+    kind, reads = context.graph.types[op], context.inputs_of(op)
     return kind == "Square" or (kind == "Mul" and reads[0] == reads[1])
 
 
@@ -224,7 +224,7 @@ def _check_variances(context: RecipeContext, root: int, candidates: list[Tensor]
     for way, op, (data, centre) in [(way, one, ends) for way, one in spread for ends in _centered_pairs(context, one)]:
         near = _back(context, centre, _IDENTITY_TYPES)[-1]
         sums = [one for one, _ in _back(context, near, _LINEAR_TYPES) if graph.types[one] in _REDUCED]
-        below = {one for tensor in sums for one in _back(context, context.reads(tensor)[0], _COMPUTED)}
+        below = {one for tensor in sums for one in _back(context, context.inputs_of(tensor)[0], _COMPUTED)}
         again = below & {data, *(_back(context, data, _COMPUTED) if graph.types[op] == "Sub" else ())}
         if again and any(_over_batch(context, one) for one in sums) and _is_fed(context, data[0]):
             raise _no_average_error(
@@ -234,7 +234,7 @@ def _check_variances(context: RecipeContext, root: int, candidates: list[Tensor]
 
 def _over_batch(context: RecipeContext, mean: int) -> bool:
     """Returns whether a mean reduces the batch axis and keeps another axis, so that it is a mean per channel."""
-    data, axes = context.reads(mean)
+    data, axes = context.inputs_of(mean)
     over, info = constant(context, axes), context.graph.info(*data)
     rank = None if info is None or info.shape is None else len(info.shape)
     if over is None:
@@ -247,7 +247,7 @@ def _is_fed(context: RecipeContext, op: int) -> bool:
     """Returns whether an op depends on an input, not only on constants and variables."""
     graph = context.graph
     first = backward(graph, graph.mask([op]), control=False) & (graph.data.degrees == 0)
-    return bool((first & ~graph.typed(("Const", *VARIABLE_TYPES))).any())
+    return bool((first & ~graph.type_mask(("Const", *VARIABLE_TYPES))).any())
 
 
 NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
@@ -288,7 +288,7 @@ def settle_batch_norm(obj: Editor | Plan) -> Plan:
     new_plan = settle(context, np.ones(context.graph.size, np.bool_))
     if new_plan is context.plan:
         problem = "no batch normalization reads the statistics of the batch"
-        raise context.refused(problem, "ed.select(op=['FusedBatchNorm*', 'Rsqrt']) lists the candidates")
+        raise context.precondition_error(problem, "ed.select(op=['FusedBatchNorm*', 'Rsqrt']) lists the candidates")
     return new_plan
 
 
@@ -303,11 +303,11 @@ def settle(context: RecipeContext, needed_ops: Mask) -> Plan:
         PlanError: if the averages of a batch normalization are not kept in a variable.
     """
     graph, plan = context.graph, context.plan
-    norms = [op for op in context.typed(*NORMS) if needed_ops[op] and _is_training(context, op)]
+    norms = [op for op in context.ops_of_type(*NORMS) if needed_ops[op] and _is_training(context, op)]
     averages = moving_averages(context)
     if not norms:
         return settle_moments(context, plan, needed_ops, averages)
-    names, empty = [graph.names[op] for op in norms], {one: None for op in norms for one in context.reads(op)[3:5]}
+    names, empty = [graph.names[op] for op in norms], {one: None for op in norms for one in context.inputs_of(op)[3:5]}
     ends = [(_average(context, averages, op, port), graph.names[op], port + 2) for op in norms for port in (1, 2)]
     # In training this input has no elements. It accepts an input of any size until the average is read.
     plan = plan.insert(lambda c: c[c > 0], on=[graph.name(one) for one in empty], name="any_size", only=names)
@@ -315,7 +315,7 @@ def settle(context: RecipeContext, needed_ops: Mask) -> Plan:
     reroutes = {}
     for average, name, at in ends:
         plan = plan.connect(average, to=name, input=at)
-        if context.readers(graph.index[name], at - 2):  # in inference the op forwards its averages
+        if context.consumers_of(graph.index[name], at - 2):  # in inference the op forwards its averages
             reroutes[f"{name}:{at - 2}"] = average
     plan = plan.reroute(reroutes) if reroutes else plan
     return settle_moments(context, plan.remove(inserted).set_attr(names, "is_training", False), needed_ops, averages)
@@ -335,7 +335,7 @@ def _average(context: RecipeContext, averages: Averages, op: int, port: int) -> 
         kept_by = few(reads) if reads else "no variable"
         problem = f"{name!r} normalizes by the statistics of the batch, and its {what} is averaged into {kept_by}"
         how = f"Connect the averages yourself: plan.connect(mean, to={name!r}, input=3), the variance as input=4, and "
-        raise context.refused(problem, f"{how}plan.set_attr({name!r}, 'is_training', False)")
+        raise context.precondition_error(problem, f"{how}plan.set_attr({name!r}, 'is_training', False)")
     return reads[0]
 
 
@@ -392,7 +392,7 @@ def fold_batch_norm(obj: Editor | Plan, outputs: TensorsLike | None = None) -> P
     context = recipe_context(obj, "fold_batch_norm()", outputs)
     new_plan = fold(context)
     if new_plan is context.plan:
-        raise context.refused(*_why(context))
+        raise context.precondition_error(*_why(context))
     return new_plan
 
 
@@ -402,15 +402,15 @@ _FREEZE = "Freeze first: ed = gs.recipes.frozen(ed, outputs)"
 def _why(context: RecipeContext) -> tuple[str, str]:
     """Returns the reason that nothing is folded, and a suggestion."""
     graph = context.graph
-    norms = context.typed(*NORMS)
+    norms = context.ops_of_type(*NORMS)
     if not norms:
-        for op in context.typed(*_WEIGHTED):
+        for op in context.ops_of_type(*_WEIGHTED):
             if variables := _waits_for(context, op):
                 names, are = few(map(repr, variables)), "is a variable" if len(variables) == 1 else "are variables"
                 problem = f"the ops after {graph.names[op]!r} could be folded, but {names} {are}, not constant"
                 return problem, _FREEZE
         return "no weighted result is multiplied by one constant per channel", "There is nothing to fold"
-    return why_unfolded(context, norms[0], context.reads(norms[0])[0])
+    return why_unfolded(context, norms[0], context.inputs_of(norms[0])[0])
 
 
 def why_unfolded(context: RecipeContext, op: int, data: Tensor) -> tuple[str, str]:
@@ -427,14 +427,14 @@ def why_unfolded(context: RecipeContext, op: int, data: Tensor) -> tuple[str, st
         suggestion = "gs.recipes.settle_batch_norm(ed) makes it read its moving averages"
         return f"{name!r} normalizes by the statistics of the batch", suggestion
     while graph.types[before] in _AFFINE and graph.types[op] not in NORMS:
-        before = next(one for one, port in context.reads(before) if constant(context, (one, port)) is None)
-    reads = context.reads(op)[1:] if graph.types[op] in NORMS else []
-    for tensor in [*reads, *context.reads(before)[1:2]]:
+        before = next(one for one, port in context.inputs_of(before) if constant(context, (one, port)) is None)
+    reads = context.inputs_of(op)[1:] if graph.types[op] in NORMS else []
+    for tensor in [*reads, *context.inputs_of(before)[1:2]]:
         if graph.types[before] in _WEIGHTED and constant(context, tensor) is None:
             problem = f"{name!r} needs {graph.name(tensor)!r} ({graph.types[tensor[0]]}), which is not a constant"
             return problem, _FREEZE
     producer = f"{graph.names[before]!r} ({graph.types[before]})"
-    if not context.inside(before).isdisjoint(_WEIGHTED):
+    if not context.inner_types(before).isdisjoint(_WEIGHTED):
         suggestion = f"Open the call, ed = ed.inlined({graph.names[before]!r}), and repeat this"
         return f"the weights before it are inside the call {producer}", suggestion
     if graph.types[before] not in _WEIGHTED:
@@ -444,15 +444,16 @@ def why_unfolded(context: RecipeContext, op: int, data: Tensor) -> tuple[str, st
 
 def _waits_for(context: RecipeContext, op: int) -> list[str]:
     """Returns the variables that prevent folding after an op; empty if other ops prevent it, too."""
-    graph, needed, scaled, last = context.graph, context.reads(op)[1:2], False, op
-    while len(readers := context.readers(last)) == 1 and graph.types[readers[0][0]] in _AFFINE:
+    graph, needed, scaled, last = context.graph, context.inputs_of(op)[1:2], False, op
+    while len(readers := context.consumers_of(last)) == 1 and graph.types[readers[0][0]] in _AFFINE:
         last, at = readers[0]
-        other = context.reads(last)[1 - at]
+        other = context.inputs_of(last)[1 - at]
         info = graph.info(*other)
         scaled |= graph.types[last] in _SCALING and (info is None or info.shape != ())
         needed.append(other)
     sources = {
-        context.reads(one)[0][0] if graph.types[one] == "ReadVariableOp" else one for one in unknowns(context, needed)
+        context.inputs_of(one)[0][0] if graph.types[one] == "ReadVariableOp" else one
+        for one in unknowns(context, needed)
     }
     all_variables = scaled and all(graph.types[one] in VARIABLE_TYPES for one in sources)
     return [graph.names[one] for one in sorted(sources)] if all_variables else []
@@ -461,7 +462,7 @@ def _waits_for(context: RecipeContext, op: int) -> list[str]:
 def fold(context: RecipeContext) -> Plan:
     """Folds the batch normalizations that can be folded; without any, returns the plan unchanged."""
     graph, plan = context.graph, context.plan
-    chains = [chain for op in context.typed(*_WEIGHTED) if (chain := _chain(context, op)) is not None]
+    chains = [chain for op in context.ops_of_type(*_WEIGHTED) if (chain := _chain(context, op)) is not None]
     if not chains:
         return plan
     renames: dict[str, str] = {}
@@ -469,38 +470,40 @@ def fold(context: RecipeContext) -> Plan:
     removed: list[str] = []
     for chain in chains:
         op, last, first = (graph.names[one] for one in (chain.op, chain.rest[-1], chain.rest[0]))
-        weights, port = context.reads(chain.op)[1]
-        weights_name, offset_scope = graph.names[weights], free_name(f"{last}_folded", graph.taken)
-        alone = graph.types[weights] == "Const" and context.readers(weights) == [(chain.op, 1)]
+        weights, port = context.inputs_of(chain.op)[1]
+        weights_name, offset_scope = graph.names[weights], free_name(f"{last}_folded", graph.is_name_used)
+        alone = graph.types[weights] == "Const" and context.consumers_of(weights) == [(chain.op, 1)]
         if alone:
             folded = (chain.weights.astype(np.float64) * chain.scale).astype(chain.weights.dtype)
             plan = plan.set_attr(weights_name, "value", folded)
         else:
             scale = chain.scale.astype(chain.weights.dtype)
             by = lambda w, scale=scale: w * scale  # noqa: E731  a plan prints it as code
-            plan = plan.insert(by, on=f"{weights_name}:{port}", name=free_name(f"{op}_scaled", graph.taken), only=op)
+            plan = plan.insert(
+                by, on=f"{weights_name}:{port}", name=free_name(f"{op}_scaled", graph.is_name_used), only=op
+            )
         offset = chain.offset.reshape(chain.shape).astype(chain.weights.dtype)
         more = lambda x, offset=offset: x + offset  # noqa: E731
         plan = plan.insert(more, on=f"{op}:0", name=offset_scope, only=first)
-        reroutes |= {f"{last}:0": f"{offset_scope}/add:0"} if context.readers(chain.rest[-1]) else {}
-        old = free_name(f"{last}_unfolded", graph.taken)
+        reroutes |= {f"{last}:0": f"{offset_scope}/add:0"} if context.consumers_of(chain.rest[-1]) else {}
+        old = free_name(f"{last}_unfolded", graph.is_name_used)
         renames |= below(graph, last)
         renames |= {
             last: old,
             f"{offset_scope}/add": last,
-            f"{offset_scope}/add/y": free_name(f"{last}/offset", graph.taken),
+            f"{offset_scope}/add/y": free_name(f"{last}/offset", graph.is_name_used),
         }
         removed += [graph.names[one] for one in chain.rest[:-1]] + [old]
     plan = plan.reroute(reroutes) if reroutes else plan
     ahead = {one for chain in chains for op in chain.rest for one in graph.data.row(op).tolist()}
     ahead -= {op for chain in chains for op in chain.rest}
     plan = plan.rename(renames).remove(removed)
-    return remove_unused(plan, graph, [graph.names[op] for op in sorted(ahead)], context.ends)
+    return remove_unused(plan, graph, [graph.names[op] for op in sorted(ahead)], context.protected_ops)
 
 
 def _chain(context: RecipeContext, op: int) -> _Chain | None:
     graph = context.graph
-    weights = constant(context, context.reads(op)[1])
+    weights = constant(context, context.inputs_of(op)[1])
     if weights is None or weights.dtype.kind != "f" or weights.dtype.itemsize < 4:
         return None
     kind, attributes = graph.types[op], graph.nodes[op].attr
@@ -511,8 +514,8 @@ def _chain(context: RecipeContext, op: int) -> _Chain | None:
     shape = (channels, *[1] * (weights.ndim - 2)) if _first(attributes) else (channels,)
     scale, offset, rest, pays = np.ones(channels), np.zeros(channels), [], False
     last = op
-    while graph.names[last] not in context.ends and not len(graph.control_consumers.row(last)):
-        readers = context.readers(last)
+    while graph.names[last] not in context.protected_ops and not len(graph.control_consumers.row(last)):
+        readers = context.consumers_of(last)
         step = _affine(context, *readers[0], shape) if len(graph.consumers.row(last)) == len(readers) == 1 else None
         if step is None:
             break
@@ -530,7 +533,7 @@ def _chain(context: RecipeContext, op: int) -> _Chain | None:
 
 def _affine(context: RecipeContext, op: int, index: int, shape: tuple[int, ...]) -> tuple[Any, Any, bool] | None:
     """Returns (scale, offset, whether it scales) of an op for each channel of its input `index`; None for other ops."""
-    graph, reads = context.graph, context.reads(op)
+    graph, reads = context.graph, context.inputs_of(op)
     kind, attributes = graph.types[op], graph.nodes[op].attr
     if len(graph.control.row(op)):
         return None

@@ -105,7 +105,9 @@ def use_averages(obj: Editor | Plan, outputs: TensorsLike | None = None, *, suff
     pairs = {name: average for name, average in pairs.items() if average in graph.state.variables}
     if not pairs:
         problem = f"no variable has an average, a variable with its name and the suffix {suffix!r}"
-        raise context.refused(problem, "Averages of a checkpoint: gs.recipes.restore_averages(ed, checkpoint)")
+        raise context.precondition_error(
+            problem, "Averages of a checkpoint: gs.recipes.restore_averages(ed, checkpoint)"
+        )
     needed = backward(graph, graph.mask([graph.tensor(name)[0] for name in targets]))
     plan, none = context.plan, True
     for name, average in pairs.items():
@@ -114,15 +116,17 @@ def use_averages(obj: Editor | Plan, outputs: TensorsLike | None = None, *, suff
         variable_pairs = [(graph.index[a], graph.index[b]) for a, b in kinds if a in graph.index and b in graph.index]
         own = {op for op, _ in variable_pairs}
         for holder, other in variable_pairs:
-            for op in dict.fromkeys(op for op, _ in graph.readers((holder, 0)) if needed[op] and op not in own):
+            for op in dict.fromkeys(op for op, _ in graph.consumers_of((holder, 0)) if needed[op] and op not in own):
                 if graph.types[op].startswith(("Assign", "VarIsInitialized", "IsVariableInitialized")):
                     continue
-                for at, tensor in enumerate(context.reads(op)):
+                for at, tensor in enumerate(context.inputs_of(op)):
                     if tensor == (holder, 0):
                         plan, none = plan.connect(graph.name((other, 0)), to=graph.names[op], input=at), False
     if none:
         some = few(map(repr, pairs))
-        raise context.refused(f"{few(map(repr, targets))}: not computed from {some}", "Name the outputs of the network")
+        raise context.precondition_error(
+            f"{few(map(repr, targets))}: not computed from {some}", "Name the outputs of the network"
+        )
     return plan
 
 
@@ -153,7 +157,7 @@ def restore_averages(ed: Editor, checkpoint: PathLike, *, suffix: str = AVERAGE)
         ...     return gs.open(graph)
         >>> path = os.path.join(tempfile.mkdtemp(), "model.ckpt")
         >>> _ = net(True).save(path)
-        >>> gs.recipes.restore_averages(net(False), path).found
+        >>> gs.recipes.restore_averages(net(False), path).restored
         {'w': 'w/ExponentialMovingAverage'}
     """
     request = f"restore_averages({str(checkpoint)!r})"

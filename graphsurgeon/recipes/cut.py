@@ -99,7 +99,7 @@ def cut_preprocessing(obj: Editor | Plan, patterns: str | Iterable[str] | None =
     context = recipe_context(obj, "cut_preprocessing()")
     graph = context.graph
     kinds = _types_of_patterns(context, patterns, _CONTEXT_ATTRIBUTES)
-    sources = graph.typed((*PLACEHOLDER_TYPES, "PlaceholderWithDefault"))
+    sources = graph.type_mask((*PLACEHOLDER_TYPES, "PlaceholderWithDefault"))
     fed = forward(graph, sources, control=False)
     allowed = _closed_under_inputs(context, sources | _ops_of_types(context, _PREPARING))
     core = fed & allowed & _ops_of_types(context, kinds) & ~sources
@@ -108,7 +108,7 @@ def cut_preprocessing(obj: Editor | Plan, patterns: str | Iterable[str] | None =
         problem = (
             f"nothing that a placeholder feeds matches {few(map(repr, _pattern_names(patterns, _CONTEXT_ATTRIBUTES)))}"
         )
-        raise context.refused(
+        raise context.precondition_error(
             problem, "There is nothing to cut off; gs.recipes.split_at(ed, tensor) cuts at any tensor"
         )
     computed = forward(graph, core, control=False, within=allowed)
@@ -123,14 +123,14 @@ def cut_preprocessing(obj: Editor | Plan, patterns: str | Iterable[str] | None =
         problem = (
             f"{first!r} ({graph.types[graph.index[first]]}) is preprocessing, and its output has no other consumer"
         )
-        raise context.refused(problem, "Nothing would remain after this cut")
+        raise context.precondition_error(problem, "Nothing would remain after this cut")
     above = backward(graph, before)
     removed = above & ~backward(graph, ~above, frozenset(edges))  # other ops may need a part, such as a size
     names = [graph.names[op] for op in np.flatnonzero(removed).tolist()]
-    output_ops = [name for name in names if name in context.ends and not sources[graph.index[name]]]
+    output_ops = [name for name in names if name in context.protected_ops and not sources[graph.index[name]]]
     if output_ops:
         problem = f"{output_ops[0]!r}, a part of the preprocessing, is an output"
-        raise context.refused(problem, "Leave that out first: gs.recipes.set_signature(ed, outputs)")
+        raise context.precondition_error(problem, "Leave that out first: gs.recipes.set_signature(ed, outputs)")
     plan = context.plan.detach(names, side="outputs")
     plan, renamed = restore_names(plan, context, [graph.name(edge) for edge in edges])
     return plan.remove([renamed.get(name, name) for name in names])
@@ -153,7 +153,7 @@ def restore_names(plan: Plan, context: RecipeContext, fed_tensors: Iterable[str]
     for name in fed_tensors:
         old, _, port = name.partition(":")
         if port == "0" and (new := f"{old}_0_detached") in graph.index:
-            names |= {**below(context.graph, old), old: free_name(f"{old}_before", graph.taken), new: old}
+            names |= {**below(context.graph, old), old: free_name(f"{old}_before", graph.is_name_used), new: old}
     return (plan.rename(names) if names else plan), {old: new for old, new in names.items() if old != new}
 
 
@@ -217,7 +217,7 @@ def _cut_after(obj: Any, request: str, patterns: Any) -> Plan:
     for name in ("nms", "best", "probabilities"):  # from the end of a graph to its middle
         allowed = finishing | region if name != "probabilities" else handing | region
         core = _ops_of_types(context, _AFTER[name]) & (
-            finishing | ~graph.typed(_CALLING)
+            finishing | ~graph.type_mask(_CALLING)
         )  # a call may contain the model too
         for op in np.flatnonzero(core).tolist() if name in pattern_names else ():
             this = graph.mask([op])
@@ -232,18 +232,18 @@ def _cut_after(obj: Any, request: str, patterns: Any) -> Plan:
     if not region.any():
         nothing = f"nothing at its end matches {few(map(repr, pattern_names))}"
         how = "gs.recipes.split_at(ed, tensor) cuts at any tensor"
-        raise context.refused(
+        raise context.precondition_error(
             f"{why}, which is not postprocessing" if why else nothing,
             f"Remove training-only ops first, or {how}" if why else f"There is nothing to cut off; {how}",
         )
     arrays = backward(graph, region, within=region | _ops_of_types(context, _ARRAYS))
     region |= arrays & ~backward(graph, ~(region | arrays))  # ops that pass boxes to a loop are cut off too
     entries = entering_tensors(graph, region)
-    sources, sizes = graph.typed((*PLACEHOLDER_TYPES, "PlaceholderWithDefault")), graph.typed(_SIZES)
+    sources, sizes = graph.type_mask((*PLACEHOLDER_TYPES, "PlaceholderWithDefault")), graph.type_mask(_SIZES)
     fed = forward(graph, sources, control=False, within=~sizes)
     ends = [one for one in entries if fed[one[0]] or _is_box_or_score(context, one, region)]
     names = [graph.names[i] for i in np.flatnonzero(region).tolist()]
-    keep = {*context.ends, *(graph.names[op] for op, _ in ends)}
+    keep = {*context.protected_ops, *(graph.names[op] for op, _ in ends)}
     return remove_unused(context.plan.remove(names), graph, [graph.names[op] for op, _ in entries], keep)
 
 
@@ -252,7 +252,7 @@ def _is_box_or_score(context: RecipeContext, tensor: Tensor, region: Mask) -> bo
     graph = context.graph
     return any(
         region[op] and at < 2 and any(fnmatchcase(graph.types[op], kind) for kind in _AFTER["nms"])
-        for op, at in context.readers(*tensor)
+        for op, at in context.consumers_of(*tensor)
     )
 
 
@@ -271,9 +271,11 @@ def _types_of_patterns(
     names = _pattern_names(patterns, patterns_by_name)
     for name in names:
         if name not in patterns_by_name:
-            raise context.refused(f"{name!r} is not a pattern", one_of(name, patterns_by_name))
+            raise context.precondition_error(f"{name!r} is not a pattern", one_of(name, patterns_by_name))
     if not names:
-        raise context.refused("no pattern is given", f"Choose some of {few(map(repr, sorted(patterns_by_name)))}")
+        raise context.precondition_error(
+            "no pattern is given", f"Choose some of {few(map(repr, sorted(patterns_by_name)))}"
+        )
     return tuple(kind for name in names for kind in patterns_by_name[name])
 
 
@@ -281,9 +283,9 @@ def _ops_of_types(context: RecipeContext, kinds: tuple[str, ...]) -> Mask:
     """Returns the ops of some types. Calls, loops and branches are included by the ops in their functions."""
     graph = context.graph
     fits: Callable[[str], bool] = lambda one: any(fnmatchcase(one, kind) for kind in kinds)  # noqa: E731
-    out = graph.typed(tuple(one for one in dict.fromkeys(graph.types) if fits(one)))
-    for op in context.typed(*_CALLING):
-        inner = context.inside(op)
+    out = graph.type_mask(tuple(one for one in dict.fromkeys(graph.types) if fits(one)))
+    for op in context.ops_of_type(*_CALLING):
+        inner = context.inner_types(op)
         whole = "Const" in kinds  # allowed types: all inner ops must fit; searched types: one is enough
         out[op] = all(map(fits, inner)) if whole else any(map(fits, inner))
     return out
@@ -310,11 +312,11 @@ def _scaling_ops(context: RecipeContext, core: Mask) -> Mask:
     ops of the mask, or the output must have at least three axes.
     """
     graph = context.graph
-    sums = core & graph.typed(_SUMS)
+    sums = core & graph.type_mask(_SUMS)
     computed = forward(graph, core & ~sums, control=False)
     out = core & ~sums
     for op in np.flatnonzero(sums).tolist():
-        sides = [constant(context, tensor) for tensor in context.reads(op)]
+        sides = [constant(context, tensor) for tensor in context.inputs_of(op)]
         few_numbers = [side is not None and side.size <= _CHANNELS and side.dtype.kind == "f" for side in sides]
         info = graph.info(op, 0)
         picture = computed[op] or (info is not None and info.shape is not None and len(info.shape) > 2)

@@ -71,9 +71,9 @@ def constant(subject: RecipeContext, tensor: tuple[int, int], initial: Mapping[i
         if op in cache:
             todo.pop()
             continue
-        kind, reads = graph.types[op], subject.reads(op)
+        kind, reads = graph.types[op], subject.inputs_of(op)
         if kind == "Const":
-            cache[op] = subject.array(op)
+            cache[op] = subject.constant_array(op)
         elif kind not in _COMPUTED or len(graph.control.row(op)) or any(port for _, port in reads):
             cache[op] = None
         elif missing := [one for one, _ in reads if one not in cache]:

@@ -209,12 +209,12 @@ def set_input(
         for name, new_shape in zip(names, shapes_by_input.values(), strict=True)
     ]
     if not any(wish.changes for wish in wishes):
-        raise context.refused("nothing would change", "Give another shape, or another dtype")
+        raise context.precondition_error("nothing would change", "Give another shape, or another dtype")
     sizes_by_op = {context.resolver.op(op): numbers for op, numbers in (sizes or {}).items()}
     sizes_by_name = {str(getattr(op, "name", op)): [int(n) for n in numbers] for op, numbers in sizes_by_op.items()}
     for op in sizes_by_name:
         context.graph.find(op, request)
-    shapes = {wish.op: wish.shape for wish in wishes if wish.reshaped}
+    shapes = {wish.op: wish.shape for wish in wishes if wish.changes_shape}
     plan = _apply_sizes(context, shapes, _repair_sizes(context, wishes, sizes_by_name))
     for wish in wishes:
         plan = _cast(plan, wish)
@@ -223,7 +223,7 @@ def set_input(
     if verify and isinstance(obj, Editor):
         ends = {f"{wish.op}:0": wish for wish in wishes}
         feed_arrays = {
-            tensor_name(name): np.asarray(array) for name, array in context.resolver.keyed(feeds or {}).items()
+            tensor_name(name): np.asarray(array) for name, array in context.resolver.tensor_mapping(feeds or {}).items()
         }
         compared = tensors(context.graph, outputs, request) or list(obj.outputs.values()) or None
         _Verification(context, obj, plan, ends, feed_arrays, compared).verify()
@@ -240,14 +240,14 @@ class _InputChange:
     dtype: str
 
     @property
-    def reshaped(self) -> bool:
+    def changes_shape(self) -> bool:
         return self.shape is not None and self.shape != self.old.shape
 
     @property
     def changes(self) -> bool:
-        return self.reshaped or self.dtype != self.old.dtype
+        return self.changes_shape or self.dtype != self.old.dtype
 
-    def tried(self, times: int) -> tuple[int, ...] | None:
+    def trial_shape(self, times: int) -> tuple[int, ...] | None:
         """Returns the new shape, with a trial number for each size that is not fixed."""
         if self.shape is None or self.old.shape is None:
             return None
@@ -262,7 +262,7 @@ def _input_change(context: RecipeContext, name: str, shape: Any, dtype: Any) -> 
     if graph.types[op] not in PLACEHOLDER_TYPES or port:
         problem = f"{name!r} is an output of an op of type {graph.types[op]}, not a placeholder"
         with about("tensor"):
-            raise context.refused(
+            raise context.precondition_error(
                 problem,
                 f"Make it an input first: gs.recipes.strip_training(ed, outputs, inputs={name!r})",
             )
@@ -271,7 +271,7 @@ def _input_change(context: RecipeContext, name: str, shape: Any, dtype: Any) -> 
     if new is not None and old.shape is not None and len(new) != len(old.shape):
         problem = f"{name!r} has {len(old.shape)} axes, {_text(old.shape)}, and {_text(new)} has {len(new)}"
         with about("shape"):
-            raise context.refused(
+            raise context.precondition_error(
                 problem,
                 "Give a shape with the same number of axes, or change the rank with ed.plan().adapt(...)",
             )
@@ -284,7 +284,9 @@ def _kind(context: RecipeContext, dtype: Any) -> str:
         return str(getattr(dtype, "name", None) or np.dtype(dtype).name)
     except (TypeError, ValueError, SyntaxError) as error:
         with about("dtype"):
-            raise context.refused(f"{dtype!r} is not a dtype", "Type a dtype, for example 'uint8'") from error
+            raise context.precondition_error(
+                f"{dtype!r} is not a dtype", "Type a dtype, for example 'uint8'"
+            ) from error
 
 
 def _shape(context: RecipeContext, name: str, shape: Any) -> tuple[int | None, ...]:
@@ -294,7 +296,7 @@ def _shape(context: RecipeContext, name: str, shape: Any) -> tuple[int | None, .
     except (TypeError, ValueError) as error:
         problem = f"{shape!r} is not a shape for {name!r}"
         with about("shape"):
-            raise context.refused(
+            raise context.precondition_error(
                 problem,
                 "Type a shape, for example [None, 224, 224, 3]; None is a size that is not fixed",
             ) from error
@@ -318,7 +320,7 @@ def _repair_sizes(
 ) -> dict[int, Shape]:
     """Returns op number -> its new size, for the ops that encode the old size."""
     constants: dict[int, Shape] = {context.graph.index[op]: tuple(numbers) for op, numbers in sizes_by_op.items()}
-    if not any(wish.reshaped and wish.old.shape is not None for wish in changes):
+    if not any(wish.changes_shape and wish.old.shape is not None for wish in changes):
         return constants
     one, other = (_SizeSolver(context, changes, times, constants).solve() for times in _TRIAL_FACTORS)
     out = dict(constants)
@@ -328,7 +330,7 @@ def _repair_sizes(
             name = context.graph.names[op]
             choices = " or ".join(map(_text, dict.fromkeys((one[op], other[op]))))
             problem = f"{name!r} ({context.graph.types[op]}) has its size as a constant, which would be {choices}"
-            raise context.refused(
+            raise context.precondition_error(
                 problem,
                 f"Replace each None by a number, or give the size of the op: sizes={{{name!r}: [...]}}",
             )
@@ -344,7 +346,7 @@ class _SizeSolver:
     ) -> None:
         graph = context.graph
         self._context, self._changes, self._given_sizes = context, changes, constants
-        self._sizes = {wish.op: wish.tried(times) for wish in changes if wish.reshaped}
+        self._sizes = {wish.op: wish.trial_shape(times) for wish in changes if wish.changes_shape}
         self._downstream = forward(graph, graph.mask([graph.index[wish.op] for wish in changes]), control=False)
         self._new_sizes: dict[int, Shape] = {}
 
@@ -352,10 +354,12 @@ class _SizeSolver:
         """Returns op -> its new size, if the size changes; raises if a new size is not certain."""
         context, graph = self._context, self._context.graph
         undecided = [
-            op for op in context.typed(*SIZE_INPUTS) if self._downstream[context.reads(op)[_data(context, op)][0]]
+            op
+            for op in context.ops_of_type(*SIZE_INPUTS)
+            if self._downstream[context.inputs_of(op)[_data(context, op)][0]]
         ]
         undecided = [
-            op for op in undecided if constant(context, context.reads(op)[SIZE_INPUTS[graph.types[op]]]) is not None
+            op for op in undecided if constant(context, context.inputs_of(op)[SIZE_INPUTS[graph.types[op]]]) is not None
         ]
         behind = {op: forward(graph, graph.mask([op]), control=False) for op in undecided}
         while undecided:
@@ -365,7 +369,7 @@ class _SizeSolver:
             inferred, index = self._infer_shapes(undecided)
             unsure = []
             for op in ready:
-                source, port = context.reads(op)[_data(context, op)]
+                source, port = context.inputs_of(op)[_data(context, op)]
                 info = graph.info(source, port)
                 now = inferred.get(index[graph.names[source]])
                 now_shape = None if now is None else now[port].shape
@@ -387,7 +391,7 @@ class _SizeSolver:
         graph = self._context.graph
         plan = _apply_sizes(self._context, self._sizes, {**self._given_sizes, **self._new_sizes})
         plan = plan.detach([graph.names[op] for op in undecided], side="inputs")
-        verdict = plan.effect.verdict
+        verdict = plan.effect.inference
         for fault in verdict.faults:
             raise _incompatibility(self._context, self._changes, fault)
         return verdict.inferred, plan.after().index
@@ -396,7 +400,7 @@ class _SizeSolver:
         """Notes the new size of an op; returns False if it is not certain."""
         context, graph = self._context, self._context.graph
         kind = graph.types[op]
-        numbers = [int(n) for n in constant(context, context.reads(op)[SIZE_INPUTS[kind]]).ravel()]
+        numbers = [int(n) for n in constant(context, context.inputs_of(op)[SIZE_INPUTS[kind]]).ravel()]
         if kind == "Reshape":
             rest = int(np.prod([n for n in numbers if n != -1], dtype=np.int64))
             whole = [int(np.prod(old_shape)) // max(rest, 1) if n == -1 else n for n in numbers]
@@ -416,12 +420,12 @@ class _SizeSolver:
     def _missing_size_error(self, uncertain_ops: list[tuple[int, Shape, Shape]]) -> PlanError:
         context, graph, texts, hints = self._context, self._context.graph, [], []
         for op, was, now in uncertain_ops:
-            numbers = constant(context, context.reads(op)[SIZE_INPUTS[graph.types[op]]]).ravel().tolist()
+            numbers = constant(context, context.inputs_of(op)[SIZE_INPUTS[graph.types[op]]]).ravel().tolist()
             word = f"{graph.names[op]!r} ({graph.types[op]}), which has {_text(numbers)}"
             texts.append(f"{word}: its input was {_text(was)} and would be {_text(now)}")
             hints.append(f"{graph.names[op]!r}: {numbers}")
         problem = f"cannot infer the new size of {few(texts)}"
-        return context.refused(problem, f"Give the size, with your numbers: sizes={{{', '.join(hints)}}}")
+        return context.precondition_error(problem, f"Give the size, with your numbers: sizes={{{', '.join(hints)}}}")
 
 
 def _data(context: RecipeContext, op: int) -> int:
@@ -436,7 +440,7 @@ def _is_slice_end(context: RecipeContext, op: int, old_shape: Shape, new_shape: 
         axis for axis, (a, b) in enumerate(zip(old_shape, new_shape, strict=True)) if a != b and axis < len(numbers)
     ]
     if graph.types[op] == "Slice":
-        begin = constant(context, context.reads(op)[1])
+        begin = constant(context, context.inputs_of(op)[1])
         starts = [0] * len(numbers) if begin is None else begin.ravel().tolist()
         return any(starts[axis] + numbers[axis] == old_shape[axis] for axis in axes)
     attr = graph.nodes[op].attr
@@ -468,16 +472,18 @@ def _set_size(plan: Plan, context: RecipeContext, op: int, numbers: Shape) -> Pl
     at = SIZE_INPUTS.get(kind, CREATED_SIZES.get(kind))
     if at is None:
         problem = f"{graph.names[op]!r} is of type {kind}, which does not specify a size"
-        raise context.refused(problem, f"sizes= is for {few(sorted({*SIZE_INPUTS, *CREATED_SIZES}), 20)}")
-    source, port = context.reads(op)[at]
+        raise context.precondition_error(problem, f"sizes= is for {few(sorted({*SIZE_INPUTS, *CREATED_SIZES}), 20)}")
+    source, port = context.inputs_of(op)[at]
     old = constant(context, (source, port))
     if old is None:
-        raise context.refused(f"the size that {graph.names[op]!r} reads is computed", "Change the ops that compute it")
+        raise context.precondition_error(
+            f"the size that {graph.names[op]!r} reads is computed", "Change the ops that compute it"
+        )
     array = np.asarray(numbers, old.dtype)
     if graph.types[source] == "Const" and len(graph.consumers.row(source)) == 1:
         return plan.set_attr(graph.names[source], "value", array)
     model = source if graph.types[source] == "Const" else _some_constant(context, source, port)
-    new = free_name(f"{graph.names[op]}_size", plan.after().taken)
+    new = free_name(f"{graph.names[op]}_size", plan.after().is_name_used)
     plan = plan.copy(select(graph, name=[graph.names[model]]), names={graph.names[model]: new}, control="drop")
     return plan.set_attr(new, "value", array).connect(f"{new}:0", to=graph.names[op], input=at)
 
@@ -486,11 +492,11 @@ def _some_constant(context: RecipeContext, source: int, port: int) -> int:
     """Returns a constant with the dtype of a tensor, to be copied with another value."""
     graph = context.graph
     info_of_source = graph.info(source, port)
-    for op in context.typed("Const"):
+    for op in context.ops_of_type("Const"):
         info = graph.info(op, 0)
         if info_of_source is not None and info is not None and info.dtype == info_of_source.dtype:
             return op
-    raise context.refused(
+    raise context.precondition_error(
         f"the output of {graph.names[source]!r} is computed", "Freeze the graph first: gs.recipes.frozen(ed)"
     )
 
@@ -499,7 +505,7 @@ def _cast(plan: Plan, change: _InputChange) -> Plan:
     """Changes the dtype of a placeholder, and inserts a cast to the old dtype for its consumers."""
     if change.dtype == change.old.dtype:
         return plan
-    name = free_name(f"{change.op}_cast", plan.after().taken)
+    name = free_name(f"{change.op}_cast", plan.after().is_name_used)
     plan = plan.insert("Cast", on=f"{change.op}:0", name=name, SrcT=change.dtype, DstT=change.old.dtype)
     return plan.set_attr(change.op, "dtype", change.dtype)
 
@@ -508,19 +514,19 @@ def _incompatibility(context: RecipeContext, changes: list[_InputChange], fault:
     """Returns the error for an op that does not accept the new size, with the ops that may encode the old size."""
     graph, sizes = context.graph, set[int]()
     for wish in changes:
-        if wish.reshaped and wish.old.shape is not None and wish.shape is not None:
+        if wish.changes_shape and wish.old.shape is not None and wish.shape is not None:
             sizes |= {a for a, b in zip(wish.old.shape, wish.shape, strict=True) if a != b and a is not None}
     below = forward(graph, graph.mask([graph.index[wish.op] for wish in changes]), control=False)
     names_dependent = any(name in graph.index and below[graph.index[name]] for name in fault.names)
     hints = []
-    for op in context.typed(*CREATED_SIZES):
-        numbers = constant(context, context.reads(op)[CREATED_SIZES[graph.types[op]]])
+    for op in context.ops_of_type(*CREATED_SIZES):
+        numbers = constant(context, context.inputs_of(op)[CREATED_SIZES[graph.types[op]]])
         if numbers is not None and not below[op] and sizes & set(numbers.ravel().tolist()):
             hints.append(f"{graph.names[op]!r}: {numbers.ravel().tolist()}")
     how = "Its weights or its numbers are made for the old size: retrain it, or keep the size"
     if hints and names_dependent:
         how = f"Some of these ops may encode the old size; give them other sizes: sizes={{{', '.join(hints[:5])}}}"
-    return context.refused(f"its consumers do not accept the new size: {fault.problem}", how)
+    return context.precondition_error(f"its consumers do not accept the new size: {fault.problem}", how)
 
 
 # -- the verification -------------------------------------------------------------------------------
@@ -530,26 +536,26 @@ class _BatchParts(NamedTuple):
     """A batch, and the results of its parts.
 
     Args:
-        before, after: the rows of a part and of the batch.
-        first: the feeds of the first part.
-        joined: the feeds of the batch.
+        part_rows, batch_rows: the rows of a part and of the batch.
+        part_feeds: the feeds of the first part.
+        batch_feeds: the feeds of the batch.
         plan: the plan for the runs of the parts; None for the current graph.
-        alone: the results of each part.
-        together: the results of the batch.
+        part_results: the results of each part.
+        batch_results: the results of the batch.
     """
 
-    before: int
-    after: int
-    first: Mapping[str, Any]
-    joined: Mapping[str, Any]
+    part_rows: int
+    batch_rows: int
+    part_feeds: Mapping[str, Any]
+    batch_feeds: Mapping[str, Any]
     plan: Plan | None
-    alone: list[Mapping[str, Any]]
-    together: Mapping[str, Any]
+    part_results: list[Mapping[str, Any]]
+    batch_results: Mapping[str, Any]
 
     @property
     def sizes(self) -> dict[str, tuple[int, ...]]:
         """The shapes of the feeds of the batch."""
-        return {name: array.shape for name, array in self.joined.items()}
+        return {name: array.shape for name, array in self.batch_feeds.items()}
 
 
 #: The feeds of a run, and the plan for this run.
@@ -561,20 +567,20 @@ class _Verification:
     """Compares runs of a graph before and after a plan.
 
     Args:
-        found: the graph.
-        ed: its editor.
+        context: the graph.
+        editor: its editor.
         plan: the plan.
-        ends: the placeholders that change, by tensor.
-        known: the feeds that were given.
-        wanted: the tensors to compare; None: all tensors without a consumer.
+        changed_inputs: the placeholders that change, by tensor.
+        feeds: the feeds that were given.
+        outputs: the tensors to compare; None: all tensors without a consumer.
     """
 
-    found: RecipeContext
-    ed: Editor
+    context: RecipeContext
+    editor: Editor
     plan: Plan
-    ends: Mapping[str, _InputChange]
-    known: Mapping[str, Any]
-    wanted: list[str] | None
+    changed_inputs: Mapping[str, _InputChange]
+    feeds: Mapping[str, Any]
+    outputs: list[str] | None
 
     def verify(self) -> None:
         """Verifies the plan by runs.
@@ -582,19 +588,21 @@ class _Verification:
         Raises:
             PlanError: if the results differ, or a run fails.
         """
-        with verification_errors(self.found):
+        with verification_errors(self.context):
             whole = self._run_with(self._trial_feeds(0), None)
-            proof = replace(self, wanted=list(whole.results), known={**whole.feeds, **self.known})
+            proof = replace(self, outputs=list(whole.results), feeds={**whole.feeds, **self.feeds})
             proof.compare(whole.results)
 
     def compare(self, full_results: Mapping[str, Any]) -> None:
         """Raises if the results after the plan differ from those of the graph, in numbers or in shapes."""
         old = self._trial_feeds(0)
-        if all(_fits(array, self.ends[name].shape) for name, array in old.items()):
+        if all(_fits(array, self.changed_inputs[name].shape) for name, array in old.items()):
             self._refuse_other(full_results, self._run_with(old, self.plan).results, "at the old size")
-        if not any(wish.reshaped for wish in self.ends.values()):
+        if not any(wish.changes_shape for wish in self.changed_inputs.values()):
             return
-        trial_feeds = self._trial_feeds(1, {name: wish.tried(_TRIAL_FACTORS[0]) for name, wish in self.ends.items()})
+        trial_feeds = self._trial_feeds(
+            1, {name: wish.trial_shape(_TRIAL_FACTORS[0]) for name, wish in self.changed_inputs.items()}
+        )
         rows = {
             (len(old[name]), len(trial_feeds[name])) if old[name].ndim and trial_feeds[name].ndim else ()
             for name in old
@@ -622,7 +630,7 @@ class _Verification:
             parts = [self._trial_feeds(seed, shapes) for seed in range(after // old_size)]
             joined = {name: np.concatenate([part[name] for part in parts]) for name in old}
             fed = [joined] if plan is None else [joined, *parts]
-            if all(_fits(array, self.ends[name].shape) for one in fed for name, array in one.items()):
+            if all(_fits(array, self.changed_inputs[name].shape) for one in fed for name, array in one.items()):
                 alone = [self._run_with(part, plan).results for part in parts]
                 return _BatchParts(
                     old_size, after, parts[0], joined, plan, alone, self._run_with(joined, self.plan).results
@@ -631,26 +639,27 @@ class _Verification:
 
     def _refuse_mixed(self, parts: _BatchParts) -> None:
         """Raises if the results of a batch have other numbers, or fewer rows, than the results of its parts."""
-        for name, other in parts.together.items():
-            each, shape = [np.asarray(results[name]) for results in parts.alone], np.shape(other)
+        for name, other in parts.batch_results.items():
+            each, shape = [np.asarray(results[name]) for results in parts.part_results], np.shape(other)
             if len({one.shape for one in each}) > 1:
                 continue  # the number of results depends on the values
             (form,) = {one.shape for one in each}
             grown = [k for k, size in enumerate(form) if shape == (*form[:k], size * len(each), *form[k + 1 :])]
-            batch_axis = next((axis for axis in grown if form[axis] == parts.before), None)
+            batch_axis = next((axis for axis in grown if form[axis] == parts.part_rows), None)
             if batch_axis is not None:
                 whole = {name: np.concatenate(each, batch_axis)}
-                self._refuse_other(whole, {name: other}, f"in a batch of {parts.after}")
+                self._refuse_other(whole, {name: other}, f"in a batch of {parts.batch_rows}")
             elif shape == form:
                 if not all(_same(one, each[0]) for one in each) and any(_same(one, other) for one in each):
-                    runs = ((parts.first, parts.plan), (parts.joined, self.plan))
-                    raise self._fewer(name, form, parts.before, parts.after, *runs)
+                    runs = ((parts.part_feeds, parts.plan), (parts.batch_feeds, self.plan))
+                    raise self._fewer(name, form, parts.part_rows, parts.batch_rows, *runs)
             elif not grown:
                 one, many = (
-                    f"{_text(dims)} for {rows} rows" for dims, rows in ((form, parts.before), (shape, parts.after))
+                    f"{_text(dims)} for {rows} rows"
+                    for dims, rows in ((form, parts.part_rows), (shape, parts.batch_rows))
                 )
                 problem = f"{name!r} has the shape {one}, and {many}, which are not the concatenated rows"
-                raise self.found.refused(
+                raise self.context.precondition_error(
                     problem,
                     "Keep the number of rows, or type verify=False to skip the verification",
                 )
@@ -665,8 +674,8 @@ class _Verification:
         after: int,
     ) -> None:
         """Raises if a result has the old number of rows, and some of the fed rows do not change it."""
-        graph = self.found.graph
-        below = forward(graph, graph.mask([graph.tensor(end)[0] for end in self.ends]), control=False)
+        graph = self.context.graph
+        below = forward(graph, graph.mask([graph.tensor(end)[0] for end in self.changed_inputs]), control=False)
         as_before = [
             name
             for name, one in results.items()
@@ -689,7 +698,7 @@ class _Verification:
         """Returns the error for a result without the new number of rows. It names the ops that cause it."""
         narrow_ops = self._narrow(name, one, large_run)
         how = f"Change {few(narrow_ops, 3)}, which accepts no more rows than before, or keep" if narrow_ops else "Keep"
-        return self.found.refused(
+        return self.context.precondition_error(
             f"{name!r} has the shape {_text(form)} for {after} rows, the same as for {old_size}: its rows do not "
             f"follow "
             "the batch",
@@ -698,11 +707,12 @@ class _Verification:
 
     def _narrow(self, name: str, one: _Run, large_run: _Run) -> list[str]:
         """Returns the ops before a result that do not follow the batch: their inputs grow, their outputs do not."""
-        graph = self.found.graph
-        starts, end = [graph.tensor(start)[0] for start in self.ends], graph.tensor(name)[0]
+        graph = self.context.graph
+        starts, end = [graph.tensor(start)[0] for start in self.changed_inputs], graph.tensor(name)[0]
         way = forward(graph, graph.mask(starts), control=False) & backward(graph, graph.mask([end]), control=False)
         few_rows, all_rows = (
-            self.ed.trace(self._cast_feeds(fed, plan), [name], random=0, plan=plan) for fed, plan in (one, large_run)
+            self.editor.trace(self._cast_feeds(fed, plan), [name], random=0, plan=plan)
+            for fed, plan in (one, large_run)
         )
 
         def grows(tensor: str) -> bool | None:
@@ -711,7 +721,9 @@ class _Verification:
 
         ops = []
         for op in np.flatnonzero(way).tolist():
-            input_growth = [grows(graph.name(tensor)) is not False for tensor in self.found.reads(op) if way[tensor[0]]]
+            input_growth = [
+                grows(graph.name(tensor)) is not False for tensor in self.context.inputs_of(op) if way[tensor[0]]
+            ]
             output_growth = [grows(f"{graph.names[op]}:{port}") for port in range(len(graph.outputs(op) or ()))]
             if any(input_growth) and output_growth and all(grown is False for grown in output_growth):
                 ops.append(f"{graph.names[op]!r} ({graph.types[op]})")
@@ -725,38 +737,38 @@ class _Verification:
             shapes: the shapes to feed; None for the shapes in the graph.
         """
         out = {}
-        for name, wish in self.ends.items():
+        for name, wish in self.changed_inputs.items():
             shape = wish.old.shape if shapes is None else shapes[name]
             sizes = tuple(1 if size is None else size for size in shape or ())
-            if name not in self.known:
+            if name not in self.feeds:
                 out[name] = _numbers(wish, sizes, seed)
             else:
-                turned = np.roll(self.known[name], seed)
+                turned = np.roll(self.feeds[name], seed)
                 out[name] = turned if shapes is None else np.resize(turned, sizes)
         return out
 
     def _cast_feeds(self, feeds: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
         """Returns the feeds of a run, in the dtypes of its graph, with the given feeds of other inputs."""
-        other_feeds = {name: array for name, array in self.known.items() if name not in self.ends}
+        other_feeds = {name: array for name, array in self.feeds.items() if name not in self.changed_inputs}
         if plan is not None:
-            ends = self.ends
+            ends = self.changed_inputs
             feeds = {n: a if ends[n].dtype == ends[n].old.dtype else a.astype(ends[n].dtype) for n, a in feeds.items()}
         return {**other_feeds, **feeds}
 
     def _run_with(self, feeds: Mapping[str, Any], plan: Plan | None) -> Any:
         try:
-            return trace_targets(self.ed, self._cast_feeds(feeds, plan), self.wanted, plan)
+            return trace_targets(self.editor, self._cast_feeds(feeds, plan), self.outputs, plan)
         except PlanError as error:
             if plan is None:
                 raise
             sizes = ", ".join(f"{name!r} of shape {_text(array.shape)}" for name, array in feeds.items())
             how = "Its weights or its numbers are made for the old size: keep the size, or change the op first"
-            raise self.found.refused(f"it does not run with {sizes}: {error.problem}", how) from error
+            raise self.context.precondition_error(f"it does not run with {sizes}: {error.problem}", how) from error
 
     def _mixes(self) -> bool:
         """Returns whether rows depend on each other or on chance: by batch normalization in training, or random ops."""
-        graph = self.found.graph
-        ends = graph.mask([graph.tensor(name)[0] for name in self.wanted or ()])
+        graph = self.context.graph
+        ends = graph.mask([graph.tensor(name)[0] for name in self.outputs or ()])
         for op in np.flatnonzero(backward(graph, ends)).tolist():
             kind = graph.types[op]
             if "Random" in kind or (kind in _BATCH_TYPES and graph.nodes[op].attr["is_training"].b):
@@ -767,7 +779,7 @@ class _Verification:
         for name, one in first.items():
             if not _same(one, second[name]):
                 problem = f"{name!r} has other numbers {situation} than in the current graph"
-                raise self.found.refused(
+                raise self.context.precondition_error(
                     problem,
                     "The result mixes the rows of its input. Type sizes={...}, or verify=False if this is intended",
                 )

@@ -22,7 +22,7 @@ from .strip import for_inference, strip_checks, strip_dropout, strip_identities,
 
 _OUTPUTS = RecipeParameter("outputs", "Outputs", "outputs", hint="default: outputs of the opened graph")
 _INPUTS = RecipeParameter("inputs", "Inputs", "inputs", hint="default: all placeholders")
-_CHECKPOINT = RecipeParameter("checkpoint", "Checkpoint", "text", needed=True, hint="such as run/model.ckpt")
+_CHECKPOINT = RecipeParameter("checkpoint", "Checkpoint", "text", required=True, hint="such as run/model.ckpt")
 _VARIABLES_PARAMETER = RecipeParameter(
     "values",
     "Values",
@@ -38,7 +38,7 @@ _STRIP, _ENDS, _VALUES, _PARTS, _QUANTIZE = "Strip", "Inputs and outputs", "Valu
 
 
 def _no_placeholder(editor: Editor) -> str:
-    fed = editor.snapshot.typed(tuple(PLACEHOLDER_TYPES)).any()
+    fed = editor.snapshot.type_mask(tuple(PLACEHOLDER_TYPES)).any()
     return "" if fed else "the graph has no placeholder"
 
 
@@ -75,31 +75,31 @@ TABLE = (
     Recipe("strip_quantization", "Remove FakeQuant", strip_quantization, _QUANTIZE),
     Recipe(
         "insert_after", "Insert an op after each op of a type", insert_after, _QUANTIZE,
-        (RecipeParameter("pattern", "After each", "name", needed=True, hint="such as Conv2D"),
-         RecipeParameter("op", "Op type to insert", "name", needed=True, hint="such as FakeQuantWithMinMaxArgs"),
+        (RecipeParameter("pattern", "After each", "name", required=True, hint="such as Conv2D"),
+         RecipeParameter("op", "Op type to insert", "name", required=True, hint="such as FakeQuantWithMinMaxArgs"),
          RecipeParameter("name", "Name of each", "name", hint="default: a free name")),
     ),
     Recipe(
         "set_input", "Change the shape or dtype of an input", set_input, _ENDS,
-        (RecipeParameter("tensor", "Input", "input", needed=True, hint="such as image:0"),
+        (RecipeParameter("tensor", "Input", "input", required=True, hint="such as image:0"),
          RecipeParameter("shape", "Shape", "shape", hint="such as [None, 96, 96, 3]"),
          RecipeParameter("dtype", "Dtype", "text"), _OUTPUTS),
-        missing=_no_placeholder,
+        unavailable_reason=_no_placeholder,
     ),
     Recipe(
         "add_output", "Add a named output", add_output, _ENDS,
-        (RecipeParameter("tensor", "Tensor", "tensor", needed=True, hint="such as block1/Relu:0"),
-         RecipeParameter("name", "Name", "name", needed=True, hint="such as features")),
+        (RecipeParameter("tensor", "Tensor", "tensor", required=True, hint="such as block1/Relu:0"),
+         RecipeParameter("name", "Name", "name", required=True, hint="such as features")),
     ),
     Recipe(
         "set_signature", "Set the serving signature (new editor)", set_signature, _ENDS,
-        (RecipeParameter("outputs", "Outputs", "outputs", needed=True, hint="tensors, or name=tensor"), _INPUTS),
+        (RecipeParameter("outputs", "Outputs", "outputs", required=True, hint="tensors, or name=tensor"), _INPUTS),
         EDITORS, ("served",),
     ),
     Recipe(
         "cut_preprocessing", "Cut off preprocessing: decode, resize, scale", cut_preprocessing, _ENDS,
         (RecipeParameter("patterns", "Patterns", "words", hint="default: decode, resize, scale, sound"),),
-        missing=_no_placeholder,
+        unavailable_reason=_no_placeholder,
     ),
     Recipe(
         "cut_postprocessing", "Cut off postprocessing: classes, boxes, probabilities", cut_postprocessing, _ENDS,
@@ -109,21 +109,21 @@ TABLE = (
     Recipe(
         "rename", "Rename inputs, outputs, scopes and variables", rename, _ENDS,
         (RecipeParameter("names", "Patterns", "pairs", hint="such as block*/w=stage*/kernel"),),
-        table="names", rows=rows,
+        table_parameter="names", table_rows=rows,
     ),
     Recipe("use_averages", "Read averaged weights", use_averages, _VALUES, (_OUTPUTS,)),
     Recipe(
         "restore_averages", "Restore averaged weights from a checkpoint", restore_averages, _VALUES,
-        (_CHECKPOINT,), REPORT, missing=_no_variable,
+        (_CHECKPOINT,), REPORT, unavailable_reason=_no_variable,
     ),
     Recipe(
         "rename_checkpoint", "Write a checkpoint under other names", _write_renamed, _VALUES,
-        (_CHECKPOINT, RecipeParameter("path", "To", "text", needed=True, hint="such as new/model.ckpt"),
-         RecipeParameter("names", "Names", "pairs", needed=True, hint="such as old/*=new/*")), REPORT,
+        (_CHECKPOINT, RecipeParameter("path", "To", "text", required=True, hint="such as new/model.ckpt"),
+         RecipeParameter("names", "Names", "pairs", required=True, hint="such as old/*=new/*")), REPORT,
     ),
     Recipe(
         "recompute", "Recompute activations to save memory", recompute, _PARTS,
-        (RecipeParameter("loss", "Loss", "tensor", needed=True, hint="such as loss:0"),
+        (RecipeParameter("loss", "Loss", "tensor", required=True, hint="such as loss:0"),
          RecipeParameter("blocks", "Blocks", "words", hint="such as block1, block2"),
          RecipeParameter("to", "Scope of the copies", "name", hint="default: recomputed")),
     ),
@@ -134,12 +134,12 @@ TABLE = (
     ),
     Recipe(
         "split_at", "Split in two (new editors)", split_at, _PARTS,
-        (RecipeParameter("at", "At", "tensors", needed=True, hint="such as block1/Relu:0"), _OUTPUTS, _INPUTS),
+        (RecipeParameter("at", "At", "tensors", required=True, hint="such as block1/Relu:0"), _OUTPUTS, _INPUTS),
         EDITORS, ("first", "second"),
     ),
     Recipe(
         "merge", "Merge with another model (new editor)", merge, _PARTS,
-        (RecipeParameter("other", "With", "editor", needed=True, hint="an editor's name, or a file"),
+        (RecipeParameter("other", "With", "editor", required=True, hint="an editor's name, or a file"),
          RecipeParameter("how", "How", "text", choices=_MERGE_PARAMETER),
          RecipeParameter("connections", "Connections", "pairs", hint="such as features=x"),
          RecipeParameter("names", "Scopes", "words", hint="default: first, second"),

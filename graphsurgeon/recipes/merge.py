@@ -66,9 +66,9 @@ def merge(
     """
     context = recipe_context(ed, "merge()")
     if how not in _MODES:
-        raise context.refused(f"how={how!r} is not valid", one_of(how, _MODES))
+        raise context.precondition_error(f"how={how!r} is not valid", one_of(how, _MODES))
     if len(names) != 2 or isinstance(names, str):
-        raise context.refused(f"names={names!r} is not a pair of names", "Type names=('first', 'second')")
+        raise context.precondition_error(f"names={names!r} is not a pair of names", "Type names=('first', 'second')")
     models = {name: _model(one) for name, one in zip(names, (ed, other), strict=True)}
     one, two = models.values()
     pairs: dict[Any, Any] = dict(connections or {})
@@ -81,9 +81,9 @@ def merge(
                 f"no input of {names[0]!r}, {_ends_text(one.inputs)}, has the same name as an input of {names[1]!r}"
             )
             more = f"{_ends_text(two.inputs)}: connections={{'{names[0]} input': '{names[1]} input'}}"
-            raise context.refused(problem, f"Give the inputs to share, from {more}")
+            raise context.precondition_error(problem, f"Give the inputs to share, from {more}")
     elif how == "beside" and pairs:
-        raise context.refused(
+        raise context.precondition_error(
             "how='beside' connects nothing, but connections are given",
             "Type how='after' or how='shared'",
         )
@@ -114,5 +114,5 @@ def _pairs_of(context: RecipeContext, outputs: Mapping[str, str], inputs: Mappin
         sides = f"the outputs {_ends_text(outputs)} and the inputs {_ends_text(inputs)}"
         problem = f"the connections are ambiguous between {sides}"
         how = f"Type connections={{{next(iter(outputs), '')!r}: {next(iter(inputs), '')!r}}}"
-        raise context.refused(problem, how)
+        raise context.precondition_error(problem, how)
     return same

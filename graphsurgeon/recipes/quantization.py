@@ -44,20 +44,20 @@ def strip_quantization(obj: Editor | Plan) -> Plan:
     """
     context = recipe_context(obj, "strip_quantization()")
     graph, plan = context.graph, context.plan
-    rounds = context.typed(*_QUANTIZED)
+    rounds = context.ops_of_type(*_QUANTIZED)
     if not rounds:
         problem = "the graph has no FakeQuant and no QuantizeAndDequantize"
-        raise context.refused(
+        raise context.precondition_error(
             problem,
             "There is nothing to remove; ed.select(op='Quantize*') lists ops of real quantization",
         )
-    ends = [op for op in rounds if graph.names[op] in context.ends or not context.readers(op)]
+    ends = [op for op in rounds if graph.names[op] in context.protected_ops or not context.consumers_of(op)]
     for op in ends:  # an identity gets its name
-        plan = replace_op(plan, context, op, graph.name(context.reads(op)[0]), graph.names[op], "rounded")
+        plan = replace_op(plan, context, op, graph.name(context.inputs_of(op)[0]), graph.names[op], "rounded")
     inside = [graph.names[op] for op in rounds if op not in ends]
     plan = plan.remove(inside, stitch=True) if inside else plan
-    ranges = {op for one in rounds for op, _ in context.reads(one)[1:]}
-    return remove_unused(plan, graph, [graph.names[op] for op in sorted(ranges)], context.ends)
+    ranges = {op for one in rounds for op, _ in context.inputs_of(one)[1:]}
+    return remove_unused(plan, graph, [graph.names[op] for op in sorted(ranges)], context.protected_ops)
 
 
 def settle_ranges(context: RecipeContext, needed_ops: Mask) -> Plan:
@@ -68,13 +68,13 @@ def settle_ranges(context: RecipeContext, needed_ops: Mask) -> Plan:
         needed_ops: mask of the ops to examine.
     """
     graph, plan = context.graph, context.plan
-    for op in (one for one in context.typed(*_QUANTIZED) if needed_ops[one]):
-        for at, (source, _) in enumerate(context.reads(op)[1:], 1):
-            ahead = [source, *graph.control.row(source).tolist()] if context.reads(source) else []
+    for op in (one for one in context.ops_of_type(*_QUANTIZED) if needed_ops[one]):
+        for at, (source, _) in enumerate(context.inputs_of(op)[1:], 1):
+            ahead = [source, *graph.control.row(source).tolist()] if context.inputs_of(source) else []
             if not any(graph.types[one] in ASSIGNS for one in ahead):
                 continue
-            variable = context.reads(source)[0][0]
-            value = context.read(variable) if graph.types[variable] in VARIABLE_TYPES else ""
+            variable = context.inputs_of(source)[0][0]
+            value = context.read_tensor(variable) if graph.types[variable] in VARIABLE_TYPES else ""
             if value:
                 plan = plan.connect(value, to=graph.names[op], input=at)
     return plan
@@ -110,15 +110,17 @@ def insert_after(
     context = recipe_context(obj, f"insert_after({where}, {word!r})")
     graph = context.graph
     tensors = _results(context, pattern)
-    unread = [tensor for tensor in tensors if not graph.readers(graph.tensor(tensor))]
+    unread = [tensor for tensor in tensors if not graph.consumers_of(graph.tensor(tensor))]
     if unread:
         problem = f"nothing reads {few(map(repr, unread))}"
-        raise context.refused(problem, "Select without it, or give it a consumer first, for example an Identity")
+        raise context.precondition_error(
+            problem, "Select without it, or give it a consumer first, for example an Identity"
+        )
     ending = name or ("".join(letter for letter in word if letter.isalnum() or letter == "_") or "inserted")
     used_names: list[str] = []
     for tensor in tensors:
         wish = f"{tensor.removesuffix(':0').replace(':', '_')}_{ending}"
-        used_names.append(free_name(wish, lambda one: graph.taken(one) or one in used_names))
+        used_names.append(free_name(wish, lambda one: graph.is_name_used(one) or one in used_names))
     return context.plan.insert(op, on=tensors, name=used_names, **attributes)
 
 
@@ -133,7 +135,7 @@ def _results(context: RecipeContext, pattern: Any) -> list[str]:
     else:
         types = [pattern] if isinstance(pattern, str) else list(pattern)
         layers = [end for one in types if context.resolver.layer(one) for end in context.resolver.ends([one])]
-        tensors = [f"{graph.names[op]}:0" for op in context.typed(*types)] + layers
+        tensors = [f"{graph.names[op]}:0" for op in context.ops_of_type(*types)] + layers
     if not tensors:
         there = sorted(set(graph.types))
         problem = (
@@ -142,7 +144,7 @@ def _results(context: RecipeContext, pattern: Any) -> list[str]:
             else "nothing matches the pattern"
         )
         inside = inline_suggestion(graph.names, graph.nodes, graph.functions, types[0]) if types else ""
-        raise context.refused(
+        raise context.precondition_error(
             problem, inside or did_you_mean(types[0] if types else "", there, f"It has {few(there, 12)}")
         )
     for tensor in tensors:

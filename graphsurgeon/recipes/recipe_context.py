@@ -35,43 +35,43 @@ class RecipeContext:
     Args:
         plan: the steps so far.
         graph: the graph after these steps.
-        ends: ops whose names must stay: arguments and results of the opened function, and the given tensors.
-        first: ops that run once, before all others, for example those that fill the tables.
+        protected_ops: ops whose names must stay: arguments and results of the opened function, and the given tensors.
+        init_ops: ops that run once, before all others, for example those that fill the tables.
         request: the request, for messages.
     """
 
     plan: Plan
     graph: Graph
-    ends: frozenset[str]
-    first: tuple[str, ...]
+    protected_ops: frozenset[str]
+    init_ops: tuple[str, ...]
     request: str
 
-    def array(self, op: int) -> Any:
+    def constant_array(self, op: int) -> Any:
         """Returns the array of a constant; None for any other op."""
-        return self.plan.backend.array(self.graph.nodes[op]) if self.graph.types[op] == "Const" else None
+        return self.plan.backend.constant_array(self.graph.nodes[op]) if self.graph.types[op] == "Const" else None
 
-    def reads(self, op: int) -> list[tuple[int, int]]:
+    def inputs_of(self, op: int) -> list[tuple[int, int]]:
         """Returns the tensors that an op reads, in order."""
         return self.graph.data.ends(op)
 
-    def readers(self, op: int, port: int = 0) -> list[tuple[int, int]]:
+    def consumers_of(self, op: int, port: int = 0) -> list[tuple[int, int]]:
         """Returns (op, input) of all consumers of one output of an op."""
-        return self.graph.readers((op, port))
+        return self.graph.consumers_of((op, port))
 
-    def read(self, variable: int) -> str:
+    def read_tensor(self, variable: int) -> str:
         """Returns a tensor that reads a variable without waiting for other ops; empty if there is none."""
         graph = self.graph
         info = graph.state.variables.get(graph.names[variable])
         if info is not None and info.snapshot:
             return info.snapshot
         kinds = ("ReadVariableOp", "Identity")
-        return next((f"{graph.names[r]}:0" for r, _ in self.readers(variable) if graph.types[r] in kinds), "")
+        return next((f"{graph.names[r]}:0" for r, _ in self.consumers_of(variable) if graph.types[r] in kinds), "")
 
-    def typed(self, *types: str) -> list[int]:
+    def ops_of_type(self, *types: str) -> list[int]:
         """Returns the numbers of the ops of some types, in graph order, without orphans."""
-        return np.flatnonzero(self.graph.typed(types) & ~orphan_mask(self.graph)).tolist()
+        return np.flatnonzero(self.graph.type_mask(types) & ~orphan_mask(self.graph)).tolist()
 
-    def inside(self, op: int) -> set[str]:
+    def inner_types(self, op: int) -> set[str]:
         """Returns the op types in the functions that an op calls, at any depth."""
         return op_types_in_calls(self.graph.nodes[op], self.graph.functions)
 
@@ -80,11 +80,11 @@ class RecipeContext:
         """The resolver for ops and tensors that are arguments of the recipe."""
         return reference_resolver(self.graph, self.request)
 
-    def refused(self, problem: str, suggestion: str) -> PlanError:
+    def precondition_error(self, problem: str, suggestion: str) -> PlanError:
         """Returns the error for a precondition that is not met."""
         return PlanError(self.request, problem, suggestion, kind=Kind.RECIPE)
 
-    def after(self, plan: Plan) -> RecipeContext:
+    def with_plan(self, plan: Plan) -> RecipeContext:
         """Returns a copy of this subject with more steps."""
         return replace(self, plan=plan, graph=plan.after()) if plan is not self.plan else self
 
@@ -107,8 +107,8 @@ def trace_targets(ed: Editor, feeds: Any, targets: Any, plan: Plan | None = None
         PlanError: if the run stops before its end.
     """
     ran = ed.trace(feeds, targets, random=0, ops=targets, plan=plan)
-    if ran.stopped:
-        raise PlanError("trace()", ran.stopped, "Give inputs for the run: feeds={...}")
+    if ran.stop_reason:
+        raise PlanError("trace()", ran.stop_reason, "Give inputs for the run: feeds={...}")
     return ran
 
 
@@ -126,7 +126,7 @@ def verification_errors(context: RecipeContext) -> Iterator[None]:
     except PlanError as error:
         if error.kind is Kind.RECIPE:
             raise
-        raise context.refused(
+        raise context.precondition_error(
             f"the verification cannot run: {error.problem}",
             f"{error.suggestion}; or type verify=False",
         ) from error
@@ -209,9 +209,9 @@ def results(obj: Any, outputs: Any, context: RecipeContext) -> list[str]:
     """
     names = tensors(context.graph, outputs, context.request)
     if not names and isinstance(obj, Editor):
-        names = list(described(obj).within(context.graph.index).outputs.values())
+        names = list(described(obj).limited_to(context.graph.index).outputs.values())
     if not names:
-        raise context.refused(
+        raise context.precondition_error(
             "no outputs were given",
             f"Type outputs=[...]; nothing reads {few(outputs_of(context.graph)) or 'no tensor'}",
         )
@@ -235,9 +235,9 @@ def replace_op(plan: Plan, context: RecipeContext, op: int, tensor: str, consume
         suffix: the suffix of the name of the op until it is removed.
     """
     name = context.graph.names[op]
-    new, old = (free_name(f"{name}_{ending}", plan.after().taken) for ending in ("kept", suffix))
+    new, old = (free_name(f"{name}_{ending}", plan.after().is_name_used) for ending in ("kept", suffix))
     plan = plan.insert("Identity", on=tensor, name=new, only=consumer)
-    plan = plan.reroute(f"{name}:0", to=f"{new}:0") if context.readers(op) else plan
+    plan = plan.reroute(f"{name}:0", to=f"{new}:0") if context.consumers_of(op) else plan
     return plan.rename({**below(context.graph, name), name: old, new: name}).remove(old)
 
 
@@ -264,7 +264,7 @@ def remove_unused(plan: Plan, start: Graph, candidates: Iterable[str], kept_ops:
         if not len(start.consumers.row(old)) and not len(start.control_consumers.row(old)):
             continue
         removed.add(op)
-        todo += graph.needed.row(op).tolist()
+        todo += graph.all_inputs.row(op).tolist()
     mask = graph.mask(sorted(removed))
     mask &= ~protected_ops(graph, mask)
     return plan.remove([graph.names[i] for i in np.flatnonzero(mask).tolist()]) if mask.any() else plan

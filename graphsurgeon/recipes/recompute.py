@@ -75,16 +75,20 @@ def recompute(
     graph = context.graph
     ends = [graph.tensor(name)[0] for name in tensors(graph, loss, context.request)]
     if not ends:
-        raise context.refused("no loss was given", "Name the tensor that is differentiated, for example loss='loss:0'")
+        raise context.precondition_error(
+            "no loss was given", "Name the tensor that is differentiated, for example loss='loss:0'"
+        )
     backprop = _Backprop(graph, backward(graph, graph.mask(ends), control=False))
     if not backprop.derived.any():
         problem = f"the ops that {few(map(repr, tensors(graph, loss, context.request)))} needs have no gradients"
-        raise context.refused(problem, "Differentiate it first, for example with minimize(loss) of an optimizer")
+        raise context.precondition_error(
+            problem, "Differentiate it first, for example with minimize(loss) of an optimizer"
+        )
     copied, consumers_of, waits = graph.mask([]), dict[Tensor, set[int]](), dict[int, list[int]]()
     for name, block in _named_blocks(context, blocks) if blocks is not None else backprop.parts():
-        again = backprop.again(block)
+        again = backprop.recomputed_block(block)
         if blocks is not None and isinstance(again, str):
-            raise context.refused(
+            raise context.precondition_error(
                 f"{name} cannot be recomputed: {again}", "Leave it out; without blocks= the graph is cut into parts"
             )
         if not isinstance(again, str):
@@ -94,13 +98,13 @@ def recompute(
             backprop.note_dependencies(again)
     if not copied.any():
         problem = "no gradient reads an op that could be recomputed"
-        raise context.refused(problem, "Name blocks=[...] of ops between the inputs and the loss")
+        raise context.precondition_error(problem, "Name blocks=[...] of ops between the inputs and the loss")
     selection = selection_from(graph, copied)
     plan = context.plan.copy(
         selection, to=to, unmapped="keep", control="keep", variables="share", collections="none", seeds="keep"
     )
     for fault in plan.effect.faults:
-        raise context.refused(fault.problem, fault.suggestion)
+        raise context.precondition_error(fault.problem, fault.suggestion)
     readers: dict[tuple[int, ...], list[Tensor]] = {}
     for tensor, ops in consumers_of.items():
         readers.setdefault(tuple(sorted(ops)), []).append(tensor)
@@ -142,12 +146,12 @@ class _Backprop:
         self._row, self._col = walk_edges(graph, None, True, None)
         data = graph.data
         self._floats = self._numbers()
-        self._contents: Mask = ~graph.typed(_SIZES)[data.rows]  # edges to consumers that read the values
+        self._contents: Mask = ~graph.type_mask(_SIZES)[data.rows]  # edges to consumers that read the values
         self._values = self._floats & self._contents
         self.derived: Mask = forward(graph, forward_ops, control=False, edges=self._values) & ~forward_ops
         #: Ops that are not recomputed.
-        flow = graph.typed(FLOW_TYPES)
-        inside = forward(graph, flow, control=False, within=~graph.typed(("Merge", "RefMerge", *EXITS)) | flow)
+        flow = graph.type_mask(FLOW_TYPES)
+        inside = forward(graph, flow, control=False, within=~graph.type_mask(("Merge", "RefMerge", *EXITS)) | flow)
         self._not_recomputed = (loops_of(graph) >= 0) | (inside if flow.any() else flow) | self._unrepeatable_ops()
 
     def _numbers(self) -> Mask:
@@ -166,12 +170,12 @@ class _Backprop:
         """Returns the ops whose output may differ the next time, and the ops that read variables."""
         graph = self.graph
         kinds = []
-        for kind in graph.kinds[0]:
+        for kind in graph.type_index[0]:
             about = op_definition(kind)
             if about is None or about.is_stateful or not about.input_arg or any(one.is_ref for one in about.input_arg):
                 kinds.append(kind)
-        mask = graph.typed(kinds)
-        reads = graph.data.rows[graph.typed(VARIABLE_TYPES)[graph.data.node]]
+        mask = graph.type_mask(kinds)
+        reads = graph.data.rows[graph.type_mask(VARIABLE_TYPES)[graph.data.node]]
         mask[reads] = True
         return mask
 
@@ -182,7 +186,7 @@ class _Backprop:
         self._row = np.concatenate([self._row, row.astype(self._row.dtype)])
         self._col = np.concatenate([self._col, col.astype(self._col.dtype)])
 
-    def again(self, block: Mask) -> _RecomputedBlock | str:
+    def recomputed_block(self, block: Mask) -> _RecomputedBlock | str:
         """Returns the ops of a block to recompute, or the reason why there are none."""
         graph, data, ahead = self.graph, self.graph.data, self.ahead
         block = block & ahead
@@ -228,9 +232,9 @@ class _Backprop:
     def parts(self) -> list[tuple[str, Mask]]:
         """Returns parts of the forward pass, without the last part, cut at places with few tensors."""
         graph, data = self.graph, self.graph.data
-        variable_readers = graph.mask(data.rows[graph.typed(VARIABLE_TYPES)[data.node]])
+        variable_readers = graph.mask(data.rows[graph.type_mask(VARIABLE_TYPES)[data.node]])
         trained = forward(graph, variable_readers, control=False, edges=self._floats)
-        fed = forward(graph, graph.typed(FEED_TYPES), control=False, edges=self._contents)
+        fed = forward(graph, graph.type_mask(FEED_TYPES), control=False, edges=self._contents)
         chain = self.ahead & trained & fed & ~self._not_recomputed
         edges = chain[data.node] & chain[data.rows]
         place: Ints = np.arange(graph.size, dtype=np.int32)
@@ -260,7 +264,7 @@ def _named_blocks(context: RecipeContext, blocks: Any) -> list[tuple[str, Mask]]
     several: Iterable[Any] = [blocks] if isinstance(blocks, (str, Selection)) else blocks
     out = []
     for number, one in enumerate(several):
-        inside = () if isinstance(one, Selection) else context.resolver.inside(one)
+        inside = () if isinstance(one, Selection) else context.resolver.layer_ops(one)
         ops = list(one.names) if isinstance(one, Selection) else inside
         selection = select(graph, name=ops) if isinstance(one, Selection) or inside else select(graph, scope=one)
         out.append((repr(one) if isinstance(one, str) else f"block {number}", selection.mask & ~covered))

@@ -49,13 +49,13 @@ def rename(obj: Editor | Plan, names: Mapping[str, str]) -> Plan:
         fits = expand_wildcard(old, to, op_index, context.request)
         if not fits:
             head, _, tail = old.partition("*")
-            raise context.refused(
+            raise context.precondition_error(
                 f"no op matches {old!r}", f"ed.find({head.strip('/') or tail.strip('/')!r}) lists similar names"
             )
         new |= fits
     new = {old: to for old, to in new.items() if old != to}
     if not new:
-        raise context.refused("names= is empty", "Type names={'old': 'new'}")
+        raise context.precondition_error("names= is empty", "Type names={'old': 'new'}")
     return context.plan.rename(new)
 
 
@@ -105,7 +105,7 @@ def add_output(obj: Editor | Plan, tensor: TensorLike, name: str) -> Plan:
     info = context.graph.info(*context.graph.tensor(source))
     if info is not None and info.dtype in ("resource", "variant"):
         problem = f"{source!r} is of dtype {info.dtype}, which has no numbers to fetch"
-        raise context.refused(problem, "Name a tensor that is computed from it")
+        raise context.precondition_error(problem, "Name a tensor that is computed from it")
     plan = context.plan.insert("Identity", on=source, name=name, only=[])
     for fault in plan.effect.faults:
         raise PlanError(context.request, fault.problem, fault.suggestion)
@@ -145,11 +145,11 @@ def set_signature(ed: Editor, outputs: TensorsLike, inputs: TensorsLike | None =
     context = recipe_context(ed, "set_signature()")
     graph = context.graph
     if not isinstance(ed, Editor):
-        raise context.refused("a plan is not a model", "Give the editor, after ed.apply(plan)")
+        raise context.precondition_error("a plan is not a model", "Give the editor, after ed.apply(plan)")
     outputs, inputs = context.resolver.named_tensors(outputs), context.resolver.named_tensors(inputs)
     targets = results(ed, outputs, context)
     fed = tensors(graph, inputs, context.request)
-    own = list(described(ed).within(graph.index).inputs.values()) if inputs is None else []
+    own = list(described(ed).limited_to(graph.index).inputs.values()) if inputs is None else []
     starts = [graph.tensor(name) for name in dict.fromkeys([*fed, *own])]
     last = graph.mask([graph.tensor(name)[0] for name in targets])
     needed = required_ops(graph, last, frozenset(starts))
@@ -159,12 +159,14 @@ def set_signature(ed: Editor, outputs: TensorsLike, inputs: TensorsLike | None =
     if inputs is not None and lost:
         read = few(list(map(repr, lost)))
         problem = f"the ops that compute {few(map(repr, targets))} also read {read}, which no input feeds"
-        raise context.refused(problem, f"Add it: inputs={[*fed, *lost]!r}")
+        raise context.precondition_error(problem, f"Add it: inputs={[*fed, *lost]!r}")
     tensors_read = inputs_of(ed, region)
     unread = [name for name in fed if name not in tensors_read]
     if unread:
         problem = f"no output needs {few(map(repr, unread))}"
-        raise context.refused(problem, f"Leave it out: inputs={[name for name in fed if name in tensors_read]!r}")
+        raise context.precondition_error(
+            problem, f"Leave it out: inputs={[name for name in fed if name in tensors_read]!r}"
+        )
     keys = keys_of(ed, [*fed, *own, *targets, *tensors_read])
     ends = Ends(
         inputs=_by_key(inputs if fed else None, fed or tensors_read, keys), outputs=_by_key(outputs, targets, keys)

@@ -57,7 +57,7 @@ def keys_of(
 
 def inputs_of(ed: Editor, selection: Selection) -> list[str]:
     """Returns the tensors that a part needs: its boundary inputs, its placeholders, and inputs of the model."""
-    graph, model = selection.graph, described(ed).within(selection)  # an input may be a placeholder with a default
+    graph, model = selection.graph, described(ed).limited_to(selection)  # an input may be a placeholder with a default
     fed = [*map(graph.name, selection.inputs), *placeholders_in(graph, selection.mask), *model.inputs.values()]
     return list(dict.fromkeys(fed))
 
@@ -86,7 +86,9 @@ def part(ed: Editor, selection: Selection, ends: Ends, title: str, request: str)
     applied = new_editor.apply(plan)
     now = ends.moved(lambda tensor: applied[tensor].name)
     new_inputs = dict(zip(ends.inputs.values(), now.inputs.values(), strict=True))
-    new_editor.opened = new_editor.opened.made_of({"": (described(ed), new_inputs.get)}, now.inputs, now.outputs)
+    new_editor.opened_graph = new_editor.opened_graph.with_models(
+        {"": (described(ed), new_inputs.get)}, now.inputs, now.outputs
+    )
     return new_editor
 
 
@@ -147,7 +149,7 @@ def split_at(
     named = context.resolver.named_tensors(at)
     cuts = list(dict.fromkeys(tensors(context.graph, named, context.request)))
     if not cuts:
-        raise context.refused("at= is empty", "Name one or several tensors, for example at='features:0'")
+        raise context.precondition_error("at= is empty", "Name one or several tensors, for example at='features:0'")
     targets = list(dict.fromkeys(results(ed, outputs, context)))
     fed = tensors(context.graph, inputs, context.request)
     before, after, early, late = _sides(context, cuts, targets, fed)
@@ -162,8 +164,8 @@ def split_at(
     ))  # fmt: skip
     both = _in_both(halves)
     for half in halves if both else ():
-        notes = (*half.opened.serving.notes, f"each half has its own copy of {both}")
-        half.opened = replace(half.opened, serving=replace(half.opened.serving, notes=notes))
+        notes = (*half.opened_graph.serving.notes, f"each half has its own copy of {both}")
+        half.opened_graph = replace(half.opened_graph, serving=replace(half.opened_graph.serving, notes=notes))
     if verify:
         _prove(context, ed, halves, targets, fed, feeds, {key: tensor for tensor, key in keys.items()})
     return halves
@@ -181,16 +183,16 @@ def _sides(
     """Returns the ops of both halves, and the outputs of each half."""
     graph = context.graph
     at, ends = ([graph.tensor(name) for name in names] for names in (cuts, fed_tensors))
-    later = forward(graph, graph.mask([op for one in at for op, _ in graph.readers(one)]), control=False)
+    later = forward(graph, graph.mask([op for one in at for op, _ in graph.consumers_of(one)]), control=False)
     first = required_ops(graph, graph.mask([op for op, _ in at]), frozenset(ends))
     late = [name for name in targets if later[op := graph.tensor(name)[0]] and not first[op]]
     if not late:
         problem = f"none of the outputs {few(map(repr, targets))} is computed from {few(map(repr, cuts))}"
-        raise context.refused(problem, "Name a tensor between the inputs and the outputs")
+        raise context.precondition_error(problem, "Name a tensor between the inputs and the outputs")
     early = [name for name in targets if name not in late]
     first |= required_ops(graph, graph.mask([graph.tensor(name)[0] for name in early]), frozenset(ends))
-    fed_here = graph.typed(FEED_TYPES) | graph.mask([op for op, _ in ends])
-    computed = first & ~graph.typed(PLACEHOLDER_TYPES) & forward(graph, fed_here, control=False)
+    fed_here = graph.type_mask(FEED_TYPES) | graph.mask([op for op, _ in ends])
+    computed = first & ~graph.type_mask(PLACEHOLDER_TYPES) & forward(graph, fed_here, control=False)
     last = graph.mask([graph.tensor(name)[0] for name in late])
     second = required_ops(graph, last, frozenset([*at, *ends]), within=~computed)
     refuse_part(graph, second, at, context.request, key="at")
@@ -198,17 +200,17 @@ def _sides(
     unused = [name for name, one in zip(cuts, at, strict=True) if one not in entries]
     if unused:
         problem = f"the second half does not read {few(map(repr, unused))}"
-        raise context.refused(problem, f"Leave it out: at={[name for name in cuts if name not in unused]}")
+        raise context.precondition_error(problem, f"Leave it out: at={[name for name in cuts if name not in unused]}")
     more = [one for one in entries if one not in at and one not in ends]
     if more:
         what = few([f"{graph.name(one)!r} for {_reader(context, one, second)!r}" for one in more])
         problem = f"the second half would not run alone: it also reads {what}, which the first half computes"
-        raise context.refused(problem, f"Split there too: at={[*cuts, *(graph.name(one) for one in more)]}")
+        raise context.precondition_error(problem, f"Split there too: at={[*cuts, *(graph.name(one) for one in more)]}")
     return block(graph, first, ends, early), block(graph, second, [*at, *ends], late), early, late
 
 
 def _reader(context: RecipeContext, tensor: tuple[int, int], within: Mask) -> str:
-    return context.graph.names[next(op for op, _ in context.graph.readers(tensor) if within[op])]
+    return context.graph.names[next(op for op, _ in context.graph.consumers_of(tensor) if within[op])]
 
 
 def _run(half: Editor, feeds: Mapping[str, Any], tensors: Mapping[str, str]) -> dict[str, Any]:
@@ -237,6 +239,6 @@ def _prove(
         if not same_numbers(whole.results[tensor], got[tensor]):
             have = _in_both(halves) or "no variable"
             problem = f"the halves give other numbers for {tensor!r} than the whole; both halves have {have}"
-            raise context.refused(
+            raise context.precondition_error(
                 problem, "A variable that changes during a run can be in one half only: split elsewhere"
             )

@@ -88,7 +88,7 @@ def _random(context: RecipeContext, needed_ops: Mask) -> list[Remaining]:
             out.append(
                 Remaining(f"{name!r} ({kind}) still draws random numbers", _bypass_suggestion(context, op, needed_ops))
             )
-        elif kind in CALLS and (inside := sorted(filter(draws, context.inside(op)))):
+        elif kind in CALLS and (inside := sorted(filter(draws, context.inner_types(op)))):
             text = f"the call {name!r} still draws random numbers, by {few(inside)}"
             out.append(Remaining(text, f"Open the call, ed = ed.inlined({name!r}), and repeat this"))
     return out
@@ -97,11 +97,11 @@ def _random(context: RecipeContext, needed_ops: Mask) -> list[Remaining]:
 def _bypass_suggestion(context: RecipeContext, random: int, needed_ops: Mask) -> str:
     """Returns a suggestion to bypass the op that combines random numbers with a tensor, or a general suggestion."""
     graph = context.graph
-    fed = forward(graph, graph.typed(FEED_TYPES), control=False, within=~graph.typed(_SIZES))
+    fed = forward(graph, graph.type_mask(FEED_TYPES), control=False, within=~graph.type_mask(_SIZES))
     below = forward(graph, graph.mask([random]), control=False, within=needed_ops)
     for op in np.flatnonzero(below & fed).tolist():
-        plain = [one for one in context.reads(op) if fed[one[0]] and not below[one[0]]]
-        if len(plain) == 1 and context.readers(op) and graph.info(*plain[0]) == graph.info(op, 0):
+        plain = [one for one in context.inputs_of(op) if fed[one[0]] and not below[one[0]]]
+        if len(plain) == 1 and context.consumers_of(op) and graph.info(*plain[0]) == graph.info(op, 0):
             return f"Remove them: ed.plan().reroute({graph.name((op, 0))!r}, to={graph.name(plain[0])!r})"
         break
     return "Keep them if the model needs them; otherwise open the model for inference, gs.open(model, training=False)"
@@ -109,7 +109,7 @@ def _bypass_suggestion(context: RecipeContext, random: int, needed_ops: Mask) ->
 
 def _unfolded(context: RecipeContext, needed_ops: Mask, folded: bool) -> list[Remaining]:
     graph, out, variable = context.graph, [], []
-    for op in [one for one in context.typed(*NORMS, "Mul") if needed_ops[one]]:
+    for op in [one for one in context.ops_of_type(*NORMS, "Mul") if needed_ops[one]]:
         data = _batch_norm_input(context, op)
         if data is None:
             continue
@@ -127,7 +127,7 @@ def _unfolded(context: RecipeContext, needed_ops: Mask, folded: bool) -> list[Re
 
 def _batch_norm_input(context: RecipeContext, op: int) -> Tensor | None:
     """Returns the input of a batch normalization; None for other ops."""
-    reads = context.reads(op)
+    reads = context.inputs_of(op)
     if context.graph.types[op] in NORMS:
         return reads[0]
     scaled = [at for at, side in enumerate(reads) if _is_scale(context, side)]
@@ -206,29 +206,29 @@ def for_inference(
     fed = tensors(context.graph, inputs, context.request)
     context = start = recipe_context(obj, context.request, [*targets, *fed])
     if training is not None:
-        context = context.after(context.plan.resolve_condition(training, False))
+        context = context.with_plan(context.plan.resolve_condition(training, False))
     needed = _needed_ops(context, targets, fed)
-    context = context.after(settle(context, needed))
-    context = context.after(settle_ranges(context, _needed_ops(context, targets, fed)))
-    context = context.after(_without_training(context, targets, fed))
+    context = context.with_plan(settle(context, needed))
+    context = context.with_plan(settle_ranges(context, _needed_ops(context, targets, fed)))
+    context = context.with_plan(_without_training(context, targets, fed))
     for part in (_without_checks, _without_dropout, _without_identities):
-        context = context.after(part(context))
-    variables = context.typed("Variable", "VariableV2", "VarHandleOp")
+        context = context.with_plan(part(context))
+    variables = context.ops_of_type("Variable", "VariableV2", "VarHandleOp")
     if fold_batch_norm is None:
         fold_batch_norm = not variables
     new_plan = fold(context) if fold_batch_norm else context.plan
-    context = context.after(new_plan)
+    context = context.with_plan(new_plan)
     leftovers = remaining_ops(context, _needed_ops(context, targets, fed), bool(fold_batch_norm))
     if new_plan is not start.plan:
         return replace(new_plan, notes=(*new_plan.notes, *(f"{one.text}. {one.suggestion}" for one in leftovers)))
     if leftovers:
-        raise context.refused(
+        raise context.precondition_error(
             f"no other rule applies: {few([one.text for one in leftovers], 3)}", leftovers[0].suggestion
         )
     suggestion = "There is nothing to remove"
     if variables:
         suggestion += f"; gs.recipes.frozen(ed, {targets!r}) turns its variables into constants"
-    raise context.refused("it is in inference form already", suggestion)
+    raise context.precondition_error("it is in inference form already", suggestion)
 
 
 def strip_training(obj: Editor | Plan, outputs: TensorsLike | None = None, inputs: TensorsLike | None = None) -> Plan:
@@ -350,7 +350,7 @@ def strip_identities(obj: Editor | Plan, outputs: TensorsLike | None = None) -> 
 def _require_change(context: RecipeContext, new_plan: Plan, problem: str, suggestion: str) -> Plan:
     """Returns a plan with steps; raises if a recipe found nothing to do."""
     if new_plan is context.plan:
-        raise context.refused(problem, suggestion)
+        raise context.precondition_error(problem, suggestion)
     return new_plan
 
 
@@ -381,7 +381,7 @@ def _without_training(context: RecipeContext, targets: list[str], fed_tensors: l
                 if one.startswith(f"{graph.names[op]}:") and one not in fed_tensors
             )
             problem = f"{name!r} is an input, but the outputs need {other!r} of the same op"
-            raise context.refused(problem, f"Feed that too: inputs={[*fed_tensors, other]!r}")
+            raise context.precondition_error(problem, f"Feed that too: inputs={[*fed_tensors, other]!r}")
         plan = plan.detach(graph.names[op], side="outputs")
     placeholder_ops = {
         graph.tensor(name)[0] for name in fed_tensors if graph.types[graph.tensor(name)[0]] == "Placeholder"
@@ -397,7 +397,7 @@ def _needed_with_state(context: RecipeContext, needed_ops: Mask, fed_tensors: li
     graph, state = context.graph, context.graph.state
     mask, savers = needed_ops.copy(), _savers(context)
     fills = graph.mask(graph.index[name] for names in state.init_ops.values() for name in names if name in graph.index)
-    starts = {op: backward(graph, graph.mask([op])) for op in map(graph.index.__getitem__, context.first)}
+    starts = {op: backward(graph, graph.mask([op])) for op in map(graph.index.__getitem__, context.init_ops)}
     cuts = frozenset(map(graph.tensor, fed_tensors))
     while True:
         for variable in state.variables.values():
@@ -426,7 +426,7 @@ def _savers(context: RecipeContext) -> dict[int, list[int]]:
     graph = context.graph
     variables = graph.state.variables.values()
     mute = {graph.index[v.op] for v in variables if v.op in graph.index and v.initializer not in graph.index}
-    inner = {op: context.inside(op) for op in context.typed(*CALLS)} if mute else {}
+    inner = {op: context.inner_types(op) for op in context.ops_of_type(*CALLS)} if mute else {}
     savers: dict[int, list[int]] = {one: [] for one in mute}
     for op, kinds in inner.items():
         if kinds >= {"RestoreV2", "AssignVariableOp"}:
@@ -455,9 +455,13 @@ _LOOP_TYPES = frozenset({"Enter", "Exit", "Merge", "NextIteration", "RefEnter", 
 
 def _without_checks(context: RecipeContext) -> Plan:
     graph, plan = context.graph, context.plan
-    looking = [op for op in context.typed(*_CHECK_TYPES) if graph.names[op] not in context.ends and context.readers(op)]
-    watching = [op for op in context.typed(*_ASSERT_TYPES) if graph.names[op] not in context.ends]
-    watching += [op for op in context.typed(*_GUARDS) if _is_guard(context, op)]
+    looking = [
+        op
+        for op in context.ops_of_type(*_CHECK_TYPES)
+        if graph.names[op] not in context.protected_ops and context.consumers_of(op)
+    ]
+    watching = [op for op in context.ops_of_type(*_ASSERT_TYPES) if graph.names[op] not in context.protected_ops]
+    watching += [op for op in context.ops_of_type(*_GUARDS) if _is_guard(context, op)]
     removed = set(watching)
     for numbers in _contexts(context):  # a cond of TF1 around a check
         if removed & numbers and not any(r not in numbers for op in numbers for r in graph.consumers.row(op).tolist()):
@@ -468,9 +472,9 @@ def _without_checks(context: RecipeContext) -> Plan:
     if looking:
         plan = plan.remove([graph.names[op] for op in looking], stitch=True)
     if removed:
-        inputs = {one for op in removed for one in graph.needed.row(op).tolist()} - removed
+        inputs = {one for op in removed for one in graph.all_inputs.row(op).tolist()} - removed
         plan = plan.remove([graph.names[op] for op in sorted(removed)])
-        plan = remove_unused(plan, graph, [graph.names[op] for op in sorted(inputs)], context.ends)
+        plan = remove_unused(plan, graph, [graph.names[op] for op in sorted(inputs)], context.protected_ops)
     return plan
 
 
@@ -478,9 +482,13 @@ def _is_guard(context: RecipeContext, op: int) -> bool:
     """Returns whether a TF2 cond is only a check: it has an ``Assert``, and its outputs have no consumers."""
     graph = context.graph
     for reader in graph.consumers.row(op).tolist():
-        if graph.types[reader] != "Identity" or len(graph.consumers.row(reader)) or graph.names[reader] in context.ends:
+        if (
+            graph.types[reader] != "Identity"
+            or len(graph.consumers.row(reader))
+            or graph.names[reader] in context.protected_ops
+        ):
             return False
-    inner = context.inside(op)
+    inner = context.inner_types(op)
     return "Assert" in inner and inner <= {"Assert", "Const", "Identity", "NoOp"}
 
 
@@ -491,23 +499,25 @@ def _without_identities(context: RecipeContext) -> Plan:
     graph = context.graph
     state = graph.state
     collection_ops = {entry.name.partition(":")[0] for entries in state.collections.values() for entry in entries}
-    protected = {graph.names[op] for whole in _contexts(context) for op in whole} | context.ends | collection_ops
+    protected = (
+        {graph.names[op] for whole in _contexts(context) for op in whole} | context.protected_ops | collection_ops
+    )
     protected |= {name for names in state.init_ops.values() for name in names}
     here = [info for info in state.variables.values() if info.op in graph.index]
     protected |= {graph.names[op] for info in here for op in variable_ops(graph, info)}
     removed = []
-    for op in context.typed(*_IDENTITY_TYPES):
+    for op in context.ops_of_type(*_IDENTITY_TYPES):
         if graph.names[op] in protected or len(graph.control.row(op)) or len(graph.control_consumers.row(op)):
             continue
-        input_info, output_info = graph.info(*context.reads(op)[0]), graph.info(op, 0)
+        input_info, output_info = graph.info(*context.inputs_of(op)[0]), graph.info(op, 0)
         if (
-            not context.readers(op)
+            not context.consumers_of(op)
             or input_info is None
             or output_info is None
             or input_info.dtype != output_info.dtype
         ):
             continue
-        near = [context.reads(op)[0][0], *graph.consumers.row(op).tolist()]
+        near = [context.inputs_of(op)[0][0], *graph.consumers.row(op).tolist()]
         if any(graph.types[one] in _LOOP_TYPES | {"LoopCond"} for one in near):  # it may mark a loop or branch
             continue
         if input_info.dtype in ("resource", "variant") or (
@@ -527,11 +537,11 @@ def _without_dropout(context: RecipeContext, excluded: Collection[str] | None = 
     pairs: dict[int, tuple[int, int]] = {}
     masks: dict[tuple[int, int], int] = {}
     others: list[tuple[int, tuple[int, int], PlanError]] = []
-    for random in context.typed(*_RANDOM):
+    for random in context.ops_of_type(*_RANDOM):
         for masked, at in _masked_ops(context, random):
             if graph.names[masked] in (excluded or ()):
                 continue
-            mask = context.reads(masked)[at]
+            mask = context.inputs_of(masked)[at]
             try:
                 source = _source(context, masked, at, excludes=excluded is not None)
             except PlanError as error:
@@ -543,7 +553,9 @@ def _without_dropout(context: RecipeContext, excluded: Collection[str] | None = 
         if mask not in masks:
             raise refused
         problem = f"{graph.names[masked]!r} is the gradient of the dropout {graph.names[masks[mask]]!r}"
-        raise context.refused(problem, "Remove the gradients first: ed.apply(gs.recipes.strip_training(ed, outputs))")
+        raise context.precondition_error(
+            problem, "Remove the gradients first: ed.apply(gs.recipes.strip_training(ed, outputs))"
+        )
     if not pairs:
         return plan
 
@@ -553,12 +565,12 @@ def _without_dropout(context: RecipeContext, excluded: Collection[str] | None = 
         return tensor
 
     reroutes = {
-        graph.name((op, 0)): graph.name(source_of(source)) for op, source in pairs.items() if context.readers(op)
+        graph.name((op, 0)): graph.name(source_of(source)) for op, source in pairs.items() if context.consumers_of(op)
     }
-    end_ops = [op for op in pairs if graph.names[op] in context.ends or not context.readers(op)]
+    end_ops = [op for op in pairs if graph.names[op] in context.protected_ops or not context.consumers_of(op)]
     ends = {op: graph.name(source_of(pairs[op])) for op in end_ops}
     for op, end in ends.items():  # an identity gets its name
-        reader = graph.names[context.readers(*graph.tensor(end))[0][0]]
+        reader = graph.names[context.consumers_of(*graph.tensor(end))[0][0]]
         plan = replace_op(plan, context, op, end, reader, "dropped")
         reroutes.pop(graph.name((op, 0)), None)
     plan = plan.reroute(reroutes) if reroutes else plan
@@ -567,7 +579,7 @@ def _without_dropout(context: RecipeContext, excluded: Collection[str] | None = 
             plan = plan.reroute_control(graph.names[op], to=graph.names[source_of(source)[0]])
     names = [graph.names[op] for op in pairs if op not in ends]
     names += [graph.names[one] for op in ends for one in graph.data.row(op).tolist()]
-    return remove_unused(plan, graph, names, context.ends)
+    return remove_unused(plan, graph, names, context.protected_ops)
 
 
 def _masked_ops(context: RecipeContext, random: int) -> list[tuple[int, int]]:
@@ -576,7 +588,7 @@ def _masked_ops(context: RecipeContext, random: int) -> list[tuple[int, int]]:
     todo, visited = [(random, False)], {(random, False)}
     while todo:
         op, compared = todo.pop()
-        for reader, at in context.readers(op):
+        for reader, at in context.consumers_of(op):
             kind = graph.types[reader]
             if compared and kind in _MASKED:
                 out.append((reader, at))
@@ -591,7 +603,7 @@ def _masked_ops(context: RecipeContext, random: int) -> list[tuple[int, int]]:
 
 def _source(context: RecipeContext, masked: int, mask: int, excludes: bool) -> tuple[int, int] | None:
     """Returns the input of a dropout; None if the op is not a dropout."""
-    graph, reads = context.graph, context.reads(masked)
+    graph, reads = context.graph, context.inputs_of(masked)
     if graph.types[masked] == "Mul":
         scaled = reads[1 - mask]
     elif mask == 0 and np.all(constant(context, reads[2]) == 0):
@@ -599,7 +611,7 @@ def _source(context: RecipeContext, masked: int, mask: int, excludes: bool) -> t
     else:
         return None  # it selects between two tensors
     factor = scaled[0]
-    kind, sides = graph.types[factor], context.reads(factor)
+    kind, sides = graph.types[factor], context.inputs_of(factor)
     for at in (1,) if kind == "RealDiv" else (0, 1) if kind == "Mul" else ():
         if _makes_up(context, sides[at], kind, reads[mask]):
             return sides[1 - at]
@@ -609,7 +621,7 @@ def _source(context: RecipeContext, masked: int, mask: int, excludes: bool) -> t
     )
     keeps = f", or exclude={name!r}" if excludes else ""
     way = f"ed.plan().reroute({f'{name}:0'!r}, to={graph.name(scaled)!r})"
-    raise context.refused(problem, f"Remove the mask, {way}{keeps}")
+    raise context.precondition_error(problem, f"Remove the mask, {way}{keeps}")
 
 
 def _makes_up(context: RecipeContext, scale: tuple[int, int], kind: str, mask: tuple[int, int]) -> bool:
@@ -636,7 +648,7 @@ def _share(context: RecipeContext, mask: tuple[int, int]) -> tuple[tuple[int, in
     passing = ("Cast", "Identity")
     op = follow_chain(mask[0], lambda at: next(iter(graph.data.row(at).tolist() * (graph.types[at] in passing)), None))
     floor = graph.types[op] == "Floor"
-    sides = context.reads(context.reads(op)[0][0] if floor else op)
+    sides = context.inputs_of(context.inputs_of(op)[0][0] if floor else op)
     plain = [at for at, side in enumerate(sides) if not _is_random(context, side[0])]
     if len(sides) != 2 or len(plain) != 1:
         return None

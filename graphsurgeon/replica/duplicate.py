@@ -159,9 +159,9 @@ def _refuse_shared(block: Selection, inputs: Mapping[Any, Any] | None, variables
 
 def _session_of(editor: Editor | None, values: Any) -> Any:
     """Returns the source of updates: the session of the original, or arrays; None if there is no source."""
-    if values is not None and not (isinstance(values, Editor) and not values.values.given):
+    if values is not None and not (isinstance(values, Editor) and not values.values.has_source):
         return tf.values.transfer.values_of(values)
-    return None if editor is None or not editor.values.given else editor.values.reader()
+    return None if editor is None or not editor.values.has_source else editor.values.read_session()
 
 
 def _duplicate_in_same_graph(
@@ -179,10 +179,10 @@ def _duplicate_in_same_graph(
     if session is not None:
         refuse_foreign(session, editor.graph, "duplicate(graph=..., values=session)")
         tf.run.sessions.refuse_missing(options.rules["device"], session)
-    scope = free_name("replica", editor.snapshot.taken) if options.to is None else options.to
+    scope = free_name("replica", editor.snapshot.is_name_used) if options.to is None else options.to
     applied, pairs = _copy_block(editor, block, session, to=scope, **options.rules)
     ops = tf.values.replica_values.group_updates(pairs, applied.graph, scope, options.tau != 1.0)
-    start = partial(tf.values.assign_values.set_plan_values, applied_ops=applied.made)
+    start = partial(tf.values.assign_values.set_plan_values, applied_ops=applied.applied_ops)
     return Replica(applied, pairs, None, None, session, ops, options.every, options.tau, start, _unread(applied))
 
 
@@ -202,9 +202,9 @@ def _duplicate_in_new_graph(
     else:
         tf.run.sessions.refuse_missing(options.rules["device"], there.session())
     applied, pairs = _copy_block(there, block, source_session, to=options.to or "", values=values, **options.rules)
-    new_ops = applied.made
+    new_ops = applied.applied_ops
     # Updates copy the values later; a second copy of them is not kept here.
-    new_ops.initial += [name for name in new_ops.values if new_ops.infos[name].initial_value]
+    new_ops.initial += [name for name in new_ops.values if new_ops.variable_infos[name].initial_value]
     new_ops.values.clear()
 
     def opened() -> Any:
@@ -230,7 +230,7 @@ def _copy_block(editor: Editor, block: Selection, session: Any, **options: Any) 
     try:
         plan = editor.plan().copy(block, **options)
         if session is not None and not isinstance(session, Mapping) and not plan.effect.faults:
-            starts = [v.info for v in plan.effect.variables if v.made.initializer and v.policy == "copy"]
+            starts = [v.info for v in plan.effect.variables if v.new_info.initializer and v.policy == "copy"]
             tf.values.variables.refuse_empty(session, starts, "duplicate(...)")
         applied = editor.apply(plan)
     except PlanError as error:
@@ -242,4 +242,4 @@ def _copy_block(editor: Editor, block: Selection, session: Any, **options: Any) 
 
 def _unread(result: Applied) -> set[str]:
     """Returns the original names of the variables that start from initial values."""
-    return {v.was for v in result.effect.variables if v.policy == "initial"}
+    return {v.original for v in result.effect.variables if v.policy == "initial"}

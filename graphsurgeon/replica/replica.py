@@ -35,7 +35,7 @@ class Update:
         number: the number of updates so far, including this one.
         changed: names of the variables of the duplicate that got a new value. If duplicate and original share a
             session, these are all variables: one op sets them, without a comparison.
-        of: the number of variables of the duplicate.
+        total: the number of variables of the duplicate.
         bytes: the size of the fed values; 0 if the values never left TensorFlow.
         origin: the source of the values; empty if there was nothing newer.
         seconds: the duration of the update.
@@ -44,7 +44,7 @@ class Update:
 
     number: int
     changed: tuple[str, ...]
-    of: int
+    total: int
     bytes: int
     origin: str
     seconds: float = field(default=0.0, compare=False, repr=False)
@@ -58,8 +58,8 @@ class Update:
             return "no update: there is nothing newer"
         size_text = f", {counted(self.bytes, 'bytes')}" if self.bytes else ""
         not_taken = "".join(f"; {name} is not whole: {why}" for name, why in self.skipped.items())
-        share = "all" if len(self.changed) == self.of > 1 else f"{len(self.changed)} of"
-        share_text = f"{share} {counted(self.of, 'variables')}"
+        share = "all" if len(self.changed) == self.total > 1 else f"{len(self.changed)} of"
+        share_text = f"{share} {counted(self.total, 'variables')}"
         return f"update {self.number}: {share_text}, from {self.origin}{size_text}{not_taken}"
 
 
@@ -414,7 +414,7 @@ class Replica:
         op, feeds = (self._grouped.copy, {}) if hard else (self._grouped.soft, {self._grouped.tau: tau})
         with (
             self._alone(timeout, self._step_lock, self._lock),
-            self._state.half_way(),  # TensorFlow reads all values before it sets the first one
+            self._state.mark_mixed(),  # TensorFlow reads all values before it sets the first one
             tf.values.variables.errors_if_empty([pair.old for pair in self._pairs.values()], "update()"),
         ):
             self.session.run(op, feeds)
@@ -464,7 +464,7 @@ class Replica:
         pairs = {name: self._pairs[name] for name in values}
         self._hashes = {}  # after a failure, the next update sets all variables
         step = _steps_in(self.session).reading()  # for another duplicate, with this one as its original
-        with step, self._alone(timeout, self._lock), self._state.half_way():
+        with step, self._alone(timeout, self._lock), self._state.mark_mixed():
             tf.values.replica_values.feed(self.session, values, pairs)
 
     def _start(self, initial: Collection[str]) -> None:
@@ -618,7 +618,7 @@ class Replica:
             self.session = self._open_session()
             self._hashes, self._copy_all = {}, True
             if self._source is not None:
-                self._source.forget()
+                self._source.reset()
 
 
 _session_locks: weakref.WeakKeyDictionary[Any, RWLock] = weakref.WeakKeyDictionary()
@@ -648,7 +648,7 @@ class _State:
             )
 
     @contextmanager
-    def half_way(self) -> Iterator[None]:
+    def mark_mixed(self) -> Iterator[None]:
         """Marks the values as a mix of two updates until the block ends; the mark stays if the block fails."""
         before, self.torn = self.torn, True
         try:

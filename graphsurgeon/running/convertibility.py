@@ -137,14 +137,14 @@ def _fixes_by_code(editor: EditorLike, blockers: tuple[Blocker, ...], targets: l
     """Returns code -> the blockers that it removes. Each recipe that returns a plan is tried."""
     graph, ops, ways = editor.snapshot, {one.op for one in blockers if one.op}, dict[str, list[str]]()
     for recipe in registered_recipes():
-        if not ops or not recipe.tried:
+        if not ops or not recipe.has_trial:
             continue
         try:
-            after = recipe.made(editor, {"outputs": targets}).after()
+            after = recipe.run(editor, {"outputs": targets}).after()
         except SurgeryError:
             continue  # the recipe does not apply
         removed = [op for op in ops if op not in after.index or _differs(graph, after, op)]
-        more = f", {one_or_all(targets)!r}" if any(wish.name == "outputs" for wish in recipe.wishes) else ""
+        more = f", {one_or_all(targets)!r}" if any(wish.name == "outputs" for wish in recipe.parameters) else ""
         if removed:
             ways[f"gs.recipes.{recipe.name}(ed{more})"] = removed
     for one in blockers:
@@ -179,7 +179,7 @@ def _control_waits(graph: Graph, assigns: int, targets: list[str]) -> list[tuple
     """Returns (op, its control input) if the outputs only wait for an assignment; nothing if a read comes after it."""
     ancestry = backward(graph, graph.mask(graph.index[op_name(name)] for name in targets), control=False)
     after = forward(graph, graph.mask([assigns]))
-    if ancestry[assigns] or (ancestry & after & graph.typed((*READ_TYPES, *VARIABLE_TYPES))).any():
+    if ancestry[assigns] or (ancestry & after & graph.type_mask((*READ_TYPES, *VARIABLE_TYPES))).any():
         return []
     ways = [(op, one) for op in np.flatnonzero(ancestry & after).tolist() for one in graph.control.row(op).tolist()
             if after[one] and not ancestry[one]]  # fmt: skip

@@ -36,7 +36,7 @@ def resolve_feeds(editor: EditorLike, feeds: Any, request: str, random: bool = F
         SelectionError: a tensor does not exist.
     """
     graph = editor.snapshot
-    ends = list(editor.inputs) or placeholders_in(graph, graph.typed(PLACEHOLDER_TYPES))
+    ends = list(editor.inputs) or placeholders_in(graph, graph.type_mask(PLACEHOLDER_TYPES))
     example = repr(ends[0] if ends else "x:0")
     if isinstance(feeds, (str, PathLike)):
         path = str(feeds)
@@ -204,7 +204,7 @@ def default_fetches(editor: EditorLike, request: str, suggestion: str) -> list[s
         PlanError: if there is no such tensor.
     """
     graph = editor.snapshot
-    last = list(described(editor).within(graph.index).ends[1])
+    last = list(described(editor).limited_to(graph.index).ends[1])
     if last:
         return last
     last, acts = outputs_of(graph), forward(graph, tf.effects.acting_ops(graph, tf.effects.REPEATABLE))

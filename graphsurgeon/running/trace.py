@@ -131,7 +131,7 @@ class _RunOptions:
     rounds: int
     watch: Watch | None
     seed: int | None
-    called: Mapping[str, str]
+    names: Mapping[str, str]
     memory: int | None
     ops: frozenset[str] | None
 
@@ -236,8 +236,12 @@ def _applied_editor(editor: EditorLike, plan: Any, session: Any) -> EditorLike:
         raise PlanError(f"trace(plan={plan!r})", "this is not a plan", "Make one with ed.plan().copy(...)")
     plan = without_muted(plan)
     make: Any = type(editor)
-    source = None if editor.values.changed else editor.opened.values
-    model = replace(described(editor).of(editor.graph, editor.title), values=source, lack=editor.opened.lack)
+    source = None if editor.values.is_graph_changed else editor.opened_graph.values
+    model = replace(
+        described(editor).for_graph(editor.graph, editor.title),
+        values=source,
+        missing_values_reason=editor.opened_graph.missing_values_reason,
+    )
     result: EditorLike = make(model)
     try:
         result.apply(materialized(plan) if plan.steps else plan)
@@ -246,7 +250,7 @@ def _applied_editor(editor: EditorLike, plan: Any, session: Any) -> EditorLike:
             raise
         suggestion = "Trace it with its own editor" if error.kind is Kind.FOREIGN_PLAN else error.suggestion
         raise type(error)("trace(plan=...)", error.problem, suggestion) from None
-    result.session(session if session is not None else editor.values.reader())
+    result.session(session if session is not None else editor.values.read_session())
     return result
 
 
@@ -390,7 +394,7 @@ def _run(
     )
     lives.pop().close()
     results = {name: ran.results[now] for name, now in names.items() if now in ran.results}
-    stopped, notes = lacking or ran.stopped, (*tf.run.probes.constants(base, constant_tensors), *ran.notes)
+    stopped, notes = lacking or ran.stop_reason, (*tf.run.probes.constants(base, constant_tensors), *ran.stats)
     unrecorded |= ran.unrecorded
     same |= {name: stand_ins[name] for name in feeds if stand_ins.get(name, name) != name}
     full_graph = replace(full_graph, title=editor.snapshot.title)
@@ -427,7 +431,7 @@ def _runnable_copy(
     guarded = tf.private.graphs.guarded_ops(scratch.graph) or set()
     guarded.clear()  # tensors in a branch can be recorded if the branch is taken
     full_graph = scratch.snapshot
-    if options.seed is not None and tf.run.probes.set_seeds(scratch.graph, full_graph, options.seed, options.called):
+    if options.seed is not None and tf.run.probes.set_seeds(scratch.graph, full_graph, options.seed, options.names):
         return scratch, tf.open.snapshot.snapshot(scratch.graph, title=full_graph.title), full_graph
     return scratch, full_graph, full_graph
 
@@ -520,14 +524,14 @@ def _scratch_copy(
 
 def _calls(graph: Graph, excluded: set[str], fetches: Sequence[str]) -> tuple[list[str], list[str]]:
     """Returns the calls that run and can be inlined; and the same for conds, cases and loops."""
-    kinds = set(graph.kinds[0])
+    kinds = set(graph.type_index[0])
     if not kinds & (BRANCHING | CALLS | graph.functions.keys()):
         return [], []
     work, plain, flow = tf.functions.calls.FunctionCalls(graph), list[str](), list[str]()
     runs = backward(graph, graph.mask(graph.index[name.partition(":")[0]] for name in fetches))
     for op in np.flatnonzero(runs).tolist():
         node = graph.nodes[op]
-        if graph.names[op] in excluded or not (work.called(node) or node.op in BRANCHING):
+        if graph.names[op] in excluded or not (work.called_function(node) or node.op in BRANCHING):
             continue
         if work.obstacle(node, flow=True) is None:
             (flow if node.op in BRANCHING else plain).append(graph.names[op])

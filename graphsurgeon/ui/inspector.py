@@ -72,7 +72,7 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: CallTree | None = Non
     if crossing.variables:
         rows.append(["variables", f"{len(crossing.variables):,}"])
     sized_ops = within.copy()
-    _, at = whole.data.within(np.flatnonzero(within))
+    _, at = whole.data.gather(np.flatnonzero(within))
     sized_ops[whole.data.node[at]] = True  # a Keras layer reads variables that are outside its scope
     size = bytes_of(whole, sized_ops)
     if size:
@@ -81,7 +81,7 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: CallTree | None = Non
     if counted_flops[0]:
         rows.append(["FLOPs", f"{_flops_text(counted_flops)} for known shapes"])
     waits = sorted({outside for _, outside in crossing.control_inputs})
-    reading = graph.consumers.node[graph.consumers.within(np.flatnonzero(mask))[1]]
+    reading = graph.consumers.node[graph.consumers.gather(np.flatnonzero(mask))[1]]
     readers = [graph.names[i] for i in np.unique(reading[~mask[reading]]).tolist()]
     ends = {"inputs": crossing.inputs, "outputs": crossing.outputs, "control_inputs": waits, "consumers": readers}
     return _panel(graph, name.strip("~/"), rows, ends, _MAX_NAMES, python=_python(inside, name))
@@ -113,7 +113,7 @@ def _within(expanded: ExpandedGraph, picture: ExpandedGraph, ops: Any) -> Mask:
     """
     visible = expanded.positions_in(picture)
     mask: Mask = np.isin(visible, ops)
-    mask[expanded.derived] &= np.isin(visible[expanded.derived], picture.derived)
+    mask[expanded.gradient_ops] &= np.isin(visible[expanded.gradient_ops], picture.gradient_ops)
     return mask
 
 
@@ -192,7 +192,7 @@ def reasons(editor: EditorLike, name: str, region: Selection | None) -> list[lis
 
 
 def _tensor(graph: Graph, name: str) -> dict[str, str]:
-    info = graph.stated_info(*graph.tensor(name))
+    info = graph.declared_info(*graph.tensor(name))
     return {"tensor": name, "text": str(info) if info else ""}
 
 
@@ -200,14 +200,16 @@ def _places(tree: Tree, op: int, calls: CallTree | None) -> list[list[str]]:
     """Returns rows on the function that an op is in, or calls, and on the other callers of the function."""
     if calls is None:
         return []
-    part, call = tree.calls.inside(op) if tree.calls is not None else None, tree.folded.get(op)
+    part, call = tree.calls.frame_of(op) if tree.calls is not None else None, tree.folded.get(op)
     rows = []
     if part is not None:
         how = "the gradient of" if part.gradient else "called by"
         rows.append(["function", f"{part.function}, {how} {part.call_name}"])
         rows += _elsewhere(calls, part.function, part.call_name)
     if call is not None:
-        rows.append(["calls", call.words + (f", {counted(call.count(tree.graph), 'ops')}" if call.functions else "")])
+        rows.append(
+            ["calls", call.function_names + (f", {counted(call.count(tree.graph), 'ops')}" if call.functions else "")]
+        )
         for called in call.functions:
             rows += _elsewhere(calls, called.function, tree.graph.names[op])
     return rows
@@ -222,7 +224,7 @@ def _op(tree: Tree, op: int, facts: Facts, calls: CallTree | None) -> dict[str, 
     graph = tree.graph
     node, kind = graph.nodes[op], graph.types[op]
     rows: list[list[str]] = [["type", kind], *_places(tree, op, calls)]
-    if kind in graph.unknown:
+    if kind in graph.unknown_types:
         of = package_of(kind)
         rows.append(
             ["unknown", f"the installed TensorFlow does not have this type{f'; it is likely of {of}' if of else ''}"]
@@ -242,7 +244,7 @@ def _op(tree: Tree, op: int, facts: Facts, calls: CallTree | None) -> dict[str, 
     readers = sorted({graph.names[i] for i in graph.consumers.row(op).tolist()})
     waits = graph.control_names(op)
     waiting = graph.control_consumers.row(op)
-    outputs = graph.stated(op)
+    outputs = graph.declared_outputs(op)
     ports = np.unique(graph.consumers.ports(op)).tolist() or [0] if outputs is None else range(len(outputs))
     sizes = [_bytes(info) for info in outputs or ()]
     if sizes and None not in sizes and (size := sum(n or 0 for n in sizes)):
@@ -307,14 +309,14 @@ def _flops_text(flops: tuple[int, bool]) -> str:
 
 def _flops(facts: Facts, tree: Tree, ops: list[int], calls: CallTree | None) -> tuple[int, bool]:
     """Returns the floating-point operations of ops and of the functions they call; 0 for more than `_FLOPS_OF` ops."""
-    if calls is None or tree.calls is None or len(tree.calls.parts) + len(tree.folded) == 1:
+    if calls is None or tree.calls is None or len(tree.calls.frames) + len(tree.folded) == 1:
         return _flops_of(facts, tree.graph, ops)
     deep = calls.searchable
     within = np.flatnonzero(_within(deep, tree.calls, ops))
     if len(within) > _MAX_FLOP_OPS:
         return 0, False
-    own = [deep.number[within][deep.part[within] == k].tolist() for k in range(len(deep.parts))]
-    counts = [_flops_of(facts, part.graph, some) for part, some in zip(deep.parts, own, strict=True) if some]
+    own = [deep.number[within][deep.part[within] == k].tolist() for k in range(len(deep.frames))]
+    counts = [_flops_of(facts, part.graph, some) for part, some in zip(deep.frames, own, strict=True) if some]
     return sum(count for count, _ in counts), any(one for _, one in counts)
 
 

@@ -82,7 +82,7 @@ def html_page(
 def _pack(tree: Tree, first: Scene, placed: PlacedScene, facts: Facts, marks: Marks | None, theme: str) -> str:
     """Returns the data that a page needs to draw a graph, to fold and unfold it, and to search it, compressed."""
     graph, rows = tree.graph, ROWS
-    types, _, type_of = graph.kinds
+    types, _, type_of = graph.type_index
     while True:
         nesting = nest(tree, first, placed, marks, rows)
         data = {
@@ -95,7 +95,7 @@ def _pack(tree: Tree, first: Scene, placed: PlacedScene, facts: Facts, marks: Ma
             "ops": graph.size,
             "families": DESCRIPTIONS,
             "limits": {"boxes": MAX_BOXES, "controls": CONTROL_MOST},
-            "shut": nesting.shut,
+            "shut": nesting.closed_count,
             **connections(graph, nesting),
             "names": list(graph.names[:NAMES]),
             "types": types,

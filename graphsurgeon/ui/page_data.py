@@ -45,7 +45,7 @@ def links(texts: Iterable[str], graphs: Mapping[str, Graph]) -> dict[str, list[l
         message -> its parts, in order: [text], or [name, target, pane]. Messages without names are left out.
 
     Example:
-        >>> g = Graph.of([("a/x", "Placeholder", []), ("reader", "Neg", ["a/x"])])
+        >>> g = Graph.from_ops([("a/x", "Placeholder", []), ("reader", "Neg", ["a/x"])])
         >>> links(["no reader: a/x:0", "no reader"], {"source": g})
         {'no reader: a/x:0': [['no reader: '], ['a/x:0', 'a/x', 'source']]}
     """
@@ -86,7 +86,7 @@ def tensor_row(graph: Graph, name: str) -> dict[str, str]:
     """Returns a tensor with its dtype and shape, for a list on the page. If an edit removed it, the text notes that."""
     if op_name(name) not in graph.index:
         return {"tensor": name, "dtype": "", "shape": "", "text": f"{name}  is gone"}
-    info = graph.stated_info(*graph.tensor(name))
+    info = graph.declared_info(*graph.tensor(name))
     if info is None:
         return {"tensor": name, "dtype": "", "shape": "", "text": name}
     dtype, _, shape = str(info).partition(" ")
@@ -115,19 +115,19 @@ def boundary_data(
         "inputs": [tensor_row(graph, t) for t in marks.inputs],
         "outputs": [tensor_row(graph, t) for t in marks.outputs],
         "included": list(marks.included),
-        "ops": 0, "boxes": {}, "leaked": 0, "leaks": [], "control_leaks": [], "variables": 0, "problem": problem,
+        "ops": 0, "boxes": {}, "leak_count": 0, "leaks": [], "control_leaks": [], "variables": 0, "problem": problem,
     }  # fmt: skip
     if region is not None:
         crossing = region.boundary
         result["ops"] = len(region)
-        result["leaked"] = leak_count(region)
+        result["leak_count"] = leak_count(region)
         result["leaks"] = [{"tensor": leak.tensor, "text": str(leak)} for leak in crossing.leaks[:_MAX_ROWS]]
         result["control_leaks"] = [
             {"tensor": b, "text": f"{a} must run after {b}"} for a, b in crossing.control_inputs[:_MAX_ROWS]
         ]
         result["variables"] = len(crossing.variables)
         if scene is not None:
-            result["boxes"] = scene.held(np.asarray(spots, np.int64))
+            result["boxes"] = scene.count_by_box(np.asarray(spots, np.int64))
     return result
 
 
@@ -148,7 +148,7 @@ def receipt(effect: PlanResult) -> str:
     parts = [f"{counted(len(effect.new_names), 'new ops')} under {', '.join(scopes)}"] if scopes else []
     for many, word in ((len(effect.variables), "variables"), (len(effect.connections), "connections")):
         parts += [counted(many, word)] if many else []
-    parts += [counted(len(effect.replaced), "replacements")] if effect.replaced else []
+    parts += [counted(len(effect.replacements), "replacements")] if effect.replacements else []
     edits = {"inserted": effect.added, "changed": effect.changes, "renamed": effect.renamed, "removed": effect.removed}
     parts += [f"{counted(len(ops), 'ops')} {word}" for word, ops in edits.items() if ops]
     return "applied: " + ", ".join([*parts, "in a new graph"] if effect.mode == "materialize" else parts)
@@ -156,11 +156,14 @@ def receipt(effect: PlanResult) -> str:
 
 def _variable_rows(copy_result: CopyResult, preview: Preview) -> list[dict[str, str]]:
     """Returns a row for each variable of a copy with its policy: own, shared, frozen or replaced."""
-    rows = [(v.info, v.name, v.policy, preview.start_of(copy_result, v.was, v.policy)) for v in copy_result.variables]
+    rows = [
+        (v.info, v.name, v.policy, preview.start_value(copy_result, v.original, v.policy))
+        for v in copy_result.variables
+    ]
     rows += [(v, v.op, "share", "those of the original") for v in copy_result.shared]
     for sub in copy_result.closure.substitutes:
         end = (sub.tensor, "replace", "replaced by a tensor") if sub.tensor else (
-            copy_result.renamed(sub.info.op), "freeze", preview.start_of(copy_result, sub.info.op, "freeze")
+            copy_result.renamed(sub.info.op), "freeze", preview.start_value(copy_result, sub.info.op, "freeze")
         )  # fmt: skip
         rows.append((sub.info, *end))
     rows.sort(key=lambda row: copy_result.source.index[row[0].op])
@@ -170,7 +173,7 @@ def _variable_rows(copy_result: CopyResult, preview: Preview) -> list[dict[str, 
 def _variable_row(info: VariableInfo, name: str, policy: str, values: str) -> dict[str, str]:
     size = variable_bytes(info)
     return {
-        "name": name, "was": info.op, "dtype": info.dtype, "shape": info.shape,
+        "name": name, "original": info.op, "dtype": info.dtype, "shape": info.shape,
         "size": size_text(size) if size else "", "policy": policy, "values": values,
     }  # fmt: skip
 
@@ -189,7 +192,7 @@ def _input_rows(number: int, step: CopyStep, copy_result: CopyResult | None, pla
     constants, same = dict(step.constants), graph.folded.owner is plan.base.owner
     ends = Marks.around(step.selection)
     names = dict.fromkeys(ends.inputs if copy_result is None else _boundary_inputs(copy_result))
-    stands = {} if copy_result is None else {p.was: p.name for p in copy_result.placeholders}
+    stands = {} if copy_result is None else {p.original: p.name for p in copy_result.placeholders}
     rows = []
     for name in [*names, *(n for n in (*inputs, *constants) if n not in names)]:
         if name in constants:
@@ -200,11 +203,11 @@ def _input_rows(number: int, step: CopyStep, copy_result: CopyResult | None, pla
             kind, by = "placeholder", stands[name]
         else:
             kind, by = ("keep" if copy_result is not None or step.unmapped == "keep" else step.unmapped), ""
-        rows.append({**tensor_row(graph, name), "step": number, "kind": kind, "by": by, "same": same, "end": "in"})
+        rows.append({**tensor_row(graph, name), "step": number, "kind": kind, "source": by, "same": same, "end": "in"})
     if copy_result is None:
         return rows
     for name in ends.outputs:
-        row = {"step": number, "kind": "", "by": copy_result.renamed(name), "same": same, "end": "out"}
+        row = {"step": number, "kind": "", "source": copy_result.renamed(name), "same": same, "end": "out"}
         rows.append({**tensor_row(graph, name), **row})
     return rows
 
@@ -212,7 +215,7 @@ def _input_rows(number: int, step: CopyStep, copy_result: CopyResult | None, pla
 def _boundary_inputs(copy_result: CopyResult) -> list[str]:
     """Returns the boundary inputs of a copy, without variables, which have a separate table."""
     graph, variables = copy_result.source, copy_result.source.state.variables
-    return [name for name in map(graph.name, copy_result.external) if op_name(name) not in variables]
+    return [name for name in map(graph.name, copy_result.input_map) if op_name(name) not in variables]
 
 
 def plan_data(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
@@ -226,11 +229,11 @@ def plan_data(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
     effect, preview = plan.effect, plan.preview()
     faults = plan.check() if plan.steps else ()
     texts = [*effect.warnings, *(text for one in faults for text in (one.request, one.problem, one.suggestion))]
-    new = [{"name": p.name, "was": p.was, "op": "Placeholder"} for c in effect.copies for p in c.placeholders]
+    new = [{"name": p.name, "original": p.original, "op": "Placeholder"} for c in effect.copies for p in c.placeholders]
     for copied in effect.copies:
         for number, name in zip(copied.ops[:_MAX_ROWS].tolist(), copied.names[:_MAX_ROWS], strict=True):
-            kind = copied.turned.get(number, copied.source.types[number])
-            new.append({"name": name, "was": copied.source.names[number], "op": kind})
+            kind = copied.new_types.get(number, copied.source.types[number])
+            new.append({"name": name, "original": copied.source.names[number], "op": kind})
     copies_by_key = {_key(copied.step): copied for copied in effect.copies}  # a later step may have renamed its ops
     variables = []
     for number, step in enumerate(plan.steps):
@@ -245,7 +248,7 @@ def plan_data(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
         "scopes": {str(n): step.to for n, step in enumerate(plan.steps) if isinstance(step, CopyStep)},
         "steps": [{"text": step_text(unwrap_muted(step)), "muted": isinstance(step, MutedStep)} for step in plan.steps],
         "mode": plan.mode,
-        "also_copied": [str(pulled) for c in effect.copies for pulled in c.closure.pulled][:_MAX_ROWS],
+        "also_copied": [str(pulled) for c in effect.copies for pulled in c.closure.dependencies][:_MAX_ROWS],
         "faults": [_fault(fault) for fault in faults],
         "warnings": list(effect.warnings),
         "links": links(texts, {"destination": plan.after(), "source": source} if texts else {}),
@@ -254,7 +257,8 @@ def plan_data(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
         "new": new[:_MAX_ROWS],
         "variables": variables[:_MAX_ROWS],
         "connections": [
-            {"from": c.tensor, "to": c.to, "input": c.input, "was": c.was or ""} for c in effect.connections[:_MAX_ROWS]
+            {"from": c.tensor, "to": c.to, "input": c.input, "previous": c.previous or ""}
+            for c in effect.connections[:_MAX_ROWS]
         ],
         "code": plan.to_code() if plan.steps else "",
         "ready": bool(without_muted(plan).steps) and not faults,
@@ -268,9 +272,9 @@ def _key(step: CopyStep) -> tuple[int, str]:
 
 def _fault(fault: Fault) -> dict[str, Any]:
     """Returns an error with its fixes and the number of its step."""
-    cures = [{"by": list(cure.by), "text": cure.text} for cure in fault.cures]
+    fixes = [{"kinds": list(fix.kinds), "text": fix.text} for fix in fault.fixes]
     texts = {"request": fault.request, "problem": fault.problem, "suggestion": fault.suggestion}
-    return {**texts, "cures": cures, "step": fault.step}
+    return {**texts, "fixes": fixes, "step": fault.step}
 
 
 def look_data(state: State) -> dict[str, Any]:
@@ -278,7 +282,7 @@ def look_data(state: State) -> dict[str, Any]:
     filters, paint = state.filters, state.paint
     return {
         "shown": sorted(filters.shown), "hidden": sorted(filters.hidden), "training": filters.training, "by": paint.by,
-        "name": paint.name, "faded": list(state.faded), "budget": state.budget, "stage": state.stage,
+        "name": paint.name, "faded": list(state.faded), "budget": state.budget, "plan_view": state.plan_view,
     }  # fmt: skip
 
 
@@ -329,7 +333,7 @@ def hits_data(graph: Graph, ops: list[int], scene: Scene | None, spots: NDArray[
         }
         for op, box in zip(ops[:50], at[:50].tolist(), strict=True)
     ]  # fmt: skip
-    boxes = {} if scene is None else scene.held(spots[spots >= 0])
+    boxes = {} if scene is None else scene.count_by_box(spots[spots >= 0])
     return {"hits": first, "total": len(ops), "boxes": boxes}
 
 
@@ -339,7 +343,7 @@ def scope_hits(graph: Graph, query: str) -> list[dict[str, Any]]:
     A scope with the name of an op only contains helpers of the op, and is left out.
     """
     path = query.strip().strip("/")
-    scope_names = [n for n in graph.scopes.called(path) if n not in graph.index] if path else []
+    scope_names = [n for n in graph.scopes.named(path) if n not in graph.index] if path else []
     return [
         {
             "name": f"{n}/",

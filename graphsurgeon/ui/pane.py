@@ -122,8 +122,8 @@ class Pane:
             return
         scene = spec.scene()
         refuse_many(scene, budget, limit)
-        placed = place(scene, direction=direction, previous=self.before(direction, like), cancelled=cancelled)
-        self.put(scene, placed, key)
+        placed = place(scene, direction=direction, previous=self.previous(direction, like), cancelled=cancelled)
+        self.set_layout(scene, placed, key)
 
     def has(self, key: Any) -> bool:
         """Returns whether this is one of the last layouts."""
@@ -137,7 +137,7 @@ class Pane:
                 return True
         return False
 
-    def put(self, scene: Scene, placed: PlacedScene, key: Any) -> None:
+    def set_layout(self, scene: Scene, placed: PlacedScene, key: Any) -> None:
         """Sets a scene and its layout.
 
         Args:
@@ -149,7 +149,7 @@ class Pane:
         self._last.append((key, scene, placed.to_dict()))
         self.show(key)
 
-    def before(self, direction: str, fallback: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    def previous(self, direction: str, fallback: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         """Returns the picture that the next one should resemble: the last one, or `fallback` for a first picture."""
         if self._key is None:
             return fallback
@@ -157,7 +157,7 @@ class Pane:
 
     def pins(self, tree: Tree, definitions: Endpoints) -> tuple[int, ...]:
         """Returns the ops that always have a separate box, even if their type is hidden."""
-        key = (tree.graph, definitions, tree.filters.gone)
+        key = (tree.graph, definitions, tree.filters.hidden_orphans)
         if self._pinned is None or self._pinned[0] != key:
             self._pinned = (key, pinned_ops(tree, definitions))
         return self._pinned[1]
@@ -169,7 +169,7 @@ class Pane:
         key = (self._key, id(self.placed), paint, overlay)
         if self._colored is None or self._colored[0] != key:
             painting = paint_scene(self.scene, tree, self.placed, paint)
-            self._colored = (key, painting if overlay is None else overlay.on_edges(painting))
+            self._colored = (key, painting if overlay is None else overlay.with_run_shapes(painting))
         painting = self._colored[1]
         return {**painting, "legend": {**painting["legend"], "faded": list(faded)}}
 
@@ -230,14 +230,14 @@ def draw_both(
         both = align_scenes(*scenes, same())
         if len(both.whole.boxes) > MAX_BOXES:
             return False
-        like = panes[0].before(direction, None)
+        like = panes[0].previous(direction, None)
         placed = both.split(place(both.whole, direction=direction, previous=like, cancelled=cancelled))
     except LayoutCancelled:
         raise
     except LayoutError:
         return False
     for pane, scene, part, key in zip(panes, scenes, placed, keys, strict=True):
-        pane.put(scene, part, key)
+        pane.set_layout(scene, part, key)
     return True
 
 

@@ -100,11 +100,11 @@ def parse(message: object) -> Request:
             if arg.default is REQUIRED:
                 raise ProtocolError(verb, f"argument {arg.name!r} is missing", how, id)
             full[arg.name] = arg.default
-        elif arg.kind.fits(args[arg.name]):
+        elif arg.kind.accepts(args[arg.name]):
             full[arg.name] = args[arg.name]
         else:
-            problem, how = f"{arg.name} is {_short(args[arg.name])}", f"Give {arg.name} as {arg.kind.words}"
-            raise ProtocolError(verb, *(arg.kind.unfit(args[arg.name]) or (problem, how)), id, arg.name)
+            problem, how = f"{arg.name} is {_short(args[arg.name])}", f"Give {arg.name} as {arg.kind.description}"
+            raise ProtocolError(verb, *(arg.kind.explain_invalid(args[arg.name]) or (problem, how)), id, arg.name)
     return Request(id, verb, full)
 
 

@@ -249,7 +249,7 @@ class RunOverlay:
         )
 
     @cached_property
-    def shown(self) -> dict[str, Any]:
+    def report_data(self) -> dict[str, Any]:
         """The report for the page: one line, the first value that is not finite, the most expensive ops, the code."""
         trace, bad = self.trace, self._first_bad
         tops = {}
@@ -258,16 +258,16 @@ class RunOverlay:
             tops[what] = [[op, self.cost_text(what, number)] for op, number in top if number]
         shown_bad = None if bad is None else {
             "op": bad.op,
-            "text": f"{repr(bad.note)[len(bad.tensor) :].strip()}, by {bad.type}",
+            "text": f"{repr(bad.stats)[len(bad.tensor) :].strip()}, by {bad.type}",
             "inputs": [repr(note) for note in bad.inputs],
-            "way": list(bad.path),
+            "path": list(bad.path),
         }  # fmt: skip
         return {
             "line": self.line,
             "pane": self.pane,
-            "stopped": trace.stopped,
+            "stop_reason": trace.stop_reason,
             "bad": shown_bad,
-            "apart": self.distance_data,
+            "first_difference": self.distance_data,
             "tops": tops,
             "code": self.code,
         }
@@ -275,12 +275,12 @@ class RunOverlay:
     @property
     def first_op(self) -> str:
         """The first op whose outputs differ, by its name in this run; empty if no outputs differ."""
-        return "" if self.first is None else self.first.other.tensor.partition(":")[0]
+        return "" if self.first is None else self.first.other_stats.tensor.partition(":")[0]
 
     @property
     def measure(self) -> str:
         """The most useful measure for colors."""
-        if self.shown["bad"]:
+        if self.report_data["bad"]:
             return "not finite"
         return "ms" if self.distances is None else "difference"
 
@@ -290,19 +290,19 @@ class RunOverlay:
         if self.distances is None:
             return None
         if self.first is None:
-            return {"op": "", "text": "all compared values are equal", "instead": ""}
-        text = repr(self.first.other)[len(self.first.other.tensor) :].strip()
-        return {"op": self.first_op, "text": text, "instead": repr(self.first.note)}
+            return {"op": "", "text": "all compared values are equal", "before": ""}
+        text = repr(self.first.other_stats)[len(self.first.other_stats.tensor) :].strip()
+        return {"op": self.first_op, "text": text, "before": repr(self.first.stats)}
 
     @property
     def line(self) -> str:
         """The run in one line."""
         trace, bad = self.trace, self._first_bad
         many = f"{counted(len(trace), 'tensors')}, {1e3 * trace.seconds:,.1f} ms in ops"
-        if trace.stopped:
-            many += f"; stopped: {trace.stopped}"
-        finite = "all values so far are finite" if trace.stopped else "all values are finite"
-        words = [many, f"first not finite: {bad.note.where}" if bad else finite]
+        if trace.stop_reason:
+            many += f"; stopped: {trace.stop_reason}"
+        finite = "all values so far are finite" if trace.stop_reason else "all values are finite"
+        words = [many, f"first not finite: {bad.stats.label}" if bad else finite]
         if self.distances is not None:
             words.append(f"first difference: {self.first_op}" if self.first is not None else "no values differ")
         return "; ".join(words)
@@ -323,7 +323,9 @@ class RunOverlay:
         costs = [trace.costs[name] for name in names if name in trace.costs]
         if not costs:
             has_notes = any(name in self._by_op for name in names)  # fed tensors and constants have values but no costs
-            return [] if has_notes else [["in the run", f"it did not run{trace.stopped and f': {trace.stopped}'}"]]
+            return (
+                [] if has_notes else [["in the run", f"it did not run{trace.stop_reason and f': {trace.stop_reason}'}"]]
+            )
         rows = [["took", self.cost_text("ms", 1e3 * sum(cost.seconds for cost in costs))]]
         size = sum(cost.bytes for cost in costs)
         rows += [["allocated", size_text(size)]] if size else []
@@ -343,14 +345,14 @@ class RunOverlay:
         """The ops with an output that is not finite."""
         trace, notes = self.trace, self.trace.by_tensor
         bad = {tensor for tensor, tensor_notes in notes.items() if any(note.bad for note in tensor_notes)}
-        bad |= {tensor for tensor, source in trace.handed_on.items() if source in bad}
+        bad |= {tensor for tensor, source in trace.passthrough.items() if source in bad}
         return frozenset(tensor.partition(":")[0] for tensor in bad)
 
     @cached_property
     def _by_op(self) -> Mapping[str, list[str]]:
         """Op -> its outputs that the trace has values of, in their order."""
         tensors_by_op: dict[str, list[str]] = {}
-        for tensor in {**self.trace.by_tensor, **self.trace.handed_on}:
+        for tensor in {**self.trace.by_tensor, **self.trace.passthrough}:
             if tensor in self.trace:
                 tensors_by_op.setdefault(tensor.partition(":")[0], []).append(tensor)
         return {
@@ -405,7 +407,7 @@ class RunOverlay:
                 return np.asarray(arrays[stats.tensor])
         return stats.sample.reshape(stats.shape) if stats.size == len(stats.sample) else None
 
-    def on_edges(self, scene: Mapping[str, Any]) -> dict[str, Any]:
+    def with_run_shapes(self, scene: Mapping[str, Any]) -> dict[str, Any]:
         """Returns a placed scene with the shapes of this run on its edges.
 
         Args:

@@ -40,7 +40,7 @@ from .commands.table import COMMAND_SPECS
 from .commands.undo import history_data, last_applied, undo_data, with_undo_entry
 from .page_data import boundary_data, boundary_text, look_data, outline_data, plan_data
 from .pane import static_picture
-from .stage import Stage
+from .render_context import RenderContext
 from .state import DraftStorage, Facts, NavEntry, State
 
 _COMMAND_MODULES = (appearance, boundary, copies, edits, navigation, plan, recipes, runs, save, steps, undo)
@@ -87,12 +87,12 @@ class Screen:
         self.source = source or destination
         self.state = self._with_refusal(State())
         self.lock = threading.RLock()
-        self._stage = Stage(destination, self.source, facts, recipes, storage)
+        self._context = RenderContext(destination, self.source, facts, recipes, storage)
         self._active_thread = 0
         self._callbacks: list[Callable[[], None]] = []
         self._progress_callbacks: list[Callable[[str], None]] = []
-        self._stage.progress = self._progress
-        for editor in (destination,) if self.same else (destination, self.source):
+        self._context.progress = self._progress
+        for editor in (destination,) if self.is_single_graph else (destination, self.source):
             editor.changes.watch(self.graph_changed)
 
     if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Screen:
     # -- properties --------------------------------------------------------------------------
 
     @property
-    def same(self) -> bool:
+    def is_single_graph(self) -> bool:
         """True if source and destination are one graph."""
         return self.source is self.destination
 
@@ -112,18 +112,18 @@ class Screen:
 
         If ops are inside calls, the selection is of the graph with these calls unfolded.
         """
-        return self._stage.selection(self.state)
+        return self._context.selection(self.state)
 
     @property
     def region(self) -> Selection | None:
         """The ops between the marked boundary tensors, or None. It follows changes of the graph."""
-        return self._stage.region(self.state)[0]
+        return self._context.region(self.state)[0]
 
     @property
     def draft(self) -> Plan:
         """The plan being made."""
         with self.lock:
-            draft = self._stage.draft(self.state)
+            draft = self._context.draft(self.state)
             if draft is not self.state.draft:
                 self.state = self.state.replace(draft=draft)
             return draft
@@ -146,14 +146,14 @@ class Screen:
     # -- running verbs ----------------------------------------------------------------------------
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def exclusive(self) -> Iterator[None]:
         """Locks the screen while a verb of the page runs; `cancel` can stop the verb."""
         with self.lock:
-            self._stage.stop.clear()
+            self._context.stop.clear()
             try:
                 yield
             finally:
-                self._stage.stop.clear()
+                self._context.stop.clear()
 
     def cancel(self) -> None:
         """Stops the current layout or run; pictures do not change, and the finished part of a run stays."""
@@ -163,7 +163,7 @@ class Screen:
             finally:
                 self.lock.release()
         else:
-            self._stage.stop.set()  # the running verb reports that it was stopped
+            self._context.stop.set()  # the running verb reports that it was stopped
 
     def _do(self, act: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Runs a verb and sets the new state. If the verb fails, the state stays.
@@ -175,11 +175,11 @@ class Screen:
             outer, self._active_thread = self._active_thread, threading.get_ident()
             try:
                 before = self._current_state()
-                outcome = act(self._stage, before, **arguments)
+                outcome = act(self._context, before, **arguments)
             finally:
                 self._active_thread = outer
             state, answer = outcome if isinstance(outcome, tuple) else (outcome, None)
-            self._set_state(self._stage.apply_renames(with_undo_entry(self._stage, before, state, act.__name__)))
+            self._set_state(self._context.apply_renames(with_undo_entry(self._context, before, state, act.__name__)))
             return answer
 
     def restore(self, state: State) -> None:
@@ -189,7 +189,7 @@ class Screen:
             state: the new state, with the current names of ops.
         """
         with self.lock:
-            self._set_state(state.replace(called=self._stage.apply_renames(State()).called))
+            self._set_state(state.replace(op_names=self._context.apply_renames(State()).op_names))
 
     def _set_state(self, state: State) -> None:
         if state is not self.state:
@@ -199,7 +199,7 @@ class Screen:
     def _current_state(self) -> State:
         """Returns the state, updated for the current graphs."""
         with self.lock, gc_paused():  # a large graph would cause a full garbage collection
-            self.state = self._stage.current_state(self.state)
+            self.state = self._context.current_state(self.state)
             return self.state
 
     # -- updating the page ----------------------------------------------------------------------------
@@ -257,20 +257,20 @@ class Screen:
     def traits(self) -> dict[str, Any]:
         """Returns everything the page shows; callable from any thread."""
         with self.lock:
-            stage, state = self._stage, self._current_state()
-            draft = stage.draft(state)
+            context, state = self._context, self._current_state()
+            draft = context.draft(state)
             status = {"text": state.status.text, "level": state.status.level}
             scenes: dict[str, Any] = {"source": None, "destination": None}
             for pane in ("source", "destination"):
-                if pane == "destination" and self.same and not draft.steps:
-                    stage.forget(pane)
+                if pane == "destination" and self.is_single_graph and not draft.steps:
+                    context.clear_layout(pane)
                     continue
                 try:
-                    scenes[pane] = stage.draw(state, pane)
+                    scenes[pane] = context.draw(state, pane)
                 except SurgeryError as error:
-                    scenes[pane] = stage.panes[pane].placed
+                    scenes[pane] = context.panes[pane].placed
                     status = {"text": str(error), "level": "error"}
-            region, problem = stage.region(state)
+            region, problem = context.region(state)
             return {
                 "scenes": scenes,
                 "titles": {
@@ -280,34 +280,34 @@ class Screen:
                 "selected": list(state.view.selected),
                 "boundary": {
                     **boundary_data(
-                        stage.around(self.source.snapshot, (*state.marks.inputs, *state.marks.outputs)).graph,
+                        context.around(self.source.snapshot, (*state.marks.inputs, *state.marks.outputs)).graph,
                         state.marks,
                         region,
                         problem,
-                        stage.panes["source"].scene,
-                        () if region is None else stage.visible_positions(state, region),
+                        context.panes["source"].scene,
+                        () if region is None else context.visible_positions(state, region),
                     ),
-                    "swap": stage.is_reversed(state),
+                    "is_reversed": context.is_reversed(state),
                 },
                 "plan": {
-                    **plan_data(draft, last_applied(stage), self.source.snapshot),
-                    "same": self.same,
-                    **draft_data(stage, state),
+                    **plan_data(draft, last_applied(context), self.source.snapshot),
+                    "same": self.is_single_graph,
+                    **draft_data(context, state),
                     "saved": dict(state.saved),
-                    "history": history_data(stage),
+                    "history": history_data(context),
                 },
                 "status": status,
-                "outline": outline_data(stage.tree(state, "source", state.view.rows), state.view.rows),
+                "outline": outline_data(context.tree(state, "source", state.view.rows), state.view.rows),
                 "look": look_data(state),
                 "views": {
                     "back": len(state.view.back),
                     "forward": len(state.view.forward),
-                    **undo_data(stage, state),
+                    **undo_data(context, state),
                     "saved": list(state.views),
-                    "served": self.source.opened.serving.names,
-                    "serves": self.source.opened.serving.opened.removeprefix("function "),
+                    "signatures": self.source.opened_graph.serving.names,
+                    "signature": self.source.opened_graph.serving.opened_signature.removeprefix("function "),
                 },
-                "run": state.ran.shown if state.ran is not None else {},
+                "run": state.run.report_data if state.run is not None else {},
                 "inferred": self.inferred,
                 "theme": "auto",
             }
@@ -320,7 +320,9 @@ class Screen:
         from ..view.svg import panes, to_svg, words
 
         traits, pictures = self.traits(), []
-        hidden = {"before": "destination", "after": "source"}.get(self.state.stage if self.same else "both")
+        hidden = {"before": "destination", "after": "source"}.get(
+            self.state.plan_view if self.is_single_graph else "both"
+        )
         for pane in ("source", "destination"):
             title, scene = traits["titles"][pane], traits["scenes"][pane]
             if scene is None or (pane == hidden and self.draft.steps):
@@ -343,7 +345,7 @@ class Screen:
     @property
     def whole(self) -> Graph:
         """The source with all calls unfolded, up to a maximum size."""
-        return self._stage.calls_of(self.source.snapshot).searchable.graph
+        return self._context.calls_of(self.source.snapshot).searchable.graph
 
     def around(self, names: Iterable[str]) -> Graph:
         """Returns the source with all calls unfolded that contain ops, scopes or tensors of these names.
@@ -351,7 +353,7 @@ class Screen:
         Args:
             names: names of ops, scopes and tensors.
         """
-        return self._stage.around(self.source.snapshot, names).graph
+        return self._context.around(self.source.snapshot, names).graph
 
     def expanded(self, open_folds: frozenset[str]) -> ExpandedGraph:
         """Returns the graph of the source with the calls among these fold keys unfolded.
@@ -359,7 +361,7 @@ class Screen:
         Args:
             open_folds: keys of the open folds.
         """
-        return self._stage.expanded(self.source, open_folds)
+        return self._context.expanded(self.source, open_folds)
 
     def tree_of(self, open_folds: frozenset[str]) -> Tree:
         """Returns the tree of the source with the calls among these fold keys unfolded.
@@ -367,14 +369,14 @@ class Screen:
         Args:
             open_folds: keys of the open folds.
         """
-        return self._stage.tree_of(self.state, self.expanded(open_folds))
+        return self._context.tree_of(self.state, self.expanded(open_folds))
 
     def describe(self) -> str:
         """Returns the state in a few lines of text; callable from any thread."""
         with self.lock:
             state = self._current_state()
             try:
-                size_text = counted(len(self._stage.draw(state, "source")["boxes"]), "boxes")
+                size_text = counted(len(self._context.draw(state, "source")["boxes"]), "boxes")
             except LayoutError as error:
                 size_text = f"the graph cannot be drawn: {error}"
             lines = [f"{self.source.title}: {counted(self.source.snapshot.size, 'ops')}, {size_text}"]
@@ -399,10 +401,13 @@ def _arguments(act: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         if arg.name not in out or out[arg.name] is arg.default:
             continue
         value = arg.kind.read(out[arg.name])
-        if not arg.kind.fits(value):
+        if not arg.kind.accepts(value):
             value_text = reprlib.repr(out[arg.name])
-            parts = arg.kind.unfit(value) or (f"{value_text} is not {arg.kind.words}", f"Call it as {verb.usage}")
-            raise (SelectionError if verb.looks else PlanError)(
+            parts = arg.kind.explain_invalid(value) or (
+                f"{value_text} is not {arg.kind.description}",
+                f"Call it as {verb.usage}",
+            )
+            raise (SelectionError if verb.read_only else PlanError)(
                 f"{verb.name}({arg.name}={value_text})", *parts, arg.name
             )
         out[arg.name] = value

@@ -59,17 +59,17 @@ class DraftStorage(Protocol):
     """Converts a plan and marks to a text for a page that outlives the kernel, and back."""
 
     @property
-    def of(self) -> str:
+    def graphs_id(self) -> str:
         """A line that identifies the graphs of the plan."""
 
     @property
-    def by(self) -> str:
+    def process_id(self) -> str:
         """A line that identifies the process."""
 
-    def written(self, plan: Plan, marks: Sequence[Sequence[str]]) -> str:
+    def encode(self, plan: Plan, marks: Sequence[Sequence[str]]) -> str:
         """Returns a text of a plan and of the marked tensors: inputs, outputs and included ones."""
 
-    def read(self, text: str) -> tuple[Plan, list[tuple[str, ...]], list[str]]:
+    def decode(self, text: str) -> tuple[Plan, list[tuple[str, ...]], list[str]]:
         """Returns the plan and the marks of a text, and notes about them."""
 
 
@@ -85,7 +85,7 @@ class Marks:
         included: leaks whose producers are included in the region; ``^op`` for an op that the region waits for.
 
     Example:
-        >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
+        >>> g = Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x"])])
         >>> Marks().with_input(g, "x").with_output(g, "y:0")
         Marks(inputs=('x:0',), outputs=('y:0',), included=())
     """
@@ -156,7 +156,7 @@ def ops_of(tree: Tree, names: Sequence[str], verb: str) -> Mask:
     for name in names:
         box_ops = ops_named(tree, name)
         if box_ops is None:
-            if graph.call_around(name.rstrip("/")):
+            if graph.enclosing_call(name.rstrip("/")):
                 graph.find(name.rstrip("/"), f"{verb}({name!r})")
             problem = f"nothing in {graph.title} has this name"
             raise SelectionError(f"{verb}({name!r})", problem, did_you_mean(name, graph.index))
@@ -205,7 +205,7 @@ def renamer(new_names: Mapping[str, str], graph: Graph) -> Callable[[str], str]:
         graph: the graph with the new names.
 
     Example:
-        >>> new = renamer({"a/b/x": "a/new/x"}, Graph.of([("a/new/x", "NoOp", []), ("a/y", "NoOp", [])]))
+        >>> new = renamer({"a/b/x": "a/new/x"}, Graph.from_ops([("a/new/x", "NoOp", []), ("a/y", "NoOp", [])]))
         >>> [new(name) for name in ("a/b/x:0", "^a/b/x", "a/b/", "~a/b/c_[0..3]", "a/", "a/y")]
         ['a/new/x:0', '^a/new/x', 'a/new/', '~a/new/c_[0..3]', 'a/', 'a/y']
     """
@@ -253,7 +253,7 @@ class NavEntry:
 
     unfolded: frozenset[str]
     selected: tuple[str, ...] = ()
-    at: tuple[float, ...] = ()
+    viewport: tuple[float, ...] = ()
 
     def renamed(self, new: Callable[[str], str]) -> NavEntry:
         """Returns the place with new names."""
@@ -307,13 +307,13 @@ class UndoEntry:
 
     Args:
         draft, marks, selected: the values in the state.
-        applied: the number of the last plan applied before; 0 without one.
+        applied_count: the number of the last plan applied before; 0 without one.
     """
 
     draft: Plan | None
     marks: Marks
     selected: tuple[str, ...]
-    applied: int
+    applied_count: int
 
     def renamed(self, new: Callable[[str], str]) -> UndoEntry:
         """Returns the entry with new names of the source."""
@@ -331,17 +331,17 @@ class State:
         copies: scopes of copies that were already unfolded in the destination pane.
         marks: the boundary.
         draft: the plan being made; None for an empty plan.
-        past: the undo entries of the actions since the last plan was applied here, oldest first.
-        undone: the undone actions, oldest first: undo entries, and events of the history.
+        undo_entries: the undo entries of the actions since the last plan was applied here, oldest first.
+        redo_entries: the undone actions, oldest first: undo entries, and events of the history.
         restored: the number of times that undo, redo, back, forward or a step of the history restored a state.
         status: the status line.
         direction: TB, LR or auto.
         filters, paint, faded: the hidden ops, the colors, and the faded entries of the legend.
         budget: the maximum number of boxes.
-        stage: the graphs shown with a plan: the graph ``before`` it, ``after`` it, or ``both``.
-        ran: the run on the screen; None without a run.
+        plan_view: the graphs shown with a plan: the graph ``before`` it, ``after`` it, or ``both``.
+        run: the run on the screen; None without a run.
         saved: the report of the last save, and its code.
-        called: for the source and the destination: op of the opened graph -> its name in this state, if renamed.
+        op_names: for the source and the destination: op of the opened graph -> its name in this state, if renamed.
     """
 
     view: View = View()
@@ -350,8 +350,8 @@ class State:
     copies: frozenset[str] = frozenset()
     marks: Marks = field(default_factory=Marks)
     draft: Plan | None = None
-    past: tuple[UndoEntry, ...] = ()
-    undone: tuple[Any, ...] = ()
+    undo_entries: tuple[UndoEntry, ...] = ()
+    redo_entries: tuple[Any, ...] = ()
     restored: int = 0
     status: Status = Status()
     direction: str = "auto"
@@ -359,19 +359,19 @@ class State:
     paint: Paint = field(default_factory=Paint)
     faded: tuple[str, ...] = ()
     budget: int = BUDGET
-    stage: str = "both"
-    ran: RunOverlay | None = None
+    plan_view: str = "both"
+    run: RunOverlay | None = None
     saved: Mapping[str, Any] = field(default_factory=dict)
-    called: tuple[Mapping[str, str], ...] = ({}, {})
+    op_names: tuple[Mapping[str, str], ...] = ({}, {})
 
     @property
     def painted_by_run(self) -> bool:
         """Whether the boxes are colored by the run."""
-        return self.ran is not None and self.paint.by == "values" and self.paint.name in MEASURES
+        return self.run is not None and self.paint.by == "values" and self.paint.name in MEASURES
 
     def without_run(self) -> State:
         """Returns the state without its run and the colors of the run."""
-        return self.replace(ran=None, paint=Paint() if self.painted_by_run else self.paint, faded=())
+        return self.replace(run=None, paint=Paint() if self.painted_by_run else self.paint, faded=())
 
     def replace(self, **changes: Any) -> State:
         """Returns the state with some parts changed."""
@@ -390,8 +390,8 @@ class State:
             after=None if self.after is None else frozenset(map(destination, self.after)),
             copies=frozenset(destination(f"{scope}/")[:-1] for scope in self.copies),
             marks=self.marks.renamed(source),
-            past=tuple(was.renamed(source) for was in self.past),
-            undone=tuple(one.renamed(source) if isinstance(one, UndoEntry) else one for one in self.undone),
+            undo_entries=tuple(was.renamed(source) for was in self.undo_entries),
+            redo_entries=tuple(one.renamed(source) if isinstance(one, UndoEntry) else one for one in self.redo_entries),
         )
 
     def with_view(self, **changes: Any) -> State:

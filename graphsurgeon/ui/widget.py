@@ -157,7 +157,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
             else:
                 self._infer()
             return self._reply(answer(request.id, None), send)
-        if send and COMMAND_SPECS[request.verb].looks:
+        if send and COMMAND_SPECS[request.verb].read_only:
             self._executor.submit(lambda: self._reply(self._execute(request)))
             return {}
         self._executor.wait()
@@ -165,13 +165,13 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
 
     def _execute(self, request: Request) -> dict[str, Any]:
         try:
-            with self._screen.turn():
+            with self._screen.exclusive():
                 return answer(request.id, getattr(self._screen, request.verb)(**request.args))
         except Exception as error:
             return self._refusal(request.id, error, request.verb)
 
     def _refusal(self, id: int, error: Exception, request: str) -> dict[str, Any]:
-        if request in COMMAND_SPECS and COMMAND_SPECS[request].asks:  # only the caller needs the error
+        if request in COMMAND_SPECS and COMMAND_SPECS[request].is_query:  # only the caller needs the error
             self.last_error = error
         else:
             self._keep(error, request)

@@ -302,7 +302,7 @@ class Box:
     kind: str
     name: str
     label: str
-    sub: str
+    subtitle: str
     count: int
     family: str
     group: int = -1
@@ -346,15 +346,15 @@ class Edge:
     id: str
     source: str
     target: str
-    n: int
+    count: int
     control: bool
     tensors: list[str]
     state: str = ""
     label: str = ""
     quiet: bool = False
-    d: str = ""
-    lx: float = 0.0
-    ly: float = 0.0
+    path: str = ""
+    label_x: float = 0.0
+    label_y: float = 0.0
     texts: list[str] = field(default_factory=list)  # dtype and shape of each of `tensors`
 
 
@@ -444,7 +444,7 @@ HEADING = 12.0
 def second_line(box: Box) -> tuple[str, str]:
     """Returns the two parts of the second line of a box: its type, and the number of hidden ops."""
     hidden = sum(box.hidden.values())
-    return box.sub, f"{hidden:,} hidden" if hidden else ""
+    return box.subtitle, f"{hidden:,} hidden" if hidden else ""
 
 
 def size_of(box: Box) -> tuple[float, float]:

@@ -32,8 +32,8 @@ def contrast(diff: Diff) -> Scene:
 
     Example:
         >>> from graphsurgeon.graph.diff import diff
-        >>> a = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])])
-        >>> b = Graph.of([("x", "Placeholder", []), ("z", "Exp", ["x"]), ("w", "Abs", ["z"])])
+        >>> a = Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])])
+        >>> b = Graph.from_ops([("x", "Placeholder", []), ("z", "Exp", ["x"]), ("w", "Abs", ["z"])])
         >>> [(box.label, box.state) for box in contrast(diff(a, b)).boxes]
         [('x', ''), ('z', 'changed'), ('w', 'new'), ('y', 'removed')]
     """
@@ -54,7 +54,7 @@ def unite_graphs(diff: Diff) -> tuple[Graph, EdgeKinds]:
         diff: the difference. Its `picture` has the ops of both graphs, with the numbers of the second graph.
     """
     whole, a = diff.picture, diff.a
-    spot = diff.place.copy()
+    spot = diff.partners.copy()
     spot[spot < 0] = np.arange(diff.b.size, whole.size)
     data, kinds = _edges(whole.data, a.data, diff.b.size, spot, whole.size)
     control, waits = _edges(whole.control, a.control, diff.b.size, spot, whole.size)
@@ -72,7 +72,7 @@ def _edges(new_edges: Edges, old_edges: Edges, count: int, place: Ints, size: in
     rows = np.concatenate([rows, old_rows[removed]])
     order = np.argsort(rows, kind="stable")
     node, port = np.concatenate([node, old_node[removed]])[order], np.concatenate([port, old_port[removed]])[order]
-    return Edges.of(rows[order], node, size, port), kind.astype(np.int32)[order]
+    return Edges.from_rows(rows[order], node, size, port), kind.astype(np.int32)[order]
 
 
 def _open_folds(tree: Tree, marks: Mapping[int, str]) -> frozenset[str]:
@@ -119,7 +119,7 @@ def _texts(diff: Diff) -> dict[int, str]:
 def _word(changes: list[OpChange]) -> str:
     words = []
     for change in changes:
-        plain = {"type": f"was {change.was}", "input": "rewired", "attribute": change.what, "output": "shape"}
+        plain = {"type": f"was {change.old}", "input": "rewired", "attribute": change.detail, "output": "shape"}
         words.append(plain.get(change.kind, change.kind))
     words = list(dict.fromkeys(words))
     if len(words) > 1 and "shape" in words:  # the other changes cause it
@@ -158,7 +158,7 @@ def _mark_box(box: Box, states: Counter[str], neighbor_states: Counter[str], tex
     elif neighbor_states and not whole:
         texts.append(f"{count_text(neighbor_states)} hidden")
     if texts:
-        box.sub = " · ".join([box.sub, *texts])
+        box.subtitle = " · ".join([box.subtitle, *texts])
         box.detail = " · ".join([box.detail, *texts])
 
 
@@ -205,7 +205,9 @@ class Aligned:
             for group, i in zip(scene.groups, self.groups[side], strict=True)
             if (at := frame_of.get(f"g{i}")) is not None
         ]
-        edges = [replace(edge, d=placed.edges[i].d) for edge, i in zip(scene.edges, self.edges[side], strict=True)]
+        edges = [
+            replace(edge, path=placed.edges[i].path) for edge, i in zip(scene.edges, self.edges[side], strict=True)
+        ]
         place_labels(boxes, groups, edges, placed.w)
         stats = dict(scene.stats, degraded=placed.stats["degraded"])
         return PlacedScene(scene.rev, placed.w, placed.h, placed.direction, boxes, groups, edges, stats, placed.columns)
@@ -222,8 +224,8 @@ def align_scenes(before: Scene, after: Scene, common_ops: tuple[Ints, Ints]) -> 
         >>> from graphsurgeon.graph.graph import Graph
         >>> from .scene import build
         >>> from .tree import Tree
-        >>> one = build(Tree(Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"])])))
-        >>> two = build(Tree(Graph.of([("a", "Placeholder", []), ("c", "Neg", ["a"]), ("b", "Neg", ["c"])])))
+        >>> one = build(Tree(Graph.from_ops([("a", "Placeholder", []), ("b", "Neg", ["a"])])))
+        >>> two = build(Tree(Graph.from_ops([("a", "Placeholder", []), ("c", "Neg", ["a"]), ("b", "Neg", ["c"])])))
         >>> both = align_scenes(one, two, (np.array([0, 1]), np.array([0, 2])))
         >>> [box.name for box in both.whole.boxes], both.boxes
         (['a', 'c', 'b'], ([0, 2], [0, 1, 2]))

@@ -173,14 +173,14 @@ def place_labels(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[
     frames = [(b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1) for b in boxes]
     frames += [(g.x, g.y, g.x + g.w, g.y + 22) for g in groups]
     frames += [side for g in groups for side in _sides(g)]
-    parts = sample_paths((edge.d for edge in edges), 6)
+    parts = sample_paths((edge.path for edge in edges), 6)
     labeled: list[tuple[Edge, Points]] = []
     for edge in edges:
         if not edge.label and not edge.state:
             continue
-        points = sampled(edge.d, parts)
+        points = sampled(edge.path, parts)
         x, y = points[len(points) // 2].tolist()
-        edge.lx, edge.ly = round(x, 1), round(y, 1)
+        edge.label_x, edge.label_y = round(x, 1), round(y, 1)
         if edge.label:
             labeled.append((edge, points))
     labeled.sort(key=lambda one: (not one[0].state, not one[0].label.startswith("×"), one[0].id))
@@ -190,7 +190,7 @@ def place_labels(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[
         if place is None:
             edge.label = edge.label if edge.state == "changed" else ""
         else:
-            edge.lx, edge.ly = round(place[0], 1), round(place[1], 1)
+            edge.label_x, edge.label_y = round(place[0], 1), round(place[1], 1)
 
 
 def _free_places(
@@ -314,7 +314,7 @@ def wires(graph: Graph, boxes: list[Box], op_box: Ints) -> tuple[list[Edge], int
 
     def tensor(op: int, port: int) -> tuple[str, TensorInfo | None, str]:
         if (op, port) not in known:
-            info = output_at(graph.stated(op), port)
+            info = output_at(graph.declared_outputs(op), port)
             known[op, port] = f"{graph.names[op]}:{port}", info, str(info) if info else ""
         return known[op, port]
 

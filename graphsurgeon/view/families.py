@@ -18,7 +18,7 @@ def dtypes_of(graph: Graph) -> list[str]:
     attribute T is a float. Ops of the same type and with the same dtype attribute are only looked up once.
 
     Example:
-        >>> dtypes_of(Graph.of([("a", "NoOp", [])]))
+        >>> dtypes_of(Graph.from_ops([("a", "NoOp", [])]))
         ['']
     """
     dtypes: dict[tuple[str, str], str] = {}
@@ -27,7 +27,7 @@ def dtypes_of(graph: Graph) -> list[str]:
         stated = _dtype_attribute(graph.nodes[op])
         name = dtypes.get((kind, stated)) if stated else None
         if name is None:
-            outputs = graph.stated(op)
+            outputs = graph.declared_outputs(op)
             name = stated if outputs is None else outputs[0].dtype.removesuffix("_ref") if outputs else ""
             dtypes[kind, stated] = name
         out.append(name)
@@ -50,13 +50,13 @@ class Ink(NamedTuple):
     line: str
     text: str
     dark: str = ""
-    words: str = ""
+    description: str = ""
 
 
 UNKNOWN = "unknown"
 """The family of op types unknown to the installed TensorFlow, and of folds with such ops; drawn hatched."""
 
-COLOURS: dict[str, Ink] = {
+COLORS: dict[str, Ink] = {
     "conv": Ink("#DCE9F9", "#4E7FB8", "#1B2A3D", "#6EA8EC", "convolution, matmul"),
     "norm": Ink("#E3F1E6", "#5B9A6C", "#1B3323", "#4FC3B5", "normalization"),
     "pool": Ink("#DDF0F3", "#3F8C99", "#12313A", "#5BBDD0", "pooling"),
@@ -71,7 +71,7 @@ COLOURS: dict[str, Ink] = {
 }
 """The colors of each family, in the order of the legend; tools/write_verbs.py writes them as CSS."""
 
-DESCRIPTIONS = {kin: ink.words for kin, ink in COLOURS.items()}
+DESCRIPTIONS = {kin: ink.description for kin, ink in COLORS.items()}
 """The text of each family in the legend."""
 
 _EXACT: dict[str, str] = {

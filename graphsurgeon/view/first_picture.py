@@ -37,7 +37,7 @@ def ends(tree: Tree, interface: Endpoints = ((), ())) -> tuple[Ints, Ints]:
         interface: names of its inputs and outputs; empty if they are not known.
 
     Example:
-        >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])])
+        >>> g = Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])])
         >>> ends(Tree(g))
         (array([0], dtype=int32), array([2], dtype=int32))
     """
@@ -46,8 +46,8 @@ def ends(tree: Tree, interface: Endpoints = ((), ())) -> tuple[Ints, Ints]:
         numbers = [[graph.index.get(n.partition(":")[0], -1) for n in names] for names in interface]
         fed, outputs = (np.unique([i for i in ops if i >= 0]).astype(np.int32) for ops in numbers)
         return fed[:LISTED], outputs[:LISTED]
-    visible = (tree.own.kind == 0) & (tree.helpers.kind != ORPHAN)
-    fed = graph.typed(_INPUT_TYPES) & visible
+    visible = (tree.default_helpers.kind == 0) & (tree.helpers.kind != ORPHAN)
+    fed = graph.type_mask(_INPUT_TYPES) & visible
     read_by = graph.consumers
     fed &= read_by.degrees > 0
     return _first(graph, fed), _first(graph, _results(graph, visible, fed))
@@ -57,7 +57,7 @@ def _results(graph: Graph, visible: Mask, computed: Mask) -> Mask:
     """Returns ops that depend on an input, and have no consumers except gradients, savers and similar ops."""
     serves = in_scopes(graph, HELPER_SCOPES) | ~visible
     useful = forward(graph, computed, control=False) & ~serves if computed.any() else ~serves
-    kinds, _, number = graph.kinds
+    kinds, _, number = graph.type_index
     no = np.array([kind in _INPUT_TYPES or _NO_OUTPUT.fullmatch(kind) is not None for kind in kinds], np.bool_)
     useful &= ~no[number] if len(kinds) else useful
     rows = graph.data.rows
@@ -102,7 +102,7 @@ def first_unfolded(tree: Tree, pins: Iterable[int] = ()) -> frozenset[str]:
 
     Example:
         >>> from graphsurgeon.graph.graph import Graph
-        >>> g = Graph.of([(f"net/op{i}", "Neg", [f"net/op{i-1}"] if i else []) for i in range(3)])
+        >>> g = Graph.from_ops([(f"net/op{i}", "Neg", [f"net/op{i-1}"] if i else []) for i in range(3)])
         >>> sorted(first_unfolded(Tree(g)))
         ['net/']
     """
@@ -131,7 +131,7 @@ def folds_to_depth(tree: Tree, depth: int) -> frozenset[str]:
 
     Example:
         >>> from graphsurgeon.graph.graph import Graph
-        >>> t = Tree(Graph.of([("a/b/x", "Neg", []), ("a/b/y", "Neg", []), ("a/z", "Neg", [])]))
+        >>> t = Tree(Graph.from_ops([("a/b/x", "Neg", []), ("a/b/y", "Neg", []), ("a/z", "Neg", [])]))
         >>> sorted(folds_to_depth(t, 1)), sorted(folds_to_depth(t, 2))
         (['a/'], ['a/', 'a/b/'])
     """
@@ -177,7 +177,7 @@ def _repeated_ops(tree: Tree, visible_items: list[Item]) -> int:
     alike: dict[tuple[int, int], list[Item]] = defaultdict(list)
     for item in visible_items:
         if item.kind in ("scope", "block") and tree.core_of(item) > GOOD:
-            alike[tree.likeness(item)].append(item)
+            alike[tree.signature_of(item)].append(item)
     return sum(_layers(tree, items) for items in alike.values() if len(items) > 1)
 
 

@@ -139,7 +139,7 @@ def _sibling_edges(graph: Graph, parts: list[Ints]) -> Ints:
     for i, ops in enumerate(parts):
         place[ops] = i
     readers = np.concatenate(parts)
-    rows, at = graph.data.within(readers)
+    rows, at = graph.data.gather(readers)
     a, b = place[graph.data.node[at]], place[readers][rows]
     keep = (a >= 0) & (a != b)
     joined = np.unique(a[keep].astype(np.int64) * len(parts) + b[keep])

@@ -58,14 +58,14 @@ class Filters:
     Args:
         shown: kinds of KINDS that are drawn like other ops.
         hidden: op types that are not drawn.
-        gone: orphans, which are not drawn.
+        hidden_orphans: orphans, which are not drawn.
         training: the place of gradients and updates: in their ``scopes``, ``away`` for hidden, or ``beside`` their
             forward ops.
     """
 
     shown: frozenset[str] = frozenset()
     hidden: frozenset[str] = frozenset()
-    gone: frozenset[str] = frozenset()
+    hidden_orphans: frozenset[str] = frozenset()
     training: str = "scopes"
 
 
@@ -85,45 +85,45 @@ class Helpers:
 
     Args:
         kind: for each op, the index of its kind in KINDS; 0 for ops that are drawn.
-        thing: for each op, the op that represents it; for example, a variable represents its read and initializer.
+        owner: for each op, the op that represents it; for example, a variable represents its read and initializer.
 
     Example:
-        >>> g = Graph.of([("c", "Const", []), ("x", "Placeholder", []), ("y", "Add", ["x", "c"])])
-        >>> Helpers.of(g).kind.tolist()
+        >>> g = Graph.from_ops([("c", "Const", []), ("x", "Placeholder", []), ("y", "Add", ["x", "c"])])
+        >>> Helpers.from_graph(g).kind.tolist()
         [1, 0, 0]
     """
 
     kind: NDArray[np.int8]
-    thing: Ints
+    owner: Ints
 
     @classmethod
-    def of(cls, graph: Graph) -> Helpers:
+    def from_graph(cls, graph: Graph) -> Helpers:
         """Finds the helpers of a graph, in time linear in the number of edges."""
         kind = np.zeros(graph.size, np.int8)
         thing = np.arange(graph.size, dtype=np.int32)
         makers, readers = graph.data.node, graph.data.rows
         consumers: Counts = np.bincount(makers, minlength=graph.size)
-        const = graph.typed(["Const"])
+        const = graph.type_mask(["Const"])
         if graph.size > MIN_OPS:
             inputs = graph.data.degrees + graph.control.degrees
             touched = consumers + inputs + np.bincount(graph.control.node, minlength=graph.size)
             kind[touched == 0] = LONE
         kind[const] = CONSTANT
-        kind[graph.typed(["NoOp", "ControlTrigger"])] = NOOP
-        kind[graph.typed(k for k in graph.kinds[0] if k.endswith(("Summary", "SummaryV2")))] = SUMMARY
-        _variables(graph, graph.typed(VARIABLES), kind, thing)
-        _classify_captures(graph, graph.typed(["_Arg", "Placeholder"]), kind)
-        checks = graph.typed(QUERY_TYPES)
+        kind[graph.type_mask(["NoOp", "ControlTrigger"])] = NOOP
+        kind[graph.type_mask(k for k in graph.type_index[0] if k.endswith(("Summary", "SummaryV2")))] = SUMMARY
+        _variables(graph, graph.type_mask(VARIABLES), kind, thing)
+        _classify_captures(graph, graph.type_mask(["_Arg", "Placeholder"]), kind)
+        checks = graph.type_mask(QUERY_TYPES)
         _reads(
             graph,
-            graph.typed(["Identity", "ReadVariableOp"]) | checks,
-            (consumers > 0) | ~graph.typed(["Identity"]),
+            graph.type_mask(["Identity", "ReadVariableOp"]) | checks,
+            (consumers > 0) | ~graph.type_mask(["Identity"]),
             kind,
             thing,
         )
-        _savers(graph, graph.typed(_SAVERS), kind)
-        _classify_assignments(graph, graph.typed(["Assign", "AssignVariableOp"]), consumers, kind)
-        _initializers(kind, makers, readers, consumers, ~graph.typed(_INPUT_TYPES))
+        _savers(graph, graph.type_mask(_SAVERS), kind)
+        _classify_assignments(graph, graph.type_mask(["Assign", "AssignVariableOp"]), consumers, kind)
+        _initializers(kind, makers, readers, consumers, ~graph.type_mask(_INPUT_TYPES))
         _leftovers(graph, checks, kind)
         _queues(graph, kind)
         return cls(kind, thing)
@@ -131,14 +131,14 @@ class Helpers:
 
 def filter_helpers(helpers: Helpers, graph: Graph, filters: Filters) -> Helpers:
     """Returns the hidden ops after the user's choices."""
-    kind, thing = helpers.kind.copy(), helpers.thing.copy()
-    orphans = np.asarray([graph.index[name] for name in filters.gone if name in graph.index], np.int64)
+    kind, thing = helpers.kind.copy(), helpers.owner.copy()
+    orphans = np.asarray([graph.index[name] for name in filters.hidden_orphans if name in graph.index], np.int64)
     kind[orphans], thing[orphans] = ORPHAN, orphans
     back = np.isin(kind, [KINDS.index(word) for word in filters.shown])
     kind[back], thing[back] = 0, np.flatnonzero(back)
     if filters.training != "scopes":
         kind[training_ops(graph) & (kind == 0)] = TRAINING
-    kind[graph.typed(filters.hidden) & (kind == 0)] = HIDDEN
+    kind[graph.type_mask(filters.hidden) & (kind == 0)] = HIDDEN
     return Helpers(kind, thing)
 
 
@@ -158,7 +158,7 @@ def _variables(graph: Graph, variables: Mask, kind: NDArray[np.int8], obj: Ints)
     for scope, parent in enumerate(scopes.parents.tolist()):
         if parent > 0 and outer[parent] >= 0:
             outer[scope] = outer[parent]
-    of_op = np.asarray(outer, np.int32)[scopes.home]
+    of_op = np.asarray(outer, np.int32)[scopes.scope_of]
     inside = of_op >= 0
     kind[inside] = VARIABLE
     obj[inside] = of_op[inside]
@@ -219,7 +219,7 @@ def _classify_assignments(graph: Graph, assigns: Mask, consumers: Counts, kind: 
 
 def _savers(graph: Graph, savers: Mask, kind: NDArray[np.int8]) -> None:
     scopes = graph.scopes
-    for scope in np.unique(scopes.home[savers]).tolist():
+    for scope in np.unique(scopes.scope_of[savers]).tolist():
         while scope > 0 and not _SAVE_SCOPE.fullmatch(scopes.names[scope].rpartition("/")[2]):
             scope = int(scopes.parents[scope])
         if scope > 0:
@@ -229,7 +229,7 @@ def _savers(graph: Graph, savers: Mask, kind: NDArray[np.int8]) -> None:
 
 def _queues(graph: Graph, kind: NDArray[np.int8]) -> None:
     """Hides queues that are only used to wait, if no drawn op computes with their elements."""
-    queues = graph.typed(k for k in graph.kinds[0] if _QUEUES.fullmatch(k))
+    queues = graph.type_mask(k for k in graph.type_index[0] if _QUEUES.fullmatch(k))
     if not queues.any():
         return
     makers, readers, drawn = graph.data.node, graph.data.rows, kind == 0
@@ -237,7 +237,7 @@ def _queues(graph: Graph, kind: NDArray[np.int8]) -> None:
     part = connected_parts(makers[within], readers[within], graph.size)
     waited = np.zeros(graph.size, np.bool_)
     waited[part[queues & drawn]] = True
-    waited[part[drawn & ~queues & ~graph.typed(k for k in graph.kinds[0] if _TOKENS.fullmatch(k))]] = False
+    waited[part[drawn & ~queues & ~graph.type_mask(k for k in graph.type_index[0] if _TOKENS.fullmatch(k))]] = False
     kind[drawn & waited[part]] = QUEUE
 
 

@@ -114,7 +114,7 @@ def place(
         >>> from graphsurgeon.graph.graph import Graph
         >>> from .scene import build
         >>> from .tree import Tree
-        >>> p = place(build(Tree(Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"])]))))
+        >>> p = place(build(Tree(Graph.from_ops([("a", "Placeholder", []), ("b", "Neg", ["a"])]))))
         >>> p.boxes[0].y < p.boxes[1].y
         True
     """
@@ -399,7 +399,7 @@ class _Picture:
             start, size, group = self._inner(level), self._size(("frame", level)), self.scene.groups[level]
             row, label, heading = row_of[group.name], group.label, self._heading(level)
         things: list[Box | Group] = []
-        for key, corner in zip(self.items[level], (found.at + start).tolist(), strict=False):
+        for key, corner in zip(self.items[level], (found.positions + start).tolist(), strict=False):
             thing: Box | Group = self.scene.boxes[key[1]] if key[0] == "box" else self.scene.groups[key[1]]
             (x, y), (w, h) = corner[::turn], self._size(key)[::turn]
             things.append(replace(thing, x=round(x, 1), y=round(y, 1), w=round(w, 1), h=round(h, 1)))
@@ -409,12 +409,12 @@ class _Picture:
             path = np.round((points + start)[:, ::turn], 1).ravel().tolist()
             lines.append([row_of[self._name(tail)], row_of[self._name(head)], path])
             edge, whole = self.lines[level][tail, head][0], tail[0] == head[0] == "box"
-            edges.append(replace(edge, d="M{}{}".format(*text), label=edge.label if whole else ""))
+            edges.append(replace(edge, path="M{}{}".format(*text), label=edge.label if whole else ""))
         w, h = (round(v, 1) for v in size[::turn])
         boxes, groups = [b for b in things if isinstance(b, Box)], [g for g in things if isinstance(g, Group)]
         place_labels(boxes, groups, edges, w)
         for line, edge in zip(lines, edges, strict=True):
-            line += [edge.lx, edge.ly] if edge.label else []
+            line += [edge.label_x, edge.label_y] if edge.label else []
         rects = [[row_of[one.name], one.x, one.y, one.w, one.h] for one in things]
         return row, {"size": [w, h], "label": label, "heading": heading, "rects": rects, "lines": lines}
 
@@ -427,7 +427,7 @@ class _Picture:
         texts: dict[tuple[int, tuple[Key, Key]], tuple[str, str]] = {}
         for level in self.order:
             found, start = self.levels[level], np.array(corner[level])
-            for key, (a, b) in zip(self.items[level], (found.at + start).tolist(), strict=False):
+            for key, (a, b) in zip(self.items[level], (found.positions + start).tolist(), strict=False):
                 x, y = (a, b) if self.down else (b, a)
                 thing: Box | Group = boxes[key[1]] if key[0] == "box" else groups[key[1]]
                 thing.x, thing.y = round(x, 1), round(y, 1)
@@ -442,7 +442,7 @@ class _Picture:
         edges = []
         for edge, way in zip(scene.edges, self.ways, strict=True):
             pieces = [texts[line] for line in way]
-            edges.append(Edge(**{**vars(edge), "d": f"M{pieces[0][0]}{''.join(rest for _, rest in pieces)}"}))
+            edges.append(Edge(**{**vars(edge), "path": f"M{pieces[0][0]}{''.join(rest for _, rest in pieces)}"}))
         columns = {}
         for level, found in self.levels.items():
             keys, name = list(self.items[level]), self._name(("frame", level)) if level >= 0 else ""
@@ -454,7 +454,7 @@ class _Picture:
 
 def _is_reversed(old: list[float], level: Level, sizes: Iterable[tuple[float, float]], ranks: list[int]) -> bool:
     """Returns whether most pairs of items in a rank have the opposite order than before."""
-    now = level.at[:, 0] + np.array([w / 2 for w, _ in sizes])
+    now = level.positions[:, 0] + np.array([w / 2 for w, _ in sizes])
     rank = np.array(ranks[: len(now)])
     order = np.sign(np.subtract.outer(old, old)) * np.sign(np.subtract.outer(now, now))
     return bool(np.nansum(order * (rank[:, None] == rank)) < 0)

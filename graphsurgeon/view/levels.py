@@ -107,14 +107,14 @@ class Level:
 
     Args:
         size: the size across and along.
-        at: the corner of each item.
+        positions: the corner of each item.
         gates: the position of each gate, across.
         paths: the control points of each line, from its tail to its head.
         starts: the items that begin a new column.
     """
 
     size: tuple[float, float]
-    at: NDArray[np.float64]
+    positions: NDArray[np.float64]
     gates: list[float]
     paths: list[Points]
     starts: list[int]
@@ -127,7 +127,7 @@ class Level:
             found: Points = points * np.array([-1, 1]) + np.array([wide, 0])
             return found
 
-        at = turned(self.at) - [(w, 0) for w, _ in sizes]
+        at = turned(self.positions) - [(w, 0) for w, _ in sizes]
         return Level(self.size, at, [wide - x for x in self.gates], [turned(path) for path in self.paths], self.starts)
 
 
@@ -184,7 +184,7 @@ def laid_out(
             far = border[0], border[1] + along - layout.along
             level = layout.level(tuple(ends[number] for number in part.lines), far)
             items, aside = part.structure.items, np.array([left, 0.0])
-            at[part.nodes[:items]] = level.at + aside
+            at[part.nodes[:items]] = level.positions + aside
             gates[part.nodes[items:] - structure.items] = np.array(level.gates) + left
             for number, path in zip(part.lines, level.paths, strict=True):
                 paths[number] = path + aside

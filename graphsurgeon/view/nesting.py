@@ -34,7 +34,7 @@ class Nesting:
         inside: row of a fold, or -1 for the picture -> the layout of its contents. Other folds stay closed.
         row_at: for each depth, the row of each op if all folds above that depth are open, or -1 for a hidden op.
         holder: for each op, the innermost row that contains it, or that it helps if it is hidden, or -1.
-        shut: number of folds whose contents are left out.
+        closed_count: number of folds whose contents are left out.
         open: the rows that are open in the first picture.
     """
 
@@ -42,7 +42,7 @@ class Nesting:
     inside: dict[int, dict[str, Any]] = field(default_factory=dict)
     row_at: list[Ints] = field(default_factory=list)
     holder: Ints = field(default_factory=lambda: np.empty(0, np.int32))
-    shut: int = 0
+    closed_count: int = 0
     open: list[int] = field(default_factory=list)
 
 
@@ -61,7 +61,7 @@ def nest(tree: Tree, first: Scene, placed: PlacedScene, marks: Marks | None, lim
     Example:
         >>> from graphsurgeon.graph.graph import Graph
         >>> from .layout import place
-        >>> tree = Tree(Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])]))
+        >>> tree = Tree(Graph.from_ops([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])]))
         >>> first = build(tree)
         >>> [row["name"] for row in nest(tree, first, place(first), None, 100).rows]
         ['a/', 'z', 'a/x', 'a/y']
@@ -101,7 +101,7 @@ def _count_hidden(tree: Tree, out: Nesting) -> None:
         inside["hidden"] = Counter[str]()
     for depth, (outer, inner) in enumerate(pairwise([outside, *out.row_at])):
         ops = np.flatnonzero((inner < 0) & ((outer >= 0) | (depth == 0)))
-        pairs, first = np.unique(np.stack([outer[ops], helpers.thing[ops]]), axis=1, return_index=True)
+        pairs, first = np.unique(np.stack([outer[ops], helpers.owner[ops]]), axis=1, return_index=True)
         for fold, op in zip(pairs[0].tolist(), ops[first].tolist(), strict=True):
             out.inside[fold]["hidden"][KINDS[helpers.kind[op]]] += 1
 
@@ -114,7 +114,7 @@ def _open(
     for item in items:
         below = tree.inside(item) if item.keys else []
         if below and item.name not in always and len(out.rows) + len(found) + len(below) > limit:
-            out.shut += 1
+            out.closed_count += 1
         elif below:
             opened.add(item.keys[0])
             found += below
@@ -139,7 +139,7 @@ def connections(graph: Graph, nesting: Nesting) -> dict[str, Any]:
         for op, port in found[:TENSORS]:
             if (op, port, control) not in numbers:
                 numbers[op, port, control] = len(tensors)
-                name, info = elide(graph.names[op], 400), None if control else graph.stated_info(op, port)
+                name, info = elide(graph.names[op], 400), None if control else graph.declared_info(op, port)
                 tensors.append([f"^{name}", ""] if control else [f"{name}:{port}", str(info or "")])
         return [a, b, len(found), *(numbers[op, port, control] for op, port in found[:TENSORS])]
 

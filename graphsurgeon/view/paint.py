@@ -16,7 +16,7 @@ from ..errors import LayoutError, counted
 from ..graph.graph import Graph
 from ..graph.traversal import connected_parts
 from .boxes import elide
-from .families import COLOURS, dtypes_of
+from .families import COLORS, dtypes_of
 from .scene import Scene
 from .tree import Tree, find_item
 
@@ -48,7 +48,7 @@ def repeated_scopes(tree: Tree, scopes: Iterable[str]) -> list[list[str]]:
     Example:
         >>> from graphsurgeon.graph.graph import Graph
         >>> ops = [op for s in "xy" for op in [(f"{s}/a", "Foo", []), (f"{s}/b", "Neg", [f"{s}/a"])]]
-        >>> repeated_scopes(Tree(Graph.of([*ops, ("z/a", "Foo", []), ("z/b", "Foo", [])])), ["x/", "y/", "z/"])
+        >>> repeated_scopes(Tree(Graph.from_ops([*ops, ("z/a", "Foo", []), ("z/b", "Foo", [])])), ["x/", "y/", "z/"])
         [['x/', 'y/']]
     """
     graph, index = tree.graph, tree.graph.scopes.index
@@ -147,7 +147,7 @@ Legend = list[dict[str, Any]]
 def paint_scene(scene: Scene, tree: Tree, placed: Mapping[str, Any], paint: Paint) -> dict[str, Any]:
     """Returns a placed scene with ``paint`` on its boxes and a legend.
 
-    The paint of a box is ``{"key", "colour", "bars", "text"}``: its entry of the legend, its color, the shares of its
+    The paint of a box is ``{"key", "color", "bars", "text"}``: its entry of the legend, its color, the shares of its
     ops by color, and a text.
 
     Args:
@@ -158,7 +158,7 @@ def paint_scene(scene: Scene, tree: Tree, placed: Mapping[str, Any], paint: Pain
 
     Example:
         >>> from .scene import build
-        >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
+        >>> g = Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x"])])
         >>> boxes = [{"name": "x", "family": "state"}, {"name": "y", "family": "math"}]
         >>> shown = paint_scene(build(Tree(g)), Tree(g), {"boxes": boxes}, Paint("values", {"y": 2.5}, "ms"))
         >>> [(b["paint"]["text"]) for b in shown["boxes"]], shown["legend"]["title"]
@@ -187,8 +187,8 @@ def paint_scene(scene: Scene, tree: Tree, placed: Mapping[str, Any], paint: Pain
 def _families(boxes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     there = Counter(box["family"] for box in boxes)
     items = [
-        {"key": kin, "text": ink.words, "colour": ink.line, "boxes": there[kin]}
-        for kin, ink in COLOURS.items()
+        {"key": kin, "text": ink.description, "color": ink.line, "boxes": there[kin]}
+        for kin, ink in COLORS.items()
         if there[kin]
     ]
     return {"by": "family", "title": "", "items": items}
@@ -202,18 +202,18 @@ def _kinds(scene: Scene, graph: Graph, by: str) -> tuple[list[dict[str, Any]], L
             inside[box][words[op]] += 1
     total: Counter[str] = sum(inside, Counter())
     order = [word for word, _ in total.most_common()]
-    colour = {word: HUES[i] if i < len(HUES) else GREY for i, word in enumerate(order)}
+    color = {word: HUES[i] if i < len(HUES) else GREY for i, word in enumerate(order)}
     key = {word: f"c{min(i, len(HUES))}" for i, word in enumerate(order)}
     colors = []
     for counts in inside:
         whole = sum(counts.values()) or 1
         most = counts.most_common(1)[0][0] if counts else order[0] if order else ""
-        bars = [[colour[w], round(n / whole, 4)] for w, n in counts.most_common(6)] if len(counts) > 1 else []
+        bars = [[color[w], round(n / whole, 4)] for w, n in counts.most_common(6)] if len(counts) > 1 else []
         text = ", ".join(f"{w} {n / whole:.0%}" for w, n in counts.most_common(3)) if len(counts) > 1 else most
-        colors.append({"key": key.get(most, "c10"), "colour": colour.get(most, GREY), "bars": bars, "text": text})
-    items = [{"key": key[w], "text": elide(w, 40), "colour": colour[w]} for w in order[: len(HUES)]]
+        colors.append({"key": key.get(most, "c10"), "color": color.get(most, GREY), "bars": bars, "text": text})
+    items = [{"key": key[w], "text": elide(w, 40), "color": color[w]} for w in order[: len(HUES)]]
     if len(order) > len(HUES):
-        items.append({"key": "c10", "text": counted(len(order) - len(HUES), "others"), "colour": GREY})
+        items.append({"key": "c10", "text": counted(len(order) - len(HUES), "others"), "color": GREY})
     return colors, items
 
 
@@ -244,7 +244,7 @@ def _structure(scene: Scene, tree: Tree) -> tuple[list[dict[str, Any]], Legend]:
     colors, items = [], []
     for i, group in enumerate(groups[: len(HUES)]):
         size = len(tree.ops_below(tree.graph.scopes.index[group[0].rstrip("/")]))
-        items.append({"key": f"c{i}", "text": f"{len(group)} × {counted(size, 'ops')}", "colour": HUES[i]})
+        items.append({"key": f"c{i}", "text": f"{len(group)} × {counted(size, 'ops')}", "color": HUES[i]})
     for box in scene.boxes:
         at = of.get(box.name, len(HUES))
         has_color = at < len(HUES)
@@ -252,7 +252,7 @@ def _structure(scene: Scene, tree: Tree) -> tuple[list[dict[str, Any]], Legend]:
         if has_color and box.kind == "series":
             text = f"{len(groups[at])} of the same structure"
         colors.append(
-            {"key": f"c{at}" if has_color else "c10", "colour": HUES[at] if has_color else "", "bars": [], "text": text}
+            {"key": f"c{at}" if has_color else "c10", "color": HUES[at] if has_color else "", "bars": [], "text": text}
         )
     return colors, items
 
@@ -266,7 +266,7 @@ class _ColorScale:
     tiny: float  # the smallest absolute value; 0 if the scale is linear
 
     @classmethod
-    def of(cls, numbers: Sequence[float], preferred: str) -> _ColorScale:
+    def from_numbers(cls, numbers: Sequence[float], preferred: str) -> _ColorScale:
         """Returns the scale of some numbers."""
         sizes = [abs(n) for n in numbers if n]
         wide = bool(sizes) and max(sizes) >= _MAX_WIDTH * min(sizes)
@@ -278,15 +278,15 @@ class _ColorScale:
     def _span(self) -> float:
         return self.high - self.low
 
-    def share(self, number: float) -> float:
+    def position(self, number: float) -> float:
         """Returns the position of a number on the scale, from 0 to 1; it is 1 if all numbers are equal."""
         return (_log_position(number, self.tiny) - self.low) / self._span if self._span else 1.0
 
     def step(self, number: float) -> int:
         """Returns the index of the color of a number in `STEPS`."""
-        return min(len(STEPS) - 1, int(self.share(number) * len(STEPS)))
+        return min(len(STEPS) - 1, int(self.position(number) * len(STEPS)))
 
-    def words(self) -> list[str]:
+    def labels(self) -> list[str]:
         """Returns for each color the text of its range of numbers."""
         places = [self.low + self._span * i / len(STEPS) for i in range(len(STEPS) + 1)]
         edges = [figure(_straight(place, self.tiny)) for place in places]
@@ -311,33 +311,33 @@ def _numbers(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, A
     reduce = paint.reduce if paint.reduce != "auto" else _reduction(by_box, paint.scale)
     totals = [_total(values, reduce) if values else None for values in by_box]
     finite = [t for t in totals if t is not None and math.isfinite(t)]
-    scale = _ColorScale.of([t for t in finite if t], paint.scale)
+    scale = _ColorScale.from_numbers([t for t in finite if t], paint.scale)
 
     colors: list[dict[str, Any]] = []
     for total, values in zip(totals, by_box, strict=True):
         if total is None:
-            colors.append({"key": "c10", "colour": "", "bars": [], "text": ""})
+            colors.append({"key": "c10", "color": "", "bars": [], "text": ""})
             continue
         of = f" ({reduce} of {len(values)})" if len(values) > 1 and reduce != "sum" else ""
         text = f"{figure(total, 4)} {paint.name}{of}"
         if not math.isfinite(total):
-            colors.append({"key": "odd", "colour": ODD, "bars": [[ODD, 1.0]], "text": text})
+            colors.append({"key": "odd", "color": ODD, "bars": [[ODD, 1.0]], "text": text})
         elif not total:
-            colors.append({"key": "zero", "colour": ZERO, "bars": [], "text": text})
+            colors.append({"key": "zero", "color": ZERO, "bars": [], "text": text})
         else:
             at = scale.step(total)
-            share = abs(total) / max(map(abs, finite)) if not scale.tiny else max(0.04, scale.share(total))
-            colors.append({"key": f"c{at}", "colour": STEPS[at], "bars": [[STEPS[at], round(share, 4)]], "text": text})
+            share = abs(total) / max(map(abs, finite)) if not scale.tiny else max(0.04, scale.position(total))
+            colors.append({"key": f"c{at}", "color": STEPS[at], "bars": [[STEPS[at], round(share, 4)]], "text": text})
     used_steps = {scale.step(t) for t in finite if t}
     items: Legend = [
-        {"key": f"c{i}", "text": words, "colour": STEPS[i]} for i, words in enumerate(scale.words()) if i in used_steps
+        {"key": f"c{i}", "text": words, "color": STEPS[i]} for i, words in enumerate(scale.labels()) if i in used_steps
     ]
     if 0.0 in finite:
-        items.insert(0, {"key": "zero", "text": "0", "colour": ZERO})
+        items.insert(0, {"key": "zero", "text": "0", "color": ZERO})
     if len(finite) < sum(t is not None for t in totals):
-        items.append({"key": "odd", "text": "not finite", "colour": ODD})
+        items.append({"key": "odd", "text": "not finite", "color": ODD})
     if any(t is None for t in totals):
-        items.append({"key": "c10", "text": "no value", "colour": GREY})
+        items.append({"key": "c10", "text": "no value", "color": GREY})
     folds = any(len(values) > 1 for values in by_box)
     folded = f"{reduce} in each fold" if folds and reduce != "sum" else ""
     words = [paint.name, folded, "log scale" if scale.tiny else ""]
@@ -350,7 +350,7 @@ def _op_values(scene: Scene, graph: Graph, paint: Paint) -> Iterator[tuple[int, 
         op = graph.index.get(name)
         while op is None and "/" in name:  # ops inside a call count for the call
             name = name.rpartition("/")[0]
-            op = graph.index.get(name) if name == graph.call_around(f"{name}/") else None
+            op = graph.index.get(name) if name == graph.enclosing_call(f"{name}/") else None
         if op is not None:
             at = int(scene.op_box[op]) if scene.op_box[op] >= 0 else int(scene.helped_box[op])
             if at >= 0:
@@ -364,15 +364,15 @@ def _word_colors(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[st
         inside[at][str(word)] += 1
     order = list(dict.fromkeys(str(word) for word in paint.values.values()))
     key = {word: f"c{i}" if i < len(WORD_COLORS) else "c10" for i, word in enumerate(order)}
-    colour = {word: WORD_COLORS[i] if i < len(WORD_COLORS) else GREY for i, word in enumerate(order)}
+    color = {word: WORD_COLORS[i] if i < len(WORD_COLORS) else GREY for i, word in enumerate(order)}
     colors = []
     for counts in inside:
         most = counts.most_common(1)[0][0] if counts else ""
         text = ", ".join(f"{word}: {counted(n, 'ops')}" if sum(counts.values()) > 1 else word
                          for word, n in counts.most_common(3))  # fmt: skip
-        colors.append({"key": key.get(most, "none"), "colour": colour.get(most, ""), "bars": [], "text": text})
-    items = [{"key": key[word], "text": elide(word, 40), "colour": colour[word]} for word in order[: len(WORD_COLORS)]]
-    return colors, [*items, {"key": "none", "text": "all others", "colour": GREY}]
+        colors.append({"key": key.get(most, "none"), "color": color.get(most, ""), "bars": [], "text": text})
+    items = [{"key": key[word], "text": elide(word, 40), "color": color[word]} for word in order[: len(WORD_COLORS)]]
+    return colors, [*items, {"key": "none", "text": "all others", "color": GREY}]
 
 
 def _reduction(by_box: Sequence[Sequence[float]], preferred: str) -> str:
@@ -381,7 +381,7 @@ def _reduction(by_box: Sequence[Sequence[float]], preferred: str) -> str:
     sums = [abs(_total([v for v in values if math.isfinite(v)], "sum")) for values in by_box]
     if not any(sizes):
         return "sum"
-    scale = _ColorScale.of([total for total in sums if total], preferred)
+    scale = _ColorScale.from_numbers([total for total in sums if total], preferred)
     hit = sums[sizes.index(max(sizes))]
     hidden = not hit or (hit < max(sums) and scale.step(hit) < len(STEPS) // 2)
     return "max" if hidden else "sum"

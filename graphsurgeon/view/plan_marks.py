@@ -106,8 +106,8 @@ def added_edges(
         joins: (op, input) pairs that a plan connects, by the names of the ops in `after`.
 
     Example:
-        >>> a = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])])
-        >>> b = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Exp", ["x"])])
+        >>> a = Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])])
+        >>> b = Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Exp", ["x"])])
         >>> added_edges(b, a, (np.arange(3), np.arange(3))).data.tolist()
         [0, 3]
     """

@@ -15,7 +15,7 @@ from ..errors import LayoutError, counted
 from ..graph.graph import DTYPES, Graph, Ints, shape_text
 from .boxes import Box, Edge, Group, Item, clean, elide, frames
 from .edges import hush, wires, without_far
-from .families import COLOURS, UNKNOWN, family
+from .families import COLORS, UNKNOWN, family
 from .helper_ops import KINDS, TRAINING
 from .plan_marks import EdgeKinds, Marks, mark, mark_edges, of_marks
 from .tree import Tree, find_item
@@ -43,7 +43,7 @@ def gist(tree: Tree, item: Item) -> str:
 
     Example:
         >>> from graphsurgeon.graph.graph import Graph
-        >>> g = Graph.of([("x", "Placeholder", []), ("c", "Conv2D", ["x"]), ("s", "AddV2", ["x", "c"])])
+        >>> g = Graph.from_ops([("x", "Placeholder", []), ("c", "Conv2D", ["x"]), ("s", "AddV2", ["x", "c"])])
         >>> ops = [Item("op", g.names[i], g.names[i], i) for i in (1, 2)]
         >>> gist(Tree(g), Item("block", "~b/", "b", members=tuple(ops)))
         'Conv + residual'
@@ -144,7 +144,7 @@ class Scene:
         boxes: Ints = np.where(self.op_box[ops] >= 0, self.op_box[ops], self.helped_box[ops])
         return boxes
 
-    def held(self, ops: Any) -> dict[str, int]:
+    def count_by_box(self, ops: Any) -> dict[str, int]:
         """Returns name of a box -> the number of these ops in it, in the order of the boxes."""
         at = self.boxes_of(ops)
         boxes, counts = np.unique(at[at >= 0], return_counts=True)
@@ -174,8 +174,8 @@ def build(
         LayoutError: there would be more than `limit` boxes.
 
     Example:
-        >>> g = Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])])
-        >>> [(b.kind, b.label, b.sub) for b in build(Tree(g)).boxes]
+        >>> g = Graph.from_ops([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])])
+        >>> [(b.kind, b.label, b.subtitle) for b in build(Tree(g)).boxes]
         [('scope', 'a', '2 ops'), ('op', 'z', 'Neg')]
     """
     graph = tree.graph
@@ -225,7 +225,7 @@ def boxes_shown(tree: Tree, open_folds: Iterable[str]) -> int:
         LayoutError: there would be more than 400 boxes.
 
     Example:
-        >>> g = Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])])
+        >>> g = Graph.from_ops([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])])
         >>> boxes_shown(Tree(g), []), boxes_shown(Tree(g), ["a/"])
         (2, 3)
     """
@@ -255,7 +255,7 @@ def _pin(
         if box is not None:
             box.count -= 1
             if box.kind == "scope":
-                box.sub = counted(box.count, "ops")
+                box.subtitle = counted(box.count, "ops")
 
 
 def _frame(groups: list[Group], name: str) -> int:
@@ -314,7 +314,7 @@ def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
     kind, label, count, outputs = item.kind, elide(_label(item)), len(tree.ops_of(item)), 0
     if item.one_op:
         sub, kin, count = item.holds or _type_of(tree, item), family(graph.types[item.op]), 1
-        infos = graph.stated(item.op)
+        infos = graph.declared_outputs(item.op)
         outputs = len(infos) if infos is not None else _outputs_used(graph, item.op)
     elif kind == "variable":
         sub, kin = f"{graph.types[item.op]} · {_variable(graph, item.op)}".rstrip(" ·"), "state"
@@ -330,7 +330,7 @@ def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
         kind, sub, kin = "scope", _block(tree, item), "scope"
     else:
         sub, kin = " · ".join(filter(None, (tree.layers.get(item.name), counted(count, "ops")))), "scope"
-    lost = int(graph.refused_ops[tree.ops_of(item)].sum()) if graph.unknown else 0
+    lost = int(graph.refused_ops[tree.ops_of(item)].sum()) if graph.unknown_types else 0
     if lost:
         kin = UNKNOWN
         sub += f" · {lost:,} unknown" if count > 1 else ""
@@ -362,7 +362,7 @@ def _block(tree: Tree, item: Item) -> str:
 
 def _holding(tree: Tree, item: Item) -> str:
     """Returns a summary of a section of a long list: its most frequent op types."""
-    kinds, _, number = tree.graph.kinds
+    kinds, _, number = tree.graph.type_index
     ops = tree.ops_of(item)
     counts = np.bincount(number[ops[tree.helpers.kind[ops] == 0]], minlength=len(kinds))
     telling = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k]]
@@ -386,13 +386,13 @@ def _variable(graph: Graph, op: int) -> str:
         if shape is not None and not shape.unknown_rank:
             dims = tuple(d.size if d.size >= 0 else None for d in shape.dim)
         return f"{name} {shape_text(dims)}"
-    info = graph.stated_info(op, 0)
+    info = graph.declared_info(op, 0)
     return f"{info.dtype.removesuffix('_ref')} {shape_text(info.shape)}" if info else ""
 
 
 def _detail(box: Box) -> str:
     helped = ", ".join(counted(n, kind) for kind, n in box.hidden.items())
-    return " · ".join(part for part in (elide(box.name, 400), box.sub, f"with {helped}" if helped else "") if part)
+    return " · ".join(part for part in (elide(box.name, 400), box.subtitle, f"with {helped}" if helped else "") if part)
 
 
 def _hide(tree: Tree, boxes: list[Box], op_box: Ints) -> tuple[Ints, dict[str, int]]:
@@ -400,7 +400,7 @@ def _hide(tree: Tree, boxes: list[Box], op_box: Ints) -> tuple[Ints, dict[str, i
     graph, helpers = tree.graph, tree.helpers
     away = op_box < 0
     helped_box = np.full(graph.size, -1, np.int32)
-    things = helpers.thing[away]
+    things = helpers.owner[away]
     lone, first = np.unique(things, return_index=True)
     kinds = helpers.kind[np.flatnonzero(away)[first]]
     counts = np.bincount(kinds, minlength=len(KINDS))
@@ -412,7 +412,7 @@ def _hide(tree: Tree, boxes: list[Box], op_box: Ints) -> tuple[Ints, dict[str, i
     back = ~away[makers] & away[readers]
     helper = np.concatenate([makers[out], readers[back]])
     box = np.concatenate([op_box[readers[out]], op_box[makers[back]]])
-    pairs = np.unique(helpers.thing[helper].astype(np.int64) * len(boxes) + box)
+    pairs = np.unique(helpers.owner[helper].astype(np.int64) * len(boxes) + box)
     thing, at = pairs // len(boxes), pairs % len(boxes)
     of_thing = np.full(graph.size, -1, np.int32)
     of_thing[thing[::-1]] = at[::-1]
@@ -459,7 +459,7 @@ def to_dot(tree: Tree, unfolded: Iterable[str] = frozenset()) -> graphviz.Digrap
 
     Example:
         >>> from graphsurgeon.graph.graph import Graph
-        >>> g = Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"])])
+        >>> g = Graph.from_ops([("a", "Placeholder", []), ("b", "Neg", ["a"])])
         >>> "b0 -> b1" in to_dot(Tree(g)).source
         True
     """
@@ -476,7 +476,7 @@ def to_dot(tree: Tree, unfolded: Iterable[str] = frozenset()) -> graphviz.Digrap
     _fill(out, scene, -1)
     for edge in scene.edges:
         style = {"style": "dashed"} if edge.control else {}
-        label = f"×{edge.n}" if edge.n > 1 else ""
+        label = f"×{edge.count}" if edge.count > 1 else ""
         out.edge(edge.source, edge.target, label=label, tooltip=_tooltip(", ".join(edge.tensors)), **style)
     return out
 
@@ -485,8 +485,8 @@ def _fill(into: graphviz.Digraph, scene: Scene, group: int) -> None:
     """Adds the boxes and clusters of a level, and of all levels inside it."""
     for box in scene.boxes:
         if box.group == group:
-            ink = COLOURS[box.family]
-            label = quote(f"{box.label}\n{box.sub}")
+            ink = COLORS[box.family]
+            label = quote(f"{box.label}\n{box.subtitle}")
             into.node(
                 box.id,
                 label,

@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import counted
 from .boxes import FONT, LABEL, LINE_HEIGHT, OP_RADIUS, RADIUS, SUBLABEL, clean, elide, is_measured, width
 from .edges import QUIET_WIDTH, WIDTHS
-from .families import COLOURS, UNKNOWN, Ink
+from .families import COLORS, UNKNOWN, Ink
 from .plan_marks import MEANINGS, SIGNS, STATES
 
 PLAIN_COLOR = "#8A93A0"
@@ -71,7 +71,7 @@ def to_svg(
     mark = "gs" + hashlib.blake2b(json.dumps(drawn, sort_keys=True).encode(), digest_size=5).hexdigest()
     foot, signs = _foot(scene), list(legend) or _meanings(scene)
     w = max(float(scene["w"]), width(foot, SUBLABEL) + 24 if foot else 0.0, _wide(signs))
-    colours, tall, wide = _colours(scene.get("legend") or {}, float(scene["h"]) + 8, max(w, 320.0))
+    colors, tall, wide = _colors(scene.get("legend") or {}, float(scene["h"]) + 8, max(w, 320.0))
     w = max(w, wide)
     h = float(scene["h"]) + tall + (FOOT if foot else 0) + (FOOT + 2 if signs else 0)
     title = title or f"graph of {counted(len(scene['boxes']), 'boxes')} and {counted(len(scene['edges']), 'edges')}"
@@ -81,7 +81,7 @@ def to_svg(
         'role="img" '
         f'aria-label="{escape(title)}" font-family="{FONT}" font-size="{LABEL:g}" fill="{INK}">',
         f"<title>{escape(title)}</title><defs>",
-        *(_arrow(f"{mark}{key}", colour) for key, colour in _arrows(scene["edges"])),
+        *(_arrow(f"{mark}{key}", color) for key, color in _arrows(scene["edges"])),
         f'</defs><rect width="{w:g}" height="{h:g}" fill="{PAPER}"/>',
     ]
     out.extend(_group(g) for g in sorted(scene["groups"], key=lambda g: g["depth"]))
@@ -93,7 +93,7 @@ def to_svg(
     out.extend(_labels(scene["edges"]))
     if boundary:
         out.extend(_boundary(scene, boundary))
-    out.extend(colours)
+    out.extend(colors)
     if foot:
         out.append(_text(12, h - 8, foot, SUBLABEL, fill=QUIET))
     out.extend(_legend(signs, h - (FOOT if foot else 0) - 8))
@@ -162,10 +162,10 @@ def _arrows(edges: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
     return [("", LINE), ("faint", FAINT), *((key, STATES[key][0]) for key in ("new", "removed", *more))]
 
 
-def _arrow(key: str, colour: str) -> str:
-    head, size = f'<path d="M0,0.8L8,4L0,7.2z" fill="{colour}"/>', 7
+def _arrow(key: str, color: str) -> str:
+    head, size = f'<path d="M0,0.8L8,4L0,7.2z" fill="{color}"/>', 7
     if key.endswith("joined"):  # open, and larger: its line is thick
-        head, size = f'<path d="M1,1L7,4L1,7z" fill="{PAPER}" stroke="{colour}" stroke-width="1.3"/>', 13
+        head, size = f'<path d="M1,1L7,4L1,7z" fill="{PAPER}" stroke="{color}" stroke-width="1.3"/>', 13
     return (
         f'<marker id="{key}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="{size}" markerHeight="{size}" '
         f'markerUnits="userSpaceOnUse" orient="auto">{head}</marker>'
@@ -189,11 +189,11 @@ def _rect(x: float, y: float, w: float, h: float, radius: float, **style: str) -
 
 
 def _group(g: Mapping[str, Any]) -> str:
-    colour, dash = STATES.get(g["state"], ("#C3CAD3", ""))
+    color, dash = STATES.get(g["state"], ("#C3CAD3", ""))
     fill = "#F7F9FB" if g["depth"] % 2 == 0 else "#EFF3F7"
     x, y, w = float(g["x"]), float(g["y"]), float(g["w"])
     out = [f"<g><title>{escape(g['name'])}</title>"]
-    out.append(_rect(x, y, w, g["h"], RADIUS, fill=fill, stroke=colour, stroke_dasharray=dash))
+    out.append(_rect(x, y, w, g["h"], RADIUS, fill=fill, stroke=color, stroke_dasharray=dash))
     count = counted(int(g["count"]), "ops")
     if w > width(g["label"], LABEL, bold=True) + width(count, SUBLABEL) + 34:
         out.append(_text(x + w - 10, y + 16, count, SUBLABEL, fill=QUIET, text_anchor="end"))
@@ -214,19 +214,19 @@ def _edge(e: Mapping[str, Any], mark: str) -> str:
     if e["control"]:
         style["stroke-dasharray"] = "4 3"
     else:
-        style["stroke-width"] = f"{WIDTHS[min(int(e['n']), len(WIDTHS)) - 1]:.2f}"
+        style["stroke-width"] = f"{WIDTHS[min(int(e['count']), len(WIDTHS)) - 1]:.2f}"
     if state in _EDGES:
         style |= {"stroke": STATES[state][0], **_EDGES[state]}
         end = f"{mark}{state}"
     elif not state and e.get("quiet"):
         style |= {"stroke": FAINT, "stroke-width": f"{QUIET_WIDTH:g}"}
         end = f"{mark}faint"
-    more = int(e["n"]) - len(e["tensors"])
+    more = int(e["count"]) - len(e["tensors"])
     words = "\n".join([*e["tensors"], f"and {more} more" if more > 0 else ""]).strip()
-    out = f'<path d="{escape(e["d"])}" fill="none"{_attributes(style)} marker-end="url(#{end})">'
+    out = f'<path d="{escape(e["path"])}" fill="none"{_attributes(style)} marker-end="url(#{end})">'
     out += f"<title>{escape(words)}</title></path>"
     if state == "removed":
-        out += _sign(e["lx"], e["ly"], state)
+        out += _sign(e["label_x"], e["label_y"], state)
     return out
 
 
@@ -251,38 +251,38 @@ def _legend(signs: list[tuple[str, str]], y: float) -> list[str]:
 
 
 def _sign(x: float, y: float, state: str) -> str:
-    colour, sign = STATES[state][0], SIGNS.get(state, "?")
+    color, sign = STATES[state][0], SIGNS.get(state, "?")
     mark = _text(x, y + 4, sign, 11, text_anchor="middle", fill=PAPER, font_weight="700")
-    return f'<circle cx="{x:g}" cy="{y:g}" r="7" fill="{colour}"/>{mark}'
+    return f'<circle cx="{x:g}" cy="{y:g}" r="7" fill="{color}"/>{mark}'
 
 
 def _labels(edges: Iterable[Mapping[str, Any]]) -> list[str]:
     return [
-        _text(e["lx"], e["ly"] + 3.5, e["label"], SUBLABEL, text_anchor="middle", fill=QUIET)
+        _text(e["label_x"], e["label_y"] + 3.5, e["label"], SUBLABEL, text_anchor="middle", fill=QUIET)
         for e in edges
         if e["label"]
     ]
 
 
 def _box(b: Mapping[str, Any], selected: bool, in_region: bool, faded: bool) -> str:
-    ink, paint = COLOURS.get(b["family"], COLOURS["other"]), b.get("paint")
+    ink, paint = COLORS.get(b["family"], COLORS["other"]), b.get("paint")
     if paint:
-        colour = paint["colour"] or PLAIN_COLOR
-        ink = Ink(blend(colour, 0.3) if paint["colour"] else PAPER, colour, INK)
+        color = paint["color"] or PLAIN_COLOR
+        ink = Ink(blend(color, 0.3) if paint["color"] else PAPER, color, INK)
     x, y, w, h = float(b["x"]), float(b["y"]), float(b["w"]), float(b["h"])
     radius = {"op": OP_RADIUS, "variable": h / 2}.get(b["kind"], RADIUS)
-    colour, dash = STATES.get(b["state"], (ink.line, ""))
+    color, dash = STATES.get(b["state"], (ink.line, ""))
     text = f" · {paint['text']}" if paint and paint["text"] else ""
     fading = ' opacity="0.22"' if faded else ""
     out = [f"<g{fading}><title>{escape((b['detail'] or b['name']) + text)}</title>"]
     if selected:
         out.append(_rect(x - 4, y - 4, w + 8, h + 8, radius + 4, fill="none", stroke=SELECTED, stroke_width="3"))
     if b["state"] == "conflict":
-        out.append(_rect(x - 3, y - 3, w + 6, h + 6, radius + 3, fill="none", stroke=colour))
+        out.append(_rect(x - 3, y - 3, w + 6, h + 6, radius + 3, fill="none", stroke=color))
     for k in {"series": (5, 2.5), "call": (2.5,)}.get(b["kind"], ()):
         out.append(_rect(x + k, y + k, w, h, radius, fill=PAPER, stroke=ink.line))
     wide = "1.6" if b["state"] else "1.1"
-    out.append(_rect(x, y, w, h, radius, fill=ink.fill, stroke=colour, stroke_width=wide, stroke_dasharray=dash))
+    out.append(_rect(x, y, w, h, radius, fill=ink.fill, stroke=color, stroke_width=wide, stroke_dasharray=dash))
     if b["family"] == UNKNOWN:
         out.append(_hatched(x, y, w, h))
     if in_region:
@@ -295,7 +295,7 @@ def _box(b: Mapping[str, Any], selected: bool, in_region: bool, faded: bool) -> 
             _text(middle, y + 17 + LINE_HEIGHT * i, line, text_anchor="middle", font_weight=weight, fill=ink.text)
         )
     more = f" · {hidden:,} hidden" if hidden else ""
-    out.append(_text(middle, y + h - 8, b["sub"] + more, SUBLABEL, text_anchor="middle", fill=QUIET))
+    out.append(_text(middle, y + h - 8, b["subtitle"] + more, SUBLABEL, text_anchor="middle", fill=QUIET))
     if hidden:
         out.append(
             f'<path d="M{x:g},{y + h / 2:g}h-7" stroke="{ink.line}" stroke-width="1.1"/>'
@@ -321,45 +321,45 @@ def _hatched(x: float, y: float, w: float, h: float, step: float = 7.0, **style:
         right, low = min(k * step, w), min(k * step, h)
         lines.append(f"M{x + right:g},{y + k * step - right:g}L{x + k * step - low:g},{y + low:g}")
     how = _attributes({"stroke_opacity": "0.4", **style})
-    return f'<path d="{"".join(lines)}" fill="none" stroke="{COLOURS[UNKNOWN].line}"{how}/>'
+    return f'<path d="{"".join(lines)}" fill="none" stroke="{COLORS[UNKNOWN].line}"{how}/>'
 
 
 def _bars(bars: Iterable[tuple[str, float]], x: float, y: float, w: float) -> list[str]:
     """Draws the shares of colors in a box."""
     out, at = [], x
-    for colour, share in bars:
-        out.append(_rect(round(at, 1), y, round(w * share, 1), 3, 1, fill=escape(colour)))
+    for color, share in bars:
+        out.append(_rect(round(at, 1), y, round(w * share, 1), 3, 1, fill=escape(color)))
         at += w * share
     return out
 
 
-def blend(colour: str, share: float) -> str:
+def blend(color: str, share: float) -> str:
     """Returns a color with paper mixed in.
 
     Example:
         >>> blend("#000000", 0.5)
         '#808080'
     """
-    parts = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+    parts = [int(color[i : i + 2], 16) for i in (1, 3, 5)]
     return "#" + "".join(f"{round(255 + (part - 255) * share):02X}" for part in parts)
 
 
-def _colours(legend: Mapping[str, Any], y: float, limit: float) -> tuple[list[str], float, float]:
+def _colors(legend: Mapping[str, Any], y: float, limit: float) -> tuple[list[str], float, float]:
     """Draws the entries of a legend in rows below the picture; returns them, their height and their width."""
     if not legend.get("items"):
         return [], 0.0, 0.0
-    entries = [(item["colour"], _entry(item), item["key"]) for item in legend["items"]]
+    entries = [(item["color"], _entry(item), item["key"]) for item in legend["items"]]
     out, x, row, wide = [], 12.0, 0, 0.0
     if legend["title"]:
         out.append(_text(x, y, f"{legend['title']}:", SUBLABEL, fill=INK, font_weight="600"))
         x += width(f"{legend['title']}:", SUBLABEL, bold=True) + 10
-    for colour, words, key in entries:
+    for color, words, key in entries:
         long = width(words, SUBLABEL) + 30
         if x > 12 and x + long > limit:
             x, row = 12.0, row + 1
         top = y + row * 18
         weak = {"opacity": "0.35"} if key in legend.get("faded", ()) else {}
-        out.append(_rect(x, top - 9, 10, 10, 3, fill=blend(colour, 0.45), stroke=colour, **weak))
+        out.append(_rect(x, top - 9, 10, 10, 3, fill=blend(color, 0.45), stroke=color, **weak))
         if key == UNKNOWN:
             out.append(_hatched(x, top - 9, 10, 10, 4, **weak))
         out.append(_text(x + 15, top, words, SUBLABEL, fill=INK, **weak))
@@ -381,7 +381,7 @@ def _faded(scene: Mapping[str, Any]) -> set[str]:
 def _boundary(scene: Mapping[str, Any], boundary: Mapping[str, Any]) -> list[str]:
     """Marks the boxes with boundary tensors: ▷ inputs on the left, ◁ outputs on the right; and leaks: ⚠."""
     out = []
-    for key, colour, word in (("inputs", INPUT, "in"), ("outputs", OUTPUT, "out"), ("leaks", LEAK, "leak")):
+    for key, color, word in (("inputs", INPUT, "in"), ("outputs", OUTPUT, "out"), ("leaks", LEAK, "leak")):
         used: dict[str, float] = {}
         for i, one in enumerate(boundary.get(key) or (), 1):
             box = _holder(scene, str(one["tensor"]).rpartition(":")[0])
@@ -392,12 +392,12 @@ def _boundary(scene: Mapping[str, Any], boundary: Mapping[str, Any]) -> list[str
             if box["id"] not in used:
                 side = x if left else x + w
                 out.append(
-                    f'<path d="M{side:g},{y:g}v{h:g}" stroke="{colour}" stroke-width="3" stroke-dasharray="4 2"/>'
+                    f'<path d="M{side:g},{y:g}v{h:g}" stroke="{color}" stroke-width="3" stroke-dasharray="4 2"/>'
                 )
             shift = used.get(box["id"], -6.0)
             used[box["id"]] = shift + wide + 3
             at, top = (x + shift if left else x + w - shift - wide), y + h - 5
-            out.append(_rect(at, top, wide, 15, 7.5, fill=colour))
+            out.append(_rect(at, top, wide, 15, 7.5, fill=color))
             tip = {"inputs": "l7,4.5l-7,4.5z", "outputs": "m7,0l-7,4.5l7,4.5z", "leaks": "m4,0l4,8.5h-8z"}[key]
             out.append(f'<path d="M{at + 6:g},{top + 3:g}{tip}" fill="{PAPER}"/>')
             out.append(_text(at + 16, top + 11, f"{word} {i}", SUBLABEL, fill=PAPER, font_weight="600"))

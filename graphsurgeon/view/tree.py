@@ -33,7 +33,7 @@ class Tree:
         calls: the graph with its calls: folded calls are boxes that can be opened, unfolded calls are frames.
 
     Example:
-        >>> g = Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])])
+        >>> g = Graph.from_ops([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])])
         >>> [item.name for item in Tree(g).inside(Tree(g).root)]
         ['a/', 'z']
     """
@@ -47,12 +47,16 @@ class Tree:
     @cached_property
     def helpers(self) -> Helpers:
         """The hidden ops."""
-        return self.own if self.filters == Filters() else filter_helpers(self.own, self.graph, self.filters)
+        return (
+            self.default_helpers
+            if self.filters == Filters()
+            else filter_helpers(self.default_helpers, self.graph, self.filters)
+        )
 
     @cached_property
-    def own(self) -> Helpers:
+    def default_helpers(self) -> Helpers:
         """The ops that are hidden by default."""
-        return Helpers.of(self.graph)
+        return Helpers.from_graph(self.graph)
 
     @cached_property
     def core(self) -> NDArray[np.int64]:
@@ -74,7 +78,7 @@ class Tree:
     def signature(self) -> NDArray[np.uint64]:
         """For each scope, a sum of hashes of op types, which is equal for the same types and counts."""
         graph = self.graph
-        kinds, _, number = graph.kinds
+        kinds, _, number = graph.type_index
         hashes = np.array([folding.hash_text(k) for k in kinds] or [0], np.uint64)
         return self._sum_over_scopes(hashes[number] if graph.size else np.empty(0, np.uint64))
 
@@ -89,7 +93,7 @@ class Tree:
 
     def ops_below(self, scope: int) -> Ints:
         """Returns the ops of a scope and of all scopes below it."""
-        return self.graph.scopes.below(scope)
+        return self.graph.scopes.ops_below(scope)
 
     def ops_of(self, item: Item, helpers: bool = True) -> Ints:
         """Returns the ops of an item. Without helpers, an op with a scope of its name is only the op itself."""
@@ -103,7 +107,7 @@ class Tree:
                     parts.append(np.array([one.op], np.int32))
         return np.concatenate(parts) if parts else np.empty(0, np.int32)
 
-    def likeness(self, item: Item) -> tuple[int, int]:
+    def signature_of(self, item: Item) -> tuple[int, int]:
         """Returns a value that is equal for items with the same op types and counts: a sum of hashes, and a number."""
         total = count = 0
         for one in item.flat():
@@ -141,7 +145,9 @@ class Tree:
             path = self.graph.scopes.names[scope]
             items = self._plain(scope, bare, include_hidden)
             if not self.is_fully_shown:
-                items = folding.fold_items(self.graph, items, self.ops_of, self.likeness, path + "/" if scope else "")
+                items = folding.fold_items(
+                    self.graph, items, self.ops_of, self.signature_of, path + "/" if scope else ""
+                )
             self._cache[key] = items
         return self._cache[key]
 
@@ -166,7 +172,7 @@ class Tree:
     @cached_property
     def _frames(self) -> Mapping[str, str]:
         """Scope of an unfolded call -> its function. Each has a separate frame."""
-        return self.calls.said if self.calls is not None else {}
+        return self.calls.descriptions if self.calls is not None else {}
 
     @cached_property
     def folded(self) -> Mapping[int, CallSite]:
@@ -184,7 +190,11 @@ class Tree:
         if call is None:
             return Item("op", name, label, op, scopes, first=op, leaf=leaf)
         inner = counted(call.count(self.graph), "ops")
-        words = f"{call.words}, {inner}" if call.functions and call.plain else f"{self.graph.types[op]} · {call.words}"
+        words = (
+            f"{call.function_names}, {inner}"
+            if call.functions and call.is_plain
+            else f"{self.graph.types[op]} · {call.function_names}"
+        )
         kind, keys = ("call", (f"{call.scope}/",)) if call.functions else ("op", ())
         return Item(kind, name, label, op, scopes, keys=keys, first=op, leaf=leaf, holds=words)
 
@@ -258,7 +268,7 @@ def ops_named(tree: Tree, name: str) -> Mask | None:
     """Returns a mask of the ops of the box or group `name`; None if no box or group has that name.
 
     Example:
-        >>> t = Tree(Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])]))
+        >>> t = Tree(Graph.from_ops([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])]))
         >>> ops_named(t, "a/").tolist(), ops_named(t, "z").tolist(), ops_named(t, "q") is None
         ([True, True, False], [False, False, True], True)
     """

@@ -135,7 +135,7 @@ def test_what_is_inside_a_call_is_marked_copied_edited_and_taken_back(page: Any,
 def test_another_signature_is_chosen_from_the_list_at_the_top(page: Any, corpus: Any) -> None:
     ed = gs.open(corpus.path("tf2_multi_signature_module"))
     WidgetPage(page, ed.screen)
-    first, *others = ed.opened.serving.names
+    first, *others = ed.opened_graph.serving.names
     button = page.get_by_role("button", name="Signatures and functions of the file")
     assert first in button.text_content()
     button.click()
@@ -145,7 +145,7 @@ def test_another_signature_is_chosen_from_the_list_at_the_top(page: Any, corpus:
     page.locator(".gs-serves", has_text=others[0]).wait_for()
     answered(page)
     shot(page, "served-3-other")
-    assert ed.opened.serving.opened.removeprefix("function ") == others[0]
+    assert ed.opened_graph.serving.opened_signature.removeprefix("function ") == others[0]
 
 
 class Clipped(tf.Module):

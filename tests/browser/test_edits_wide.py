@@ -114,7 +114,7 @@ def test_edits_of_several_ops_by_hand_by_method_and_by_code(page: Any) -> None:
     assert hands.graph is before
 
     typed = gs.open(graphs[1]).screen
-    assert typed.find_like(["blocka/"])["count"] == 3
+    assert typed.find_similar(["blocka/"])["count"] == 3
     typed.replace(["blocka/"], "Softplus")
     typed.rename("alone", "gate")
     typed.collapse(["tail/"], "tail_call")

@@ -1,4 +1,4 @@
-"""What is shown and in which colours, by hand: menus, keys, legend, values, functions."""
+"""What is shown and in which colors, by hand: menus, keys, legend, values, functions."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_looking_by_hand(page: Any) -> None:
     choose(page, "View options", "Gradients and updates hidden")
     said(page, "gradients and updates are hidden")
 
-    # colours, and a legend that filters
+    # colors, and a legend that filters
     choose(page, "Colors", "Repeated structure")
     said(page, "colored by structure")
     page.locator(".gs-legend-title", has_text="same structure").wait_for()

@@ -20,8 +20,8 @@ SMALL, MIDDLE, LARGEST = "dl4j_lenet_frozen", "slim_resnet_v2_50_train", "slim_r
 UNFOLDED = (SMALL, "kws_ds_cnn_s", "sci_inceptionv3", MIDDLE)
 EDGES = """() => {
   const scene = graphsurgeon.get("scenes").source, name = new Map(scene.boxes.map(b => [b.id, b.name]));
-  return [scene.boxes.map(b => [b.name, b.kind, b.label, b.sub]),
-          scene.edges.map(e => [name.get(e.from), name.get(e.to), e.n, e.control, !!e.quiet, e.tensors])];
+  return [scene.boxes.map(b => [b.name, b.kind, b.label, b.subtitle]),
+          scene.edges.map(e => [name.get(e.from), name.get(e.to), e.count, e.control, !!e.quiet, e.tensors])];
 }"""
 
 
@@ -98,8 +98,8 @@ def test_it_unfolds_to_the_boxes_and_edges_of_the_kernel(shows, corpus, id):
         scene = build(Tree(graph), keys)
         names = {b.id: b.name for b in scene.boxes}
         ours = (
-            [[b.name, b.kind, b.label, b.sub] for b in scene.boxes],
-            [[names[e.source], names[e.target], e.n, e.control, e.quiet, e.tensors] for e in scene.edges],
+            [[b.name, b.kind, b.label, b.subtitle] for b in scene.boxes],
+            [[names[e.source], names[e.target], e.count, e.control, e.quiet, e.tensors] for e in scene.edges],
         )
         boxes, edges = page.evaluate(EDGES)
         assert boxes == ours[0]
@@ -146,7 +146,7 @@ def test_the_largest_graph_fits_in_a_page_and_opens(shows, corpus):
 
 
 def test_what_does_not_fit_says_so(shows, monkeypatch):
-    graph = Graph.of([(f"{s}/{t}/op{k}", "Neg", []) for s in "abcdefghi" for t in "tuvwxyz" for k in range(14)])
+    graph = Graph.from_ops([(f"{s}/{t}/op{k}", "Neg", []) for s in "abcdefghi" for t in "tuvwxyz" for k in range(14)])
     monkeypatch.setattr("graphsurgeon.ui.page.ROWS", 100)
     page = shows(html_page(graph, op_facts))
     until_said(page, "of its scopes are too deep for this page and stay folded.")
@@ -322,7 +322,7 @@ def hostile():
         if name:
             before = [nodes[-1].name] if nodes and ":" not in nodes[-1].name and nodes[-1].name[0] != "^" else []
             nodes.append(Node(f"s{i % 3}/{name}", "Foo" if i % 2 else name[:2000], before, name[:5000]))
-    return Graph.read(nodes, title="</title><script>alert(1)</script>\u202e")
+    return Graph.from_nodes(nodes, title="</title><script>alert(1)</script>\u202e")
 
 
 @pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.deep)], ids=["light", "dark"])

@@ -153,31 +153,31 @@ def walk(page: Any, typed: dict[str, dict[str, str]]) -> dict[str, list[str]]:
     outcome: dict[str, list[str]] = {"steps": [], "editors": [], "report": [], "form": [], "off": [], "refused": []}
     for recipe in registered_recipes():
         page.get_by_role("button", name="Recipes (Shift+R)").click()
-        entry = menu.get_by_role("menuitem", name=recipe.does)
+        entry = menu.get_by_role("menuitem", name=recipe.summary)
         entry.wait_for()
         if entry.is_disabled():
-            assert entry.text_content().partition(recipe.does)[2].strip(" …"), "it says why"
+            assert entry.text_content().partition(recipe.summary)[2].strip(" …"), "it says why"
             outcome["off"].append(recipe.name)
             page.keyboard.press("Escape")
             continue
         entry.click()
-        if recipe.wishes or recipe.table:
-            form = page.get_by_role("dialog", name=recipe.does)
+        if recipe.parameters or recipe.table_parameter:
+            form = page.get_by_role("dialog", name=recipe.summary)
             form.wait_for()
-            for wish in recipe.wishes:
+            for wish in recipe.parameters:
                 assert form.get_by_label(wish.label, exact=True).count() == 1
             if recipe.name not in typed:
                 outcome["form"].append(recipe.name)
                 page.keyboard.press("Escape")
                 continue
-            chosen = [wish.label for wish in recipe.wishes if wish.choices]
+            chosen = [wish.label for wish in recipe.parameters if wish.choices]
             for label, text in typed[recipe.name].items():
                 field = form.get_by_label(label, exact=True)
                 field.select_option(text) if label in chosen else field.fill(text)
-            form.get_by_role("button", name="Add to plan" if recipe.gives == PLAN else "Run recipe").click()
+            form.get_by_role("button", name="Add to plan" if recipe.result_kind == PLAN else "Run recipe").click()
         answered(page)
         line = page.locator(".gs-status").inner_text()
-        kind = recipe.gives if line.startswith((f"{recipe.name}: ", *recipe.makes)) else "refused"
+        kind = recipe.result_kind if line.startswith((f"{recipe.name}: ", *recipe.editor_names)) else "refused"
         outcome["steps" if kind == "plan" else kind].append(recipe.name)
         if kind == "plan":
             page.get_by_role("button", name="Undo").first.click()

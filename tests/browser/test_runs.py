@@ -69,7 +69,7 @@ def test_a_hidden_fault_is_found_with_three_actions_from_opening_the_file(page: 
     page.locator(".gs-held").wait_for(state="detached")
 
 
-def test_numbers_shapes_and_colours_of_a_run(page: Any, notebook: Any) -> None:
+def test_numbers_shapes_and_colors_of_a_run(page: Any, notebook: Any) -> None:
     notebook.batch = np.arange(6, dtype=np.float32).reshape(3, 2)
     ed = gs.open(build())
     WidgetPage(page, ed.screen)

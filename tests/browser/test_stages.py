@@ -46,8 +46,8 @@ def test_before_and_after_stay_aligned_and_move_as_one(page: Any) -> None:
     page.keyboard.press("d")
     shot(page, "stages-after")
     assert page.evaluate(WHERE, "a") == [None, stood]
-    shown.settle("set_stage")
-    assert screen.state.stage == "after"
+    shown.settle("set_plan_view")
+    assert screen.state.plan_view == "after"
 
 
 def test_a_fold_on_one_side_is_one_on_the_other_and_nothing_comes_apart(page: Any) -> None:

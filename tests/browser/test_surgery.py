@@ -80,7 +80,7 @@ def test_copy_a_block_by_hand(page: Any, corpus: Any) -> None:
     shot(page, "5_applied")
     # original and copy give the same bits
     feed = np.random.RandomState(0).rand(2, 35, 35, 192).astype("float32")
-    done = ed.history[-1].applied
+    done = ed.history[-1].result
     want = session.run(OUTPUT + ":0", {INPUT + ":0": feed})
     got = ed.session(session).run(done[OUTPUT + ":0"], {done[INPUT + ":0"]: feed})
     assert np.array_equal(want, got)

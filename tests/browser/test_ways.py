@@ -158,8 +158,8 @@ def test_drags_methods_and_code(page: Any) -> None:
     apply(page)
     typed = gs.open(graphs[1]).screen
     typed.connect("other:0", to="net/mm", input=0)
-    typed.hold(["y"])
-    typed.paste(keep=True)
+    typed.copy_to_clipboard(["y"])
+    typed.paste(keep_inputs=True)
     typed.duplicate(["rest"])
     typed.apply()
     scope: dict[str, Any] = {"graph": graphs[2]}

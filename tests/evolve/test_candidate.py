@@ -41,6 +41,6 @@ def test_an_output_of_another_shape_is_refused():
     one = made(tf.sin)
     assembly = Assembly(one)
     other = made(lambda x: tf.reduce_sum(tf.sin(x)))
-    output = assembly.add(Subexpression(other, other.needed))[other.output]
+    output = assembly.add(Subexpression(other, other.ops))[other.output]
     with refuses(PlanError, "made(...)", "the output would be float32 (), not float32 (?,)"):
-        assembly.made(output, "test")
+        assembly.build(output, "test")

@@ -30,7 +30,7 @@ def test_a_formula_is_found_from_data():
     np.testing.assert_allclose(value(found.best), X**3 + X**2 + X, atol=2e-3)
     scores = [generation.score for generation in found.generations]
     assert scores == sorted(scores, reverse=True)  # the best is never lost
-    assert set(found.births) >= {"crossover", "growth"}
+    assert set(found.variation_counts) >= {"crossover", "growth"}
     assert str(found).splitlines()[0].split() == ["gen", "score", "ops", "best"]
 
 
@@ -76,7 +76,7 @@ def test_a_candidate_is_trained_before_it_is_judged():
 def test_rules_take_part():
     rules = [(lambda a, b: a + b, lambda a, b: a * b)]
     found = gs.evolve(cubic, SPEC, [tf.add], rules=rules, population_size=20, generations=6, seed=1)
-    assert found.births["rule"] > 0
+    assert found.variation_counts["rule"] > 0
     assert any("*" in c.formula for c in found.population)  # multiplication came in by the rule alone
 
 
@@ -109,7 +109,7 @@ def test_a_thousand_offspring_leave_nothing_behind():
     start = memory()
     found = some(26, 1)
     assert not any(found.best.graph.get_collection(name) for name in found.best.graph.get_all_collection_keys())
-    assert sum(found.births.values()) >= 950
+    assert sum(found.variation_counts.values()) >= 950
     assert graphs() <= before + 41
     del found
     some(6, 2)

@@ -24,7 +24,7 @@ def test_children_are_sound_and_parents_stay_as_they_are():
             born += 1
             assert child.inputs == ("x",)
             assert value(child).shape == X.shape
-            assert set(child.needed) == set(child.editor.snapshot.names) - {"x"}  # nothing that is not needed
+            assert set(child.ops) == set(child.editor.snapshot.names) - {"x"}  # nothing that is not needed
     assert born > 50
     assert [look(p.graph) for p in parents] == before
 
@@ -62,7 +62,7 @@ def test_a_loop_goes_whole_or_not_at_all():
     rng = np.random.default_rng(0)
     children = [gs.crossover(a, b, rng) for a, b in [(one, other), (other, one)] * 15]
     alive = [c for c in children if c is not None]
-    assert any("Exit" in {c.editor.snapshot.types[c.editor.snapshot.index[n]] for n in c.needed} for c in alive)
+    assert any("Exit" in {c.editor.snapshot.types[c.editor.snapshot.index[n]] for n in c.ops} for c in alive)
     for child in alive:
         assert value(child).shape == X.shape
 
@@ -132,4 +132,4 @@ def test_growth_puts_something_new_in():
     one = made(lambda x: tf.sin(x) + 1.0)
     child = sprout(one, made(tf.cos), np.random.default_rng(0))
     assert child.formula in ("cos(x) + 1", "cos(x)")
-    assert child.born == "growth"
+    assert child.origin == "growth"

@@ -83,7 +83,7 @@ def test_leaks_are_named_with_their_source():
 
 
 def test_a_leak_far_from_its_source():
-    g = Graph.of(
+    g = Graph.from_ops(
         [
             ("x", "Placeholder", []),
             ("q", "QueueDequeueV2", []),
@@ -109,7 +109,7 @@ def test_constants_and_variables_come_into_the_region():
 
 
 def test_what_only_a_leak_needs_stays_outside():
-    g = Graph.of(
+    g = Graph.from_ops(
         [
             ("x", "Placeholder", []),
             ("w", "Const", []),
@@ -125,14 +125,14 @@ def test_what_only_a_leak_needs_stays_outside():
 
 
 def test_an_output_that_stands_on_a_leak_alone():
-    g = Graph.of([("x", "Placeholder", []), ("r", "Placeholder", []), ("a", "Neg", ["x"]), ("b", "Neg", ["r"])])
+    g = Graph.from_ops([("x", "Placeholder", []), ("r", "Placeholder", []), ("a", "Neg", ["x"]), ("b", "Neg", ["r"])])
     s = select(g, inputs=["x:0"], outputs=["a:0", "b:0"])
     assert s.names == ["a", "b"]
     assert [leak.tensor for leak in s.boundary.leaks] == ["r:0"]
 
 
 def test_an_output_that_is_an_input_of_the_region():
-    g = Graph.of([("x", "Placeholder", []), ("a", "Neg", ["x"]), ("b", "Neg", ["a"])])
+    g = Graph.from_ops([("x", "Placeholder", []), ("a", "Neg", ["x"]), ("b", "Neg", ["a"])])
     assert select(g, inputs=["x:0"], outputs=["a:0", "b:0"]).names == ["a", "b"]
     assert select(g, inputs=["x:0", "a:0"], outputs=["a:0", "b:0"]).names == ["a", "b"]
 
@@ -147,7 +147,9 @@ def test_as_text():
         "  variables      none",
         "  leaks          rate:0 (needed by net/drop; comes from rate)",
     ]
-    wide = Graph.of([*((f"p{i}", "Placeholder", []) for i in range(9)), ("s", "AddN", [f"p{i}" for i in range(9)])])
+    wide = Graph.from_ops(
+        [*((f"p{i}", "Placeholder", []) for i in range(9)), ("s", "AddN", [f"p{i}" for i in range(9)])]
+    )
     assert "p5:0 and 3 more" in str(select(wide, name="s").boundary)
 
 
@@ -170,7 +172,7 @@ def test_a_boundary_that_does_not_connect(inputs, outputs, words):
 
 
 def test_no_output_is_proposed_for_an_input():
-    g = Graph.of([("in_1", "Placeholder", []), ("in_2", "Neg", ["in_1"]), ("in_3", "Placeholder", [])])
+    g = Graph.from_ops([("in_1", "Placeholder", []), ("in_2", "Neg", ["in_1"]), ("in_3", "Placeholder", [])])
     with refuses(SelectionError, "'in_3:0' does not lead to 'in_2:0'", "Did you mean 'in_1'?"):
         select(g, inputs=["in_3:0"], outputs=["in_2:0"])
 
@@ -185,6 +187,6 @@ def test_a_placeholder_nobody_reads_is_no_output():
 
 
 def test_a_tensor_that_is_input_and_output_passes_through():
-    g = Graph.of([("x", "Placeholder", []), ("k", "Placeholder", []), ("y", "Add", ["x", "k"])])
+    g = Graph.from_ops([("x", "Placeholder", []), ("k", "Placeholder", []), ("y", "Add", ["x", "k"])])
     block = select(g, inputs=["x:0", "k:0"], outputs=["y:0", "k:0"])
     assert block.names == ["y"]

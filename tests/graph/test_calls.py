@@ -33,15 +33,15 @@ def body(graph: Graph, name: str, call: int, made: dict[Any, Graph]) -> Graph:
     own = graph.functions[name]
     nodes = [PlainNode(a, "_Arg", []) for a in own.args] + own.node_def
     nodes += [PlainNode(f"ret_{i}", "_Retval", [end]) for i, end in enumerate(own.ret)]
-    return Graph.read(nodes, functions_of=lambda: graph.functions, title=name)
+    return Graph.from_nodes(nodes, functions_of=lambda: graph.functions, title=name)
 
 
 def calls(ops: list[tuple[str, str, list[str]]], most: int = 1000, **functions: Definition) -> CallTree:
-    return CallTree(Graph.of(ops, functions_of=lambda: functions), body, most)
+    return CallTree(Graph.from_ops(ops, functions_of=lambda: functions), body, most)
 
 
 def rows(graph: Graph) -> dict[str, list[str]]:
-    return dict(zip(graph.names, graph.written(), strict=True))
+    return dict(zip(graph.names, graph.node_def_inputs(), strict=True))
 
 
 TWICE = function("a", [("half", "Neg", ["a"]), ("inner", "once", ["half"])], ["inner"])
@@ -83,10 +83,10 @@ def test_what_waits_for_a_call_waits_for_what_it_does_last_and_what_it_waits_for
 def test_each_op_says_where_it_comes_from():
     found = calls(OPS, twice=TWICE, once=ONCE).expanded(["call", "call/inner"])
     graph, at = found.graph, found.graph.index
-    inner = found.inside(at["call/inner/op"])
+    inner = found.frame_of(at["call/inner/op"])
     assert inner is not None
     assert (inner.function, inner.path, inner.functions) == ("once", "call/inner", ("twice", "once"))
-    assert found.inside(at["x"]) is None
+    assert found.frame_of(at["x"]) is None
     assert [OPS[i][0] for i in found.origin.tolist()] == ["x", "call", "call", "y", "other"]
     assert [graph.names[i] for i in found.folded] == ["other"]
     assert found.folded[at["other"]].scope == "other"
@@ -119,16 +119,16 @@ def test_a_function_that_calls_itself_is_not_unfolded_twice():
     itself = function("a", [("again", "itself", ["a"])], ["again"])
     found = calls([("x", "Placeholder", []), ("call", "itself", ["x"])], itself=itself)
     assert rows(found.expand_all().graph) == {"x": [], "call/again": ["x"]}
-    assert found.find("call/again")[1].around == ("itself",)
+    assert found.find("call/again")[1].recursive == ("itself",)
     problem = (
         "reveal('call/again/x'): 'call/again' calls function 'itself', which contains it, so unfolding would not end"
     )
     with refuses(SelectionError, problem, "one level up"):
-        found.to("call/again/x")
+        found.scopes_to("call/again/x")
     with refuses(SelectionError, "unfold('call/again'): 'call/again' calls function 'itself'", "one level up"):
-        found.refuse("call/again", "unfold('call/again')")
-    found.refuse("call", "unfold('call')")
-    found.refuse("nothing", "unfold('nothing')")
+        found.check_unfoldable("call/again", "unfold('call/again')")
+    found.check_unfoldable("call", "unfold('call')")
+    found.check_unfoldable("nothing", "unfold('nothing')")
 
 
 def test_a_function_without_ops_stays_a_call():
@@ -137,7 +137,7 @@ def test_a_function_without_ops_stays_a_call():
     assert found.expanded(["call"]).graph is found.base
     problem = "unfold('call'): the function that 'call' calls has no ops: it returns its arguments"
     with refuses(SelectionError, problem, "Select the consumers of the call"):
-        found.refuse("call", "unfold('call')")
+        found.check_unfoldable("call", "unfold('call')")
 
 
 def test_a_function_that_is_not_there_says_so():
@@ -153,20 +153,20 @@ def test_a_function_that_is_not_there_says_so():
         input: list[str]
         attr: dict[str, Any]
 
-    graph = Graph.read([Node("call", "PartitionedCall", [], {"f": Value()})])
+    graph = Graph.from_nodes([Node("call", "PartitionedCall", [], {"f": Value()})])
     assert [one.function for one in callees_of(graph.nodes[0])] == ["gone"]
     found = CallTree(graph, body)
     assert found.expanded(["call"]).graph is graph
     with refuses(SelectionError, "unfold('call'): function 'gone', which 'call' calls, is not in the graph", "Open"):
-        found.refuse("call", "unfold('call')")
+        found.check_unfoldable("call", "unfold('call')")
 
 
 def test_the_way_to_a_name():
     found = calls(OPS, twice=TWICE, once=ONCE)
-    assert found.to("call/inner/op:0") == ["call", "call/inner"]
-    assert found.to("call/inner") == ["call"]
-    assert found.to("call") == found.to("y") == found.to("nothing/at/all") == []
-    assert found.to("call/nothing") == ["call"]
+    assert found.scopes_to("call/inner/op:0") == ["call", "call/inner"]
+    assert found.scopes_to("call/inner") == ["call"]
+    assert found.scopes_to("call") == found.scopes_to("y") == found.scopes_to("nothing/at/all") == []
+    assert found.scopes_to("call/nothing") == ["call"]
 
 
 def test_a_name_that_is_taken_gives_the_call_another_scope():
@@ -183,7 +183,7 @@ def test_functions_that_call_functions_twice_are_unfolded_as_far_as_there_is_roo
     whole = found.expand_all()
     assert 100 < whole.graph.size <= 500
     deep = "/".join(["call", *["l"] * 59])
-    scopes = found.to(deep)
+    scopes = found.scopes_to(deep)
     assert len(scopes) == 59
     assert deep in found.expanded(scopes).graph.index
 
@@ -227,7 +227,7 @@ def meaning(graph: Graph, functions: dict[str, Definition], ends: list[str], giv
             found[f"{name}:0"] = given.pop(0)
         elif kind in functions:
             inner = functions[kind]
-            own = Graph.read([*(PlainNode(a, "_Arg", []) for a in inner.args), *inner.node_def])
+            own = Graph.from_nodes([*(PlainNode(a, "_Arg", []) for a in inner.args), *inner.node_def])
             gives = meaning(own, functions, inner.ret, list(reads))
             found |= {f"{name}:{k}": end for k, end in enumerate(gives)}
         else:
@@ -241,10 +241,10 @@ def test_whatever_is_unfolded_the_graph_computes_the_same(program: Any, data: st
     ops, functions = program
     ends = [name for name, _, _ in ops]
     readers = [(f"end{i}", "Abs", [name]) for i, name in enumerate(ends)]
-    found = CallTree(Graph.of([*ops, *readers], functions_of=lambda: functions), body)
+    found = CallTree(Graph.from_ops([*ops, *readers], functions_of=lambda: functions), body)
     whole = found.expand_all()
     assert not set(whole.graph.types) & {*functions, "_Arg", "_Retval"}
-    scopes = sorted({p.path for p in whole.parts[1:]})
+    scopes = sorted({p.path for p in whole.frames[1:]})
     opened = found.expanded([s for s in scopes if data.draw(st.booleans())])
     said = [f"end{i}" for i in range(len(ends))]
     expected = meaning(found.base, functions, said, ["x", "z"])
@@ -287,22 +287,22 @@ SLOPE = function("b dy", [("sign", "Neg", ["b"]), ("mul", "Mul", ["sign", "dy"])
 def sloped(gradients: dict[str, str], **functions: Definition) -> CallTree:
     about: dict[str, Any] = {"functions_of": lambda: functions, "gradients_of": lambda: gradients}
     return CallTree(
-        Graph.of([("x", "Placeholder", []), ("call", "once", ["x"]), ("y", "Abs", ["call"])], **about), body
+        Graph.from_ops([("x", "Placeholder", []), ("call", "once", ["x"]), ("y", "Abs", ["call"])], **about), body
     )
 
 
 def test_the_gradient_of_a_function_hangs_in_the_scope_of_its_call():
     found = sloped({"once": "slope"}, once=ONCE, slope=SLOPE)
     (call,) = found.expanded([]).folded.values()
-    assert (call.words, call.count(found.base)) == ("call of once, gradient", 3)
+    assert (call.function_names, call.count(found.base)) == ("call of once, gradient", 3)
     one = found.expanded(["call"])
     assert rows(one.graph) == {
         "x": [], "call/op": ["x"], "y": ["call/op"], "call/gradient/b": ["x"], "call/gradient/dy": [],
         "call/gradient/sign": ["call/gradient/b"], "call/gradient/mul": ["call/gradient/sign", "call/gradient/dy"],
     }  # fmt: skip
-    assert one.said == {"call": "call of once", "call/gradient": "slope"}
-    assert [one.graph.names[i] for i in one.derived] == [name for name in one.graph.names if "/gradient/" in name]
-    assert found.to("call/gradient/mul") == ["call"]
+    assert one.descriptions == {"call": "call of once", "call/gradient": "slope"}
+    assert [one.graph.names[i] for i in one.gradient_ops] == [name for name in one.graph.names if "/gradient/" in name]
+    assert found.scopes_to("call/gradient/mul") == ["call"]
     assert found.callers("slope") == []  # nothing calls it
     assert found.callers("once") == ["call"]
 
@@ -310,13 +310,13 @@ def test_the_gradient_of_a_function_hangs_in_the_scope_of_its_call():
 def test_a_gradient_leaves_names_to_the_function_and_may_lead_back_or_be_missing():
     named = function("b", [("gradient/op", "Exp", ["b"])], ["gradient/op"])
     two = sloped({"once": "slope"}, once=named, slope=SLOPE)
-    assert set(two.expanded(["call"]).said) == {"call", "call/gradient_2"}
+    assert set(two.expanded(["call"]).descriptions) == {"call", "call/gradient_2"}
     again = function("b dy", [("again", "once", ["b"]), ("mul", "Mul", ["again", "dy"])], ["mul"])
     found = sloped({"once": "slope"}, once=ONCE, slope=again)
     deep = found.expand_all()
     assert "call/gradient/again/op" in deep.graph.index
     assert not [name for name in deep.graph.names if name.startswith("call/gradient/again/gradient")]  # without end
-    assert set(sloped({"once": "gone"}, once=ONCE).expanded(["call"]).said) == {"call"}
+    assert set(sloped({"once": "gone"}, once=ONCE).expanded(["call"]).descriptions) == {"call"}
     with refuses(
         SelectionError,
         "no op is called 'call/gradient/mul' in graph: it is inside function 'slope', the gradient of 'call'",

@@ -40,7 +40,7 @@ def faults(graph, inputs, outputs):
 
 
 def test_the_ops_of_a_loop():
-    graph = Graph.of(LOOP)
+    graph = Graph.from_ops(LOOP)
     loop = loops_of(graph)
     outside = [graph.names[i] for i in range(graph.size) if loop[i] < 0]
     assert outside == ["x", "zero", "rows", "nothing", "y"]
@@ -49,7 +49,7 @@ def test_the_ops_of_a_loop():
 
 
 def test_an_inner_loop_belongs_to_the_outer_one():
-    graph = Graph.of(
+    graph = Graph.from_ops(
         [
             ("x", "Const", []), ("in", "Enter", ["x"]), ("m", "Merge", ["in", "n"]), ("s", "Switch", ["m", "m"]),
             ("in2", "Enter", ["s:1"]), ("m2", "Merge", ["in2", "n2"]), ("s2", "Switch", ["m2", "m2"]),
@@ -59,7 +59,7 @@ def test_an_inner_loop_belongs_to_the_outer_one():
     )  # fmt: skip
     named = [graph.nodes[i] for i in range(graph.size)]
     frames = {"in": "a", "in2": "a/b", "other": "c"}
-    graph = Graph.read([Framed(*node, frames.get(node.name)) for node in named])
+    graph = Graph.from_nodes([Framed(*node, frames.get(node.name)) for node in named])
     assert loops_of(graph).tolist() == [-1] + [0] * 10 + [-1] + [2] * 2
     (fault,) = faults(graph, ["in2:0"], ["y:0"])
     reads(fault, "its inputs are x:0; its outputs are out:0")
@@ -81,7 +81,7 @@ class Value:
 
 
 def test_a_tensor_of_each_round_is_no_boundary():
-    graph = Graph.of(LOOP)
+    graph = Graph.from_ops(LOOP)
     (fault,) = faults(graph, ["x:0", "row:0"], ["y:0"])
     reads(fault, "cuts through a loop: 16 of its 19 ops are selected", "'row:0' is computed in each round",
           "Select the whole loop: its inputs are x:0, rows:0; its outputs are total:0")  # fmt: skip
@@ -89,14 +89,16 @@ def test_a_tensor_of_each_round_is_no_boundary():
 
 
 def test_what_is_proposed_is_accepted():
-    graph = Graph.of(LOOP)
+    graph = Graph.from_ops(LOOP)
     assert faults(graph, ["x:0", "rows:0"], ["total:0"]) == []
     assert faults(graph, ["x:0", "rows:0"], ["y:0"]) == []
     assert faults(graph, ["total:0"], ["y:0"]) == []
 
 
 def test_a_loop_without_feeds_names_what_enters_it():
-    graph = Graph.of([(name, "Const" if kind == "Placeholder" else kind, reads) for name, kind, reads in LOOP[:-1]])
+    graph = Graph.from_ops(
+        [(name, "Const" if kind == "Placeholder" else kind, reads) for name, kind, reads in LOOP[:-1]]
+    )
     region = select(graph, name=["m1", "s1"])
     found = context_fault(graph, region.mask, ())
     assert found is not None
@@ -104,7 +106,7 @@ def test_a_loop_without_feeds_names_what_enters_it():
 
 
 def test_a_branch_is_not_given_from_outside():
-    graph = Graph.of(COND)
+    graph = Graph.from_ops(COND)
     for cut in ("double:0", "half:0"):
         (fault,) = faults(graph, ["x:0", "p:0", cut], ["y:0"])
         reads(fault, "cuts through a branch of a cond: 'joint' would always take 'half:0'",
@@ -112,7 +114,7 @@ def test_a_branch_is_not_given_from_outside():
 
 
 def test_a_cond_whole_or_cut_where_its_branches_still_depend_on_the_condition():
-    graph = Graph.of(COND)
+    graph = Graph.from_ops(COND)
     assert faults(graph, ["x:0", "p:0"], ["y:0"]) == []
     assert faults(graph, ["joint:0"], ["y:0"]) == []
     assert faults(graph, ["square:0", "x:0", "p:0"], ["y:0"]) == []  # the constant beside it waits for the branch
@@ -123,5 +125,5 @@ def test_a_cond_whole_or_cut_where_its_branches_still_depend_on_the_condition():
 def test_a_loop_with_a_part_that_reads_nothing_is_not_whole(bare):
     ops = [("a", "Const", []), ("in", "Enter", ["a"]), ("m", "Merge", ["in", "n"]), ("c", "Enter", ["a"]),
            ("asks", "LoopCond", ["m"]), ("s", "Switch", ["m", "asks"]), ("n", "NextIteration", ["s:1"])]  # fmt: skip
-    assert len(loops_in(Graph.of(ops))) == 1
-    assert loops_in(Graph.of([(name, kind, [] if name == bare else reads) for name, kind, reads in ops])) == []
+    assert len(loops_in(Graph.from_ops(ops))) == 1
+    assert loops_in(Graph.from_ops([(name, kind, [] if name == bare else reads) for name, kind, reads in ops])) == []

@@ -16,7 +16,7 @@ from graphsurgeon.graph.conversion_verdict import (
 from graphsurgeon.graph.graph import Graph
 
 #: wav -> mel -> a -> b (with weights) -> pick, and a constant that both ends read.
-NET = Graph.of([
+NET = Graph.from_ops([
     ("wav", "Placeholder", []), ("rate", "Const", []), ("mel", "Mfcc", ["wav", "rate"]), ("a", "Neg", ["mel"]),
     ("w", "Const", []), ("b", "MatMul", ["a", "w"]), ("pick", "Sort", ["b", "rate"]), ("top", "Neg", ["pick"]),
 ])  # fmt: skip
@@ -29,7 +29,7 @@ def test_each_error_is_an_op_of_the_graph():
         ConverterMessage(("mel",), "Mfcc", "ERROR_NEEDS_FLEX_OPS", "said twice"),
         ConverterMessage(("made_up_by_the_converter",), "While", "ERROR_UNKNOWN", "it has a shape that is not known"),
     )
-    found = blockers(NET, ConversionResult(said="failed", errors=errors))
+    found = blockers(NET, ConversionResult(error_text="failed", errors=errors))
     assert [(one.op, one.type, one.kind) for one in found] == [
         ("", "While", "refused"), ("mel", "Mfcc", "TF Select"), ("b", "Odd", "custom op"),
     ]  # fmt: skip
@@ -37,7 +37,7 @@ def test_each_error_is_an_op_of_the_graph():
 
 
 def test_a_failure_without_ops_is_one_blocker_and_a_model_is_none():
-    (one,) = blockers(NET, ConversionResult(said="the converter died (SIGSEGV), in a separate process"))
+    (one,) = blockers(NET, ConversionResult(error_text="the converter died (SIGSEGV), in a separate process"))
     assert str(one) == "the converter died (SIGSEGV), in a separate process"
     assert blockers(NET, ConversionResult(model=b"model")) == ()
     reported = Compatibility("net", "tflite", "TensorFlow 2", (one,), 8)
@@ -48,7 +48,7 @@ def test_a_failure_without_ops_is_one_blocker_and_a_model_is_none():
 
 def test_what_cannot_be_frozen_is_said_before_a_converter_is_asked():
     said = (ConverterMessage(("mel",), "AssignAdd", VARIABLE, "'counted' (AssignAdd) in a function that 'mel' calls"),)
-    found = blockers(NET, ConversionResult(said="failed", errors=said))
+    found = blockers(NET, ConversionResult(error_text="failed", errors=said))
     assert str(Compatibility("net", "tfjs", "", found, 8)) == (
         "net: 1 of 8 ops keeps it from TF.js; the converter runs once it can be frozen\n"
         "  variable  'mel' (AssignAdd): it needs a variable, and freezing would make it a constant"
@@ -73,7 +73,7 @@ def test_each_blocker_says_what_to_type():
     found = blockers(
         NET,
         ConversionResult(
-            said="x",
+            error_text="x",
             errors=(ConverterMessage(("mel",), "Mfcc", "", "no"), ConverterMessage(("b",), "MatMul", "", "no")),
         ),
     )

@@ -70,7 +70,7 @@ def test_unknown_ranks_come_last():
     ]
     graph = plain(*rows, outputs={"x": f, "a": unknown, "b": f, "c": f, "d": f})
     (cut, *_) = cuts(graph, graph.mask([2]))
-    assert not cut.known
+    assert not cut.has_known_rank
 
 
 def test_the_time_grows_with_the_graph():

@@ -21,8 +21,8 @@ def test_random_ops_are_those_with_two_seeds():
         node("fixed", "RandomUniform", seed=0, seed2=7),
         node("other", "Multinomial", seed=0, seed2=0),
     ]
-    graph = Graph.read(nodes, title="draws")
+    graph = Graph.from_nodes(nodes, title="draws")
     assert [graph.names[op] for op in random_ops(graph)] == ["free", "fixed", "other"]
     assert [graph.names[op] for op in unseeded_ops(graph)] == ["free", "other"]
-    assert unseeded_ops(Graph.of([("x", "Placeholder", [])])) == []
-    assert random_ops(Graph.of([])) == []
+    assert unseeded_ops(Graph.from_ops([("x", "Placeholder", [])])) == []
+    assert random_ops(Graph.from_ops([])) == []

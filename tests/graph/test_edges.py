@@ -19,7 +19,7 @@ def random_rows(seed: int, size: int = 9) -> list[list[tuple[int, int]]]:
 def edges_of(rows: list[list[tuple[int, int]]]) -> Edges:
     flat = [(row, *end) for row, ends in enumerate(rows) for end in ends]
     row, node, port = np.array(flat, np.int64).reshape(-1, 3).T
-    return Edges.of(row, node, len(rows), port)
+    return Edges.from_rows(row, node, len(rows), port)
 
 
 def rows_of(edges: Edges) -> list[list[tuple[int, int]]]:
@@ -41,7 +41,7 @@ def test_edges_within_some_rows_are_found_in_the_order_asked(seed):
     rows = random_rows(seed)
     edges = edges_of(rows)
     for wanted in ([], [4], [7, 0, 3]):
-        within, at = edges.within(np.array(wanted, np.int32))
+        within, at = edges.gather(np.array(wanted, np.int32))
         found = [(i, int(edges.node[k]), int(edges.port[k])) for i, k in zip(within.tolist(), at.tolist(), strict=True)]
         assert found == [(i, *end) for i, row in enumerate(wanted) for end in rows[row]]
 
@@ -66,6 +66,6 @@ def test_edges_by_their_other_ends(seed):
 
 
 def test_control_edges_have_no_ports():
-    edges = Edges.of(np.array([1, 1]), np.array([0, 2]), 3)
+    edges = Edges.from_rows(np.array([1, 1]), np.array([0, 2]), 3)
     assert edges.ends(1) == [(0, 0), (2, 0)]
     assert edges.ends(0) == edges.ends(2) == []

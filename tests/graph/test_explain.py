@@ -18,7 +18,7 @@ def test_the_shortest_path_leads_to_the_nearest_target():
     g = net()
     path = explain(g, "x", select(g, name=["out", "parts"]).ancestors())
     assert path.names == ["x", "net/mm", "parts"]
-    assert [(link.tensor, link.input) for link in path.links] == [("x:0", 0), ("net/mm:0", 0)]
+    assert [(link.tensor, link.input) for link in path.steps] == [("x:0", 0), ("net/mm:0", 0)]
     assert str(path).splitlines() == [
         "'x' is in the selection because 'parts' needs it",
         "  net/mm  input 0 reads x:0",
@@ -30,13 +30,13 @@ def test_a_control_edge_on_the_path_is_marked():
     g = net()
     path = explain(g, "side", "out")
     assert (path.control, path.end, len(path)) == (1, "out", 1)
-    assert path.links[0].control
+    assert path.steps[0].control
     assert str(path).splitlines()[0].endswith("through 1 control edge")
     assert "out  waits for side (control)" in str(path)
 
 
 def test_a_data_edge_is_named_before_a_control_edge_between_the_same_ops():
-    g = Graph.of([("a", "Const", []), ("b", "Neg", ["a", "^a"])])
+    g = Graph.from_ops([("a", "Const", []), ("b", "Neg", ["a", "^a"])])
     assert explain(g, "a", "b").control == 0
 
 
@@ -58,7 +58,7 @@ def test_a_target_is_its_own_reason():
 
 
 def test_in_a_boundary_the_path_does_not_cross_an_input():
-    g = Graph.of(
+    g = Graph.from_ops(
         [("x", "Placeholder", []), ("w", "Const", []), ("a", "Add", ["x", "w"]), ("b", "Add", ["a", "c"]),
          ("c", "Neg", ["w"])]
     )  # fmt: skip
@@ -67,13 +67,13 @@ def test_in_a_boundary_the_path_does_not_cross_an_input():
 
 
 def test_the_tensor_named_is_not_one_that_is_cut():
-    g = Graph.of([("x", "Split", []), ("y", "Add", ["x:0", "x:1"])])
+    g = Graph.from_ops([("x", "Split", []), ("y", "Add", ["x:0", "x:1"])])
     path = explain(g, "x", select(g, inputs=["x:0"], outputs=["y:0"]))
-    assert [(link.tensor, link.input) for link in path.links] == [("x:1", 1)]
+    assert [(link.tensor, link.input) for link in path.steps] == [("x:1", 1)]
 
 
 def test_of_two_paths_as_short_the_one_without_control_edges_is_told():
-    g = Graph.of(
+    g = Graph.from_ops(
         [("a", "Const", []), ("b", "NoOp", ["^a"]), ("c", "Neg", ["a"]), ("e", "NoOp", ["^a"]),
          ("d", "Exp", ["c", "^b", "^e"])]
     )  # fmt: skip
@@ -103,14 +103,14 @@ def test_cut_at_a_boundary_input():
     block = select(g, inputs=["net/mm:0"], outputs=["net/drop:0"])
     found = explain(g, "x", block)
     assert (found.reason, found.tensors) == ("cut", ("net/mm:0",))
-    assert [link.target for link in found.links] == ["net/mm", "net/drop"]
+    assert [link.target for link in found.steps] == ["net/mm", "net/drop"]
     assert "only through 'net/mm:0', which is a boundary input" in str(found)
     two = select(g, inputs=["net/mm:0", "rate:0"], outputs=["net/drop:0"])
     assert explain(g, "rate", two).tensors == ("rate:0",)
 
 
 def test_several_boundary_inputs_are_all_named():
-    g = Graph.of([("x", "Const", []), ("a", "Neg", ["x"]), ("b", "Exp", ["x"]), ("c", "Add", ["a", "b"])])
+    g = Graph.from_ops([("x", "Const", []), ("a", "Neg", ["x"]), ("b", "Exp", ["x"]), ("c", "Add", ["a", "b"])])
     found = explain(g, "x", select(g, inputs=["a:0", "b:0"], outputs=["c:0"]))
     assert found.tensors == ("a:0", "b:0")
     assert "'a:0', 'b:0', which are boundary inputs" in found.text
@@ -121,7 +121,7 @@ def test_what_hangs_on_a_feed_of_its_own_is_a_leak():
     found = explain(g, "rate", select(g, inputs=["net/mm:0"], outputs=["net/drop:0"]))
     assert found.reason == "feed"
     assert "depends on 'rate', which is not a boundary input" in str(found)
-    assert found.links[-1].target == "net/drop"
+    assert found.steps[-1].target == "net/drop"
 
 
 def test_only_control_edges():
@@ -136,10 +136,10 @@ def test_below_above_and_apart():
     assert explain(g, "parts", "net/mm").reason == "below"
     assert "it is computed from 'net/mm'" in explain(g, "parts", "net/mm").text
     above = explain(g, "x", select(g, name="net/mm").descendants())
-    assert (above.reason, above.links[0].tensor) == ("above", "x:0")
+    assert (above.reason, above.steps[0].tensor) == ("above", "x:0")
     assert "'net/mm' is computed from it" in above.text
     apart = explain(g, "parts", "rate")
-    assert (apart.reason, apart.links) == ("apart", ())
+    assert (apart.reason, apart.steps) == ("apart", ())
     assert "no path of data or control edges connects it with 'rate'" in str(apart)
 
 

@@ -30,7 +30,7 @@ def test_in_any_graph_it_is_where_the_nan_was_put(size, data):
         if bad & set(reads[k]):
             bad.add(k)
     notes = {f"op{k}:0": [held(f"op{k}:0", nans=int(k in bad))] for k in range(size)}
-    found = first_bad(Graph.of(rows), notes)
+    found = first_bad(Graph.from_ops(rows), notes)
     assert found is not None
     assert found.op == f"op{fault}"
     assert not any(note.bad for note in found.inputs)
@@ -39,7 +39,7 @@ def test_in_any_graph_it_is_where_the_nan_was_put(size, data):
 
 
 def test_an_infinity_that_turns_into_a_nan_is_the_cause_and_one_beside_it_is_not():
-    graph = Graph.of(
+    graph = Graph.from_ops(
         [("x", "Placeholder", []), ("mask", "Log", ["x"]), ("big", "Exp", ["x"]), ("y", "Sub", ["big", "big"])]
     )
     notes = {
@@ -49,11 +49,11 @@ def test_an_infinity_that_turns_into_a_nan_is_the_cause_and_one_beside_it_is_not
         "y:0": [held("y:0", nans=1)],
     }
     found = first_bad(graph, notes)
-    assert (found.op, found.then.tensor, found.path) == ("big", "y:0", ("big", "x"))
+    assert (found.op, found.first_nan.tensor, found.path) == ("big", "y:0", ("big", "x"))
 
 
 def test_the_way_back_passes_over_what_is_not_told():
-    graph = Graph.of([("x", "Placeholder", []), ("in", "Enter", ["x"]), ("y", "Log", ["in"])])
+    graph = Graph.from_ops([("x", "Placeholder", []), ("in", "Enter", ["x"]), ("y", "Log", ["in"])])
     notes = {"x:0": [held("x:0")], "in:0": [held("in:0")], "y:0": [held("y:0", infinite=1)]}
     assert first_bad(graph, notes, skipped={"in"}).path == ("y", "x")
 
@@ -69,7 +69,7 @@ def test_in_a_loop_it_is_the_first_round_and_what_comes_back_is_no_cause():
         ("n", "NextIteration", ["ln"]),
         ("out", "Exit", ["s"]),
     ]
-    graph = Graph.of(rows)
+    graph = Graph.from_ops(rows)
     rounds = [(k,) for k in range(4)]
     notes = {
         "x:0": [held("x:0")],
@@ -85,4 +85,4 @@ def test_in_a_loop_it_is_the_first_round_and_what_comes_back_is_no_cause():
 
 
 def test_where_all_is_finite_there_is_none():
-    assert first_bad(Graph.of([("x", "Placeholder", [])]), {"x:0": [held("x:0")]}) is None
+    assert first_bad(Graph.from_ops([("x", "Placeholder", [])]), {"x:0": [held("x:0")]}) is None

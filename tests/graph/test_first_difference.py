@@ -33,27 +33,27 @@ def test_in_any_graph_it_is_where_the_runs_part(size, data):
     shuffled = data.draw(st.permutations(rows))
     ours = {f"op{k}:0": [held(f"op{k}:0", [1.0, k])] for k in range(size)}
     theirs = {f"op{k}:0": [held(f"op{k}:0", [1.0, k + 10.0 * (k in other)])] for k in range(size)}
-    found = first_difference(Graph.of(shuffled), ours, theirs, {}, 1e-5)
+    found = first_difference(Graph.from_ops(shuffled), ours, theirs, {}, 1e-5)
     assert found is not None
     assert found.op == f"op{changed}"
     assert found.tensors == len(other)
-    assert first_difference(Graph.of(shuffled), ours, ours, {}, 0.0) is None
+    assert first_difference(Graph.from_ops(shuffled), ours, ours, {}, 0.0) is None
 
 
 def test_names_may_differ_and_what_only_one_run_has_is_left_out():
-    graph = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
+    graph = Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x"])])
     ours = {"x:0": [held("x:0", [1.0])], "y:0": [held("y:0", [2.0])]}
     found = first_difference(graph, ours, {"copy/y:0": [held("copy/y:0", [3.0])]}, {"y:0": "copy/y:0"}, 1e-5)
-    assert (found.op, found.other.tensor, found.difference) == ("y", "copy/y:0", 0.5)
+    assert (found.op, found.other_stats.tensor, found.difference) == ("y", "copy/y:0", 0.5)
     assert "instead of  copy/y:0" in repr(found)
     assert "they differ by 0.5; in total, 1 tensor differs" in repr(found)
 
 
 def test_in_a_loop_it_is_the_first_round():
-    graph = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
+    graph = Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x"])])
     ours = {"y:0": [held("y:0", [1.0], (k,)) for k in range(3)]}
     theirs = {"y:0": [held("y:0", [1.0 + (k > 0)], (k,)) for k in range(3)]}
-    assert first_difference(graph, ours, theirs, {}, 1e-5).note.rounds == (1,)
+    assert first_difference(graph, ours, theirs, {}, 1e-5).stats.rounds == (1,)
 
 
 def test_how_far_two_tensors_are_apart():

@@ -13,7 +13,7 @@ from tests.refusal import refuses
 
 def test_reads_edges_in_order_with_ports():
     ops = [("a", "Split", []), ("b", "NoOp", []), ("c", "Add", ["a:1", "a", "^b"]), ("d", "Add", ["c:0", "a:2"])]
-    g = Graph.of(ops)
+    g = Graph.from_ops(ops)
     assert g.size == 4
     assert g.input_names(2) == ["a:1", "a:0"]
     assert g.control_names(2) == ["b"]
@@ -23,12 +23,14 @@ def test_reads_edges_in_order_with_ports():
 
 
 def test_inputs_may_come_later():
-    g = Graph.of([("merge", "Merge", ["enter", "next"]), ("enter", "Enter", []), ("next", "NextIteration", ["merge"])])
+    g = Graph.from_ops(
+        [("merge", "Merge", ["enter", "next"]), ("enter", "Enter", []), ("next", "NextIteration", ["merge"])]
+    )
     assert g.input_names(0) == ["enter:0", "next:0"]
 
 
 def test_consumers_say_which_output_is_read():
-    g = Graph.of([("a", "Split", []), ("b", "Neg", ["a:1"]), ("c", "Add", ["a:1", "a"]), ("d", "NoOp", ["^a"])])
+    g = Graph.from_ops([("a", "Split", []), ("b", "Neg", ["a:1"]), ("c", "Add", ["a:1", "a"]), ("d", "NoOp", ["^a"])])
     row = slice(g.consumers.ptr[0], g.consumers.ptr[1])
     readers = sorted(zip(g.consumers.node[row].tolist(), g.consumers.port[row].tolist(), strict=True))
     assert readers == [(1, 1), (2, 0), (2, 1)]
@@ -39,7 +41,7 @@ def test_consumers_say_which_output_is_read():
 def test_extending_leaves_the_old_one():
     g = net()
     before = (g.size, g.fingerprint, list(g.names))
-    more = g.extended(Graph.of([("later", "Const", [])]).nodes)
+    more = g.with_nodes(Graph.from_ops([("later", "Const", [])]).nodes)
     assert (g.size, g.fingerprint, list(g.names)) == before
     assert more.size == g.size + 1
     assert more.names[-1] == "later"
@@ -50,17 +52,17 @@ def test_extending_leaves_the_old_one():
 
 
 def test_extending_may_read_old_ops():
-    g = Graph.of([("a", "Const", [])])
-    more = g.extended([type(g.nodes[0])("b", "Neg", ["a:0", "^a"])])
+    g = Graph.from_ops([("a", "Const", [])])
+    more = g.with_nodes([type(g.nodes[0])("b", "Neg", ["a:0", "^a"])])
     assert more.input_names(1) == ["a:0"]
     assert more.control_names(1) == ["a"]
-    whole = Graph.of([("a", "Const", []), ("b", "Neg", ["a:0", "^a"])])
+    whole = Graph.from_ops([("a", "Const", []), ("b", "Neg", ["a:0", "^a"])])
     assert more.fingerprint == whole.fingerprint
 
 
 def test_fingerprint_is_of_structure():
     ops = [("a", "Const", []), ("b", "Neg", ["a"])]
-    assert Graph.of(ops).fingerprint == Graph.of(ops).fingerprint
+    assert Graph.from_ops(ops).fingerprint == Graph.from_ops(ops).fingerprint
     for other in (
         [("a", "Const", []), ("c", "Neg", ["a"])],
         [("a", "Const", []), ("b", "Abs", ["a"])],
@@ -68,28 +70,28 @@ def test_fingerprint_is_of_structure():
         [("a", "Const", []), ("b", "Neg", ["^a"])],
         [*ops, ("c", "NoOp", [])],
     ):
-        assert Graph.of(other).fingerprint != Graph.of(ops).fingerprint
+        assert Graph.from_ops(other).fingerprint != Graph.from_ops(ops).fingerprint
 
 
 def test_fingerprint_knows_no_order_of_control_inputs():
     ops = [("a", "Const", []), ("b", "Const", [])]
-    one, two = (Graph.of([*ops, ("c", "NoOp", waits)]) for waits in (["^a", "^b"], ["^b", "^a"]))
+    one, two = (Graph.from_ops([*ops, ("c", "NoOp", waits)]) for waits in (["^a", "^b"], ["^b", "^a"]))
     assert one.fingerprint == two.fingerprint
-    assert Graph.of([*ops, ("c", "NoOp", ["^a"])]).fingerprint != one.fingerprint
-    data = [Graph.of([*ops, ("c", "AddV2", reads)]).fingerprint for reads in (["a", "b"], ["b", "a"])]
+    assert Graph.from_ops([*ops, ("c", "NoOp", ["^a"])]).fingerprint != one.fingerprint
+    data = [Graph.from_ops([*ops, ("c", "AddV2", reads)]).fingerprint for reads in (["a", "b"], ["b", "a"])]
     assert data[0] != data[1]
 
 
 def test_the_empty_graph():
-    g = Graph.of([])
-    assert (g.size, g.scopes.names, list(g.lowered)) == (0, [""], [""])
+    g = Graph.from_ops([])
+    assert (g.size, g.scopes.names, list(g.lowercase_names)) == (0, [""], [""])
     assert g.consumers.ptr.tolist() == [0]
     assert g.type_array.tolist() == []
-    assert g.fingerprint == Graph.of([]).fingerprint
+    assert g.fingerprint == Graph.from_ops([]).fingerprint
 
 
 def test_two_snapshots_made_by_hand_have_two_owners():
-    assert Graph.of([]).owner is not Graph.of([]).owner
+    assert Graph.from_ops([]).owner is not Graph.from_ops([]).owner
 
 
 def test_tensor_by_name():
@@ -99,7 +101,7 @@ def test_tensor_by_name():
     assert g.tensor("parts:1") == (op, 1)
     assert str(g.info(op, 1)) == "float32 (3,)"
     assert g.info(op, 2) is None
-    assert Graph.of([("a", "Const", [])]).info(0, 0) is None
+    assert Graph.from_ops([("a", "Const", [])]).info(0, 0) is None
 
 
 @pytest.mark.parametrize(
@@ -121,11 +123,11 @@ def test_masks():
 
 def test_an_input_that_names_no_op():
     with refuses(SelectionError, "reading op 'b'", "its input 'gone:1' names no op", "Give the whole graph"):
-        Graph.of([("a", "Const", []), ("b", "Neg", ["gone:1"])])
+        Graph.from_ops([("a", "Const", []), ("b", "Neg", ["gone:1"])])
     with refuses(SelectionError, "its input '^gone' names no op"):
-        Graph.of([("b", "Neg", ["^gone"])])
+        Graph.from_ops([("b", "Neg", ["^gone"])])
     with refuses(SelectionError, "its input 'a:x' names no op"):
-        Graph.of([("a", "Const", []), ("b", "Neg", ["a:x"])])
+        Graph.from_ops([("a", "Const", []), ("b", "Neg", ["a:x"])])
 
 
 def test_find_proposes_the_nearest():
@@ -165,4 +167,4 @@ def test_the_number_of_an_output_that_does_not_fit_is_no_other_number(port):
     with refuses(
         SelectionError, "reading op 'b'", f"'a:{port}' has a number that no output has", "Write the graph out"
     ):
-        Graph.of([("a", "Split", []), ("b", "Neg", [f"a:{port}"])])
+        Graph.from_ops([("a", "Split", []), ("b", "Neg", [f"a:{port}"])])

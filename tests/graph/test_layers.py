@@ -34,12 +34,12 @@ LAYERS = Layers((A, B, NOTHING))
 
 
 def small(ops=OPS):
-    return Graph.of(ops)
+    return Graph.from_ops(ops)
 
 
 def test_layers_are_found_by_path_name_pattern_and_class():
     assert LAYERS.find("net/a") is LAYERS.find("a") is LAYERS.find(A) is A
-    assert LAYERS.chosen(["net/*", "DROP"], "select()") == [A, B, NOTHING]
+    assert LAYERS.find_all(["net/*", "DROP"], "select()") == [A, B, NOTHING]
     assert LAYERS.of_class("d*") == [A, NOTHING]
     assert LAYERS[1:] == (B, NOTHING)
     assert LAYERS["net/b"] is LAYERS["b"] is LAYERS[1] is B
@@ -57,14 +57,14 @@ def test_a_layer_that_is_not_there():
     with refuses(SelectionError, "layer('zzz')", "It has 'net/a', 'net/b', 'drop': print(ed.layers)"):
         LAYERS.find("zzz")
     with refuses(SelectionError, "select(layer='zz*'): no layer fits 'zz*'"):
-        LAYERS.chosen(["zz*"], "select(layer='zz*')")
+        LAYERS.find_all(["zz*"], "select(layer='zz*')")
     with refuses(SelectionError, "layer(3): 3 is not the name of a layer", "layer('dense')"):
         LAYERS.find(3)
     twice = Layers((A, Layer("a", "Dense", "other/a")))
     with refuses(SelectionError, "2 layers are called 'a'", "Type its path: 'net/a' or 'other/a'"):
         twice.find("a")
     with refuses(SelectionError, "the graph has no layers: it is a file", "Open the keras.Model or tf.Module itself"):
-        Layers(why="it is a file").find("a")
+        Layers(reason="it is a file").find("a")
 
 
 def test_a_layer_as_an_end_is_what_it_gives():
@@ -103,7 +103,7 @@ def test_a_layer_whose_ops_are_gone_is_gone_and_said():
     left[-1] = ("net/a_1/mul", "MatMul", ["net/a/mul", "net/a/read"])
     new = update_layers(LAYERS, small(), CallTree(small(left)), {}, "step 2, remove it")
     assert [one.path for one in new] == ["net/a"]
-    assert new.gone == {"net/b": "step 2, remove it", "drop": "step 2, remove it"}
+    assert new.removed == {"net/b": "step 2, remove it", "drop": "step 2, remove it"}
     assert str(new).endswith("net/b  was removed: step 2, remove it\ndrop  was removed: step 2, remove it")
     with refuses(SelectionError, "layer('net/b'): the layer 'net/b' was removed: step 2, remove it", "ed.undo()"):
         new.find("net/b")
@@ -148,7 +148,7 @@ READ = [
 
 
 def test_a_scope_that_reads_the_variables_of_its_name_is_a_layer():
-    g = Graph.of(READ)
+    g = Graph.from_ops(READ)
     d, e = layers_from_variables(CallTree(g), owners_from_names({"d/w": "d/w", "e/w": "e/w"}))
     assert d == Layer("d", "", "d", (LayerCall(("d/read", "d/mul"), ("x:0",), ("d/mul:0",)),), ("d/w",))
     assert [(call.inputs, call.outputs) for call in e.calls] == [
@@ -160,7 +160,7 @@ def test_a_scope_that_reads_the_variables_of_its_name_is_a_layer():
 
 
 def test_other_scopes_may_stand_around_a_layer_and_what_is_around_it_may_have_none():
-    g = Graph.of([
+    g = Graph.from_ops([
         ("out/box/d/w", "VarHandleOp", []), ("x", "Placeholder", []),
         ("net/out_1/map/d_2/read", "ReadVariableOp", ["out/box/d/w"]),
         ("net/out_1/map/d_2/mul", "Mul", ["x", "net/out_1/map/d_2/read"]), ("z", "Identity", ["net/out_1/map/d_2/mul"]),
@@ -174,7 +174,7 @@ def test_other_scopes_may_stand_around_a_layer_and_what_is_around_it_may_have_no
 
 
 def test_an_op_that_is_called_as_its_layer_is_no_layer_in_it():
-    g = Graph.of([
+    g = Graph.from_ops([
         ("d/w", "VarHandleOp", []), ("d/b", "VarHandleOp", []), ("x", "Placeholder", []),
         ("n/d_1/d/read", "ReadVariableOp", ["d/w"]), ("n/d_1/d", "Mul", ["x", "n/d_1/d/read"]),
         ("n/d_1/read", "ReadVariableOp", ["d/b"]), ("n/d_1/add", "Add", ["n/d_1/d", "n/d_1/read"]),
@@ -189,13 +189,13 @@ def test_an_op_that_is_called_as_its_layer_is_no_layer_in_it():
 
 
 def test_a_call_that_gives_nothing_does_not_count_as_an_end():
-    g = Graph.of([("x", "Placeholder", []), ("d/y", "Neg", ["x"]), ("d/z", "Neg", ["x"])])
+    g = Graph.from_ops([("x", "Placeholder", []), ("d/y", "Neg", ["x"]), ("d/z", "Neg", ["x"])])
     layer = Layer("d", "D", "d", (LayerCall(("d/z",), ("x:0",), ()), LayerCall(("d/y",), ("x:0",), ("d/y:0",))))
     assert expand_layers(g, Layers((layer,)), ["d"], "select()") == ["d/y:0"]
 
 
 def test_what_two_claim_is_nobodys():
-    g = Graph.of(READ)
+    g = Graph.from_ops(READ)
     one, two = VariableOwner("a", "d", "A", ("d/w",)), VariableOwner("b", "d", "B", ("d/w",))
     assert layers_from_variables(CallTree(g), [one, two]) == ()
     assert [layer.class_name for layer in layers_from_variables(CallTree(g), [one])] == ["A"]
@@ -206,7 +206,7 @@ def test_what_two_claim_is_nobodys():
 
 
 def test_scopes_that_are_all_calls_of_a_layer_are_the_layer():
-    g = Graph.of([("x", "Placeholder", []), ("d/y", "Neg", ["x"]), ("d/z", "Neg", ["d/y"])])
+    g = Graph.from_ops([("x", "Placeholder", []), ("d/y", "Neg", ["x"]), ("d/z", "Neg", ["d/y"])])
     calls = LayerCall(("d/y",), ("x:0",), ("d/y:0",)), LayerCall(("d/z",), ("d/y:0",), ("d/z:0",))
     layer = Layer("d", "Dense", "d", calls)
     assert scopes_of(g, Layers((layer,))) == {"d/": (layer, LayerCall(layer.ops, layer.inputs, layer.outputs))}

@@ -21,20 +21,22 @@ def test_scopes_it_does_not(scope):
 
 
 def test_taken_by_op_or_scope_whatever_the_case():
-    g = Graph.of([("Net/w/read", "Identity", []), ("copy", "NoOp", [])])
+    g = Graph.from_ops([("Net/w/read", "Identity", []), ("copy", "NoOp", [])])
     for name in ("net", "NET", "net/W", "Net/w/read", "Copy"):
-        assert g.taken(name), name
+        assert g.is_name_used(name), name
     for name in ("ne", "net/x", "copy/a", "read"):
-        assert not g.taken(name), name
+        assert not g.is_name_used(name), name
 
 
 def test_a_free_one_is_proposed():
-    g = Graph.of([("copy/a", "Const", []), ("copy_2/a", "Const", []), ("Copy_3", "Const", []), ("x_7", "Const", [])])
-    assert free_name("new", g.taken) == "new"
-    assert free_name("copy", g.taken) == "copy_4"
-    assert free_name("x_7", g.taken) == "x_8"
-    assert free_name("copy", Graph.of([]).taken) == "copy"
-    assert free_name("x_7", g.taken, as_tensorflow=True) == "x_7_1"
+    g = Graph.from_ops(
+        [("copy/a", "Const", []), ("copy_2/a", "Const", []), ("Copy_3", "Const", []), ("x_7", "Const", [])]
+    )
+    assert free_name("new", g.is_name_used) == "new"
+    assert free_name("copy", g.is_name_used) == "copy_4"
+    assert free_name("x_7", g.is_name_used) == "x_8"
+    assert free_name("copy", Graph.from_ops([]).is_name_used) == "copy"
+    assert free_name("x_7", g.is_name_used, as_tensorflow=True) == "x_7_1"
 
 
 def test_placeholders_take_the_name_of_what_they_stand_for():

@@ -36,7 +36,9 @@ def test_the_name_says_the_package_or_nothing_is_said(kind, package):
 @pytest.fixture
 def graph():
     ops = [("x", "Placeholder", []), ("a", "Mine", ["x"]), ("b", "Mine", ["x"]), ("c", "Addons>Gelu", ["b"])]
-    return Graph.of([*ops, ("y", "Neg", ["x"])], unknown=frozenset({"Mine", "Addons>Gelu", "Inner"}), title="net")
+    return Graph.from_ops(
+        [*ops, ("y", "Neg", ["x"])], unknown_types=frozenset({"Mine", "Addons>Gelu", "Inner"}), title="net"
+    )
 
 
 def test_they_are_counted(graph):

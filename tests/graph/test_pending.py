@@ -24,8 +24,8 @@ def fill(graph):
 
 
 def test_it_is_filled_once_at_the_first_need():
-    graph, read = Live(), Graph.of([("a", "Const", [])])
-    LazyGraph(read, fill).wait_in(graph)
+    graph, read = Live(), Graph.from_ops([("a", "Const", [])])
+    LazyGraph(read, fill).attach_to(graph)
     assert lazy_graph_of(graph).read is read
     assert graph.filled == 0
     assert materialize(graph) is graph
@@ -35,7 +35,7 @@ def test_it_is_filled_once_at_the_first_need():
 
 def test_many_threads_fill_it_once():
     graph = Live()
-    LazyGraph(Graph.of([]), fill).wait_in(graph)
+    LazyGraph(Graph.from_ops([]), fill).attach_to(graph)
     threads = [threading.Thread(target=materialize, args=(graph,)) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -51,7 +51,7 @@ def test_a_refusal_is_remembered():
         asked.append(1)
         raise OpenError("open('x.pb')", "it is damaged", "Write it again")
 
-    LazyGraph(Graph.of([]), refuse).wait_in(graph)
+    LazyGraph(Graph.from_ops([]), refuse).attach_to(graph)
     for _ in range(2):
         with refuses(OpenError, "open('x.pb'): it is damaged", "Write it again"):
             materialize(graph)
@@ -61,7 +61,7 @@ def test_a_refusal_is_remembered():
 
 def test_a_known_refusal_asks_nobody():
     graph = Live()
-    LazyGraph(Graph.of([]), fill, refusal=OpenError("open('x.pb')", "no such op", "Load it")).wait_in(graph)
+    LazyGraph(Graph.from_ops([]), fill, refusal=OpenError("open('x.pb')", "no such op", "Load it")).attach_to(graph)
     with refuses(OpenError, "no such op"):
         materialize(graph)
     assert graph.filled == 0
@@ -69,7 +69,7 @@ def test_a_known_refusal_asks_nobody():
 
 def test_a_known_refusal_leaves_room_for_stand_ins():
     graph = Live()
-    LazyGraph(Graph.of([]), fill, refusal=OpenError("open('x.pb')", "no such op", "Load it")).wait_in(graph)
+    LazyGraph(Graph.from_ops([]), fill, refusal=OpenError("open('x.pb')", "no such op", "Load it")).attach_to(graph)
     for _ in range(2):
         assert materialize(graph, complete=False).filled == 1
         assert is_materialized(graph)
@@ -80,8 +80,10 @@ def test_a_known_refusal_leaves_room_for_stand_ins():
 
 def test_a_hopeless_graph_has_none():
     graph = Live()
-    LazyGraph(Graph.of([]), None, refusal=OpenError("open('x.pb')", "it is damaged", "Write it again")).wait_in(graph)
-    assert lazy_graph_of(graph).hopeless
+    LazyGraph(Graph.from_ops([]), None, refusal=OpenError("open('x.pb')", "it is damaged", "Write it again")).attach_to(
+        graph
+    )
+    assert lazy_graph_of(graph).is_view_only
     with refuses(OpenError, "it is damaged"):
         materialize(graph, complete=False)
     assert not is_materialized(graph)
@@ -90,23 +92,23 @@ def test_a_hopeless_graph_has_none():
 def test_it_is_tried_once_before_it_is_filled_and_not_before():
     graph, tried = Live(), []
     danger = OpenError("open('x.pb')", "it is dangerous", "Write it again")
-    waiting = LazyGraph(Graph.of([]), fill, trial=lambda shapes: (tried.append(shapes) or waiting.read, danger))
-    waiting.wait_in(graph)
-    assert not waiting.hopeless
+    waiting = LazyGraph(Graph.from_ops([]), fill, trial=lambda shapes: (tried.append(shapes) or waiting.read, danger))
+    waiting.attach_to(graph)
+    assert not waiting.is_view_only
     assert not tried
     for whole in (True, False):
         with refuses(OpenError, "it is dangerous"):
             materialize(graph, whole)
     waiting.infer(graph)
-    assert waiting.hopeless
+    assert waiting.is_view_only
     assert waiting.inferred
     assert (tried, graph.filled) == ([False], 0)
 
 
 def test_a_trial_that_succeeds_may_tell_the_shapes():
-    graph, read = Live(), Graph.of([("a", "Const", [])])
-    waiting = LazyGraph(Graph.of([]), fill, trial=lambda shapes: (read, None))
-    waiting.wait_in(graph)
+    graph, read = Live(), Graph.from_ops([("a", "Const", [])])
+    waiting = LazyGraph(Graph.from_ops([]), fill, trial=lambda shapes: (read, None))
+    waiting.attach_to(graph)
     assert not waiting.tried
     waiting.infer(graph)
     assert waiting.tried
@@ -117,9 +119,9 @@ def test_a_trial_that_succeeds_may_tell_the_shapes():
 
 def test_a_trial_before_anybody_looks_leaves_the_shapes_to_this_process():
     graph = Live()
-    waiting = LazyGraph(Graph.of([]), fill, trial=lambda shapes: (waiting.read, None))
-    waiting.wait_in(graph)
-    waiting.judge()
+    waiting = LazyGraph(Graph.from_ops([]), fill, trial=lambda shapes: (waiting.read, None))
+    waiting.attach_to(graph)
+    waiting.check_importable()
     assert not waiting.inferred
     waiting.infer(graph)
     assert graph.filled == 1
@@ -134,7 +136,7 @@ def test_another_failure_is_no_refusal():
             raise KeyboardInterrupt
         live.filled += 1
 
-    LazyGraph(Graph.of([]), interrupted).wait_in(graph)
+    LazyGraph(Graph.from_ops([]), interrupted).attach_to(graph)
     with pytest.raises(KeyboardInterrupt):
         materialize(graph)
     assert materialize(graph).filled == 1

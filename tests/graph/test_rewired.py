@@ -43,7 +43,7 @@ def test_edges_close_the_cycles_that_are_there(seed):
     rng = np.random.default_rng(seed)
     size = 12
     edges = [(int(rng.integers(size)), int(rng.integers(size))) for _ in range(14)]
-    graph = Graph.of([(f"n{i}", "NoOp", [f"^n{b}" for a, b in edges if a == i]) for i in range(size)])
+    graph = Graph.from_ops([(f"n{i}", "NoOp", [f"^n{b}" for a, b in edges if a == i]) for i in range(size)])
     above = np.eye(size, dtype=np.int64)
     step = np.zeros((size, size), np.int64)
     step[tuple(np.array(edges).T)] = 1

@@ -11,7 +11,7 @@ from graphsurgeon.graph.search import search, search_hits
 from tests.cost import lines
 from tests.refusal import refuses
 
-G = Graph.of(
+G = Graph.from_ops(
     [
         ("net/conv1/Conv2D", "Conv2D", []),
         ("net/conv1/bias", "Const", []),
@@ -70,7 +70,7 @@ def test_a_bad_expression():
 
 def test_brackets_are_text():
     assert search(G, "conv[") == []
-    assert search(Graph.of([("a(b", "NoOp", [])]), "a(b") == ["a(b"]
+    assert search(Graph.from_ops([("a(b", "NoOp", [])]), "a(b") == ["a(b"]
 
 
 class Attr:
@@ -80,7 +80,7 @@ class Attr:
         self.name, self.op, self.input, self.device, self.attr = name, "Op", [], device, attr
 
 
-RICH = Graph.read(
+RICH = Graph.from_nodes(
     [Attr("a", "/gpu:0", padding="SAME"), Attr("b", "/cpu:0", padding="'VALID'", T="x"), Attr("c", T="y")],
     outputs_of=lambda op: [
         [TensorInfo("float32", (None, 8, 3))],
@@ -123,12 +123,14 @@ def test_an_unknown_key():
 
 
 def test_a_colon_in_a_name_is_text():
-    assert search(Graph.of([("loc:at", "NoOp", [])]), "loc:at") == ["loc:at"]
+    assert search(Graph.from_ops([("loc:at", "NoOp", [])]), "loc:at") == ["loc:at"]
 
 
 def test_a_search_looks_at_each_op_once():
     kinds = ("Conv2D", "Relu", "AddV2", "Const")
-    graph = Graph.of([(f"tower_{i // 1000}/block{i // 100 % 100}/op{i}", kinds[i % 4], []) for i in range(10_000)])
+    graph = Graph.from_ops(
+        [(f"tower_{i // 1000}/block{i // 100 % 100}/op{i}", kinds[i % 4], []) for i in range(10_000)]
+    )
     for query in ("conv", "op:Conv2D block7", "tower_3/*op31*"):
         assert search(graph, query) or query == "conv"  # what a search needs is made at the first
         assert lines(lambda query=query: search(graph, query)) < 1.2 * graph.size
@@ -152,7 +154,9 @@ def test_layers_are_asked_for_by_name_path_and_class():
 
 
 def test_ops_of_unknown_types():
-    graph = Graph.of([("a", "Mine", []), ("b", "Neg", ["a"]), ("c", "Mine", ["b"])], unknown=frozenset({"Mine"}))
+    graph = Graph.from_ops(
+        [("a", "Mine", []), ("b", "Neg", ["a"]), ("c", "Mine", ["b"])], unknown_types=frozenset({"Mine"})
+    )
     assert search(graph, "is:unknown") == ["a", "c"]
     assert search(graph, "-is:Unknown") == ["b"]
     assert search(graph, "is:unknown c") == ["c"]

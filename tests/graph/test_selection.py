@@ -65,7 +65,7 @@ def test_nothing_given_is_everything():
 
 
 def test_a_name_with_brackets_of_its_own_is_a_name_first():
-    g = Graph.of([("a[0]", "NoOp", []), ("a0", "NoOp", [])])
+    g = Graph.from_ops([("a[0]", "NoOp", []), ("a0", "NoOp", [])])
     assert select(g, name="a[0]").names == ["a[0]"]
 
 
@@ -146,7 +146,7 @@ def test_expect():
 
 
 def test_on_a_newer_snapshot():
-    more = G.extended(Graph.of([("later", "Const", [])]).nodes)
+    more = G.with_nodes(Graph.from_ops([("later", "Const", [])]).nodes)
     s = select(G, inputs=["net/mm:0"], outputs=["parts:0"])
     moved = s.on(more)
     assert moved.graph is more
@@ -186,11 +186,11 @@ def test_refused(query, words):
 
 def test_no_scopes_at_all():
     with refuses(SelectionError, "It has no name scopes at all; select by name instead"):
-        select(Graph.of([("a", "NoOp", [])]), scope="s")
+        select(Graph.from_ops([("a", "NoOp", [])]), scope="s")
 
 
 def test_of_several_types_those_that_are_there_are_taken_and_the_others_are_said():
-    g = Graph.of([("a/x", "Const", []), ("a/y", "Mul", ["a/x", "a/x"]), ("b/z", "Conv3D", ["a/y"])])
+    g = Graph.from_ops([("a/x", "Const", []), ("a/y", "Mul", ["a/x", "a/x"]), ("b/z", "Conv3D", ["a/y"])])
     both = select(g, op=["Mul", "Conv2D"])
     assert both.names == ["a/y"]
     assert repr(both).endswith("1 Mul; no op of type 'Conv2D' (did you mean 'Conv3D'?)>")

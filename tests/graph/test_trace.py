@@ -21,7 +21,8 @@ def held(name: str, mean: float, rounds: tuple[int, ...] = (), nans: int = 0) ->
 
 @pytest.fixture
 def trace() -> Trace:
-    graph = Graph.of([("x", "Placeholder", []), ("h", "VarHandleOp", []), ("y", "Neg", ["x"]), ("z", "Identity", ["y"]),
+    graph = Graph.from_ops([("x", "Placeholder", []), ("h", "VarHandleOp", []),
+                            ("y", "Neg", ["x"]), ("z", "Identity", ["y"]),
                       ("w", "Identity", ["z"]), ("off", "Exp", ["x"])], title="net")  # fmt: skip
     costs = {"y": OpCost("y", 2e-6, 64, 1, "CPU:0"), "x": OpCost("x", 0.0, 0, 1, "CPU:0")}
     same = {"z:0": "y:0", "w:0": "z:0"}
@@ -69,7 +70,7 @@ def test_the_table_shows_the_columns_that_are_asked_for(trace):
 
 
 def test_what_an_op_reads_stands_before_what_it_gives():
-    graph = Graph.of([("y", "Split", ["x"]), ("x", "Placeholder", []), ("z", "Neg", ["y:1"])])
+    graph = Graph.from_ops([("y", "Split", ["x"]), ("x", "Placeholder", []), ("z", "Neg", ["y:1"])])
     notes = [held(name, 1.0) for name in ("z:0", "y:1", "y:0", "x:0")]  # as several threads may note them
     reported = [row["tensor"] for row in Trace(graph, tuple(notes)).rows()]
     assert reported == ["x:0", "y:0", "y:1", "z:0"]
@@ -93,14 +94,14 @@ def test_what_is_no_trace_is_not_compared(trace):
 
 
 def test_an_op_that_the_run_has_added_is_named_where_no_other_differs():
-    graph = Graph.of([("x", "Placeholder", []), ("ours", "Neg", ["x"]), ("y", "Exp", ["ours"])])
+    graph = Graph.from_ops([("x", "Placeholder", []), ("ours", "Neg", ["x"]), ("y", "Exp", ["ours"])])
 
     def run(y: float) -> Trace:
         notes = (held("x:0", 1.0), held("ours:0", y), held("y:0", y))
-        return Trace(graph, notes, added=frozenset({"ours"}))
+        return Trace(graph, notes, added_ops=frozenset({"ours"}))
 
     assert run(2.0).first_difference(run(3.0)).op == "y"
-    alone = [Trace(graph, (held("ours:0", y),), added=frozenset({"ours"})) for y in (2.0, 3.0)]
+    alone = [Trace(graph, (held("ours:0", y),), added_ops=frozenset({"ours"})) for y in (2.0, 3.0)]
     assert alone[0].first_difference(alone[1]).op == "ours"
 
 
@@ -123,7 +124,7 @@ def test_a_frame_needs_pandas(trace, monkeypatch):
 def test_it_is_kept_in_a_file(trace, tmp_path):
     trace.save(tmp_path / "a.npz")
     again = Trace.load(tmp_path / "a.npz")
-    assert (again.rows(), again.unrecorded, again.same) == (trace.rows(), trace.unrecorded, trace.same)
+    assert (again.rows(), again.unrecorded, again.aliases) == (trace.rows(), trace.unrecorded, trace.aliases)
     assert [path.name for path in tmp_path.iterdir()] == ["a.npz"]
     trace.save(tmp_path / "new" / "folder" / "a.npz")
     assert Trace.load(tmp_path / "new" / "folder" / "a.npz").rows() == trace.rows()

@@ -13,7 +13,7 @@ from tests.plain import chain
 
 
 def diamond() -> Graph:
-    return Graph.of(
+    return Graph.from_ops(
         [
             ("a", "Split", []),
             ("b", "Neg", ["a"]),
@@ -57,7 +57,7 @@ def test_forward():
 
 
 def test_loops_end():
-    g = Graph.of(
+    g = Graph.from_ops(
         [("enter", "Enter", []), ("merge", "Merge", ["enter", "next"]), ("next", "NextIteration", ["merge"]),
          ("exit", "Exit", ["merge"])]
     )  # fmt: skip
@@ -99,7 +99,7 @@ def test_the_same_as_a_plain_walk(seed):
         for i in range(60)
     ]
     ops = [(name, kind, sorted(inputs, key=lambda t: t[0] == "^")) for name, kind, inputs in ops]
-    g = Graph.of(ops)
+    g = Graph.from_ops(ops)
     for control in (True, False):
         start = rng.sample(range(60), 3)
         seen, todo = set(start), list(start)

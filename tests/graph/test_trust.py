@@ -7,12 +7,12 @@ from types import SimpleNamespace
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.security import GraphOrigin, add_origins, clear_origins, inherit_origins, may_reach_out, origins
 
-WRITES = Graph.of([("x", "Const", []), ("w", "WriteFile", ["x", "x"]), ("y", "Identity", ["x"])])
+WRITES = Graph.from_ops([("x", "Const", []), ("w", "WriteFile", ["x", "x"]), ("y", "Identity", ["x"])])
 
 
 def test_only_what_can_reach_out_has_an_origin():
     assert may_reach_out(WRITES)
-    assert not may_reach_out(Graph.of([("x", "Const", []), ("y", "Identity", ["x"])]))
+    assert not may_reach_out(Graph.from_ops([("x", "Const", []), ("y", "Identity", ["x"])]))
     assert may_reach_out(WRITES, [0, 1])
     assert not may_reach_out(WRITES, [0, 2])
 
@@ -42,7 +42,7 @@ def test_trust_is_of_bytes():
 
 
 def test_what_an_origin_never_had_is_none_of_its_risks():
-    mixed = Graph.of([("w", "WriteFile", []), ("p", "PyFunc", [])])
+    mixed = Graph.from_ops([("w", "WriteFile", []), ("p", "PyFunc", [])])
     assert [one.op for one in GraphOrigin(WRITES).risks_in(mixed)] == ["w"]
-    assert not GraphOrigin(WRITES).risks_in(Graph.of([("p", "PyFunc", [])]))
+    assert not GraphOrigin(WRITES).risks_in(Graph.from_ops([("p", "PyFunc", [])]))
     assert [one.op for one in GraphOrigin(WRITES).risks] == ["w"]

@@ -44,7 +44,7 @@ def graph(said=(), metrics=()):
         "global_step": (CollectionEntry("variable", "step"),),
         "metric_variables": tuple(CollectionEntry("variable", name) for name in metrics),
     }
-    return Graph.of(OPS, state_of=lambda: GraphState(variables, collections))
+    return Graph.from_ops(OPS, state_of=lambda: GraphState(variables, collections))
 
 
 def of(g, names, *inputs):
@@ -80,5 +80,5 @@ def test_the_collection_says_which_they_are():
 
 
 def test_a_graph_without_variables_has_none():
-    g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])], state_of=GraphState)
+    g = Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x"])], state_of=GraphState)
     assert of(g, ["y"], "x:0") == of(g, [], "x:0")

@@ -123,15 +123,15 @@ def again(graph):
 
 
 def test_the_snapshot_is_used_again(graph):
-    known = rewiring.journal(graph).known()
+    known = rewiring.journal(graph).current_snapshot()
     again(graph)
     assert known is not None
-    assert rewiring.journal(graph).known() is known
+    assert rewiring.journal(graph).current_snapshot() is known
 
 
 def test_an_edge_that_this_package_changes_is_seen(graph):
     ge.reroute_ts(graph.get_tensor_by_name("b:0"), graph.get_tensor_by_name("mid:0"))
-    assert rewiring.journal(graph).known() is None
+    assert rewiring.journal(graph).current_snapshot() is None
     target, _ = again(graph)
     assert result(target, "copy/y:0", {"copy/b:0": [1.0, 2.0]}) == [-1.0, -2.0]
 
@@ -175,4 +175,4 @@ def test_of_a_large_graph_none_is_kept(graph, monkeypatch):
     with graph.as_default():
         tf.constant(1.0)
     again(graph)
-    assert rewiring.journal(graph).known() is None
+    assert rewiring.journal(graph).current_snapshot() is None

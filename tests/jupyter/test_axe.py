@@ -11,7 +11,7 @@ from tests.lab import open_notebook, set_theme
 from tests.needs import need
 from tests.widget.page import AXE
 
-# What is on the page is the same in both themes, but for its colours.
+# What is on the page is the same in both themes, but for its colors.
 RUN = """dark => axe.run(".gs", {
   resultTypes: ["violations"],
   ...(dark ? {runOnly: ["cat.color"]} : {rules: {"label-content-name-mismatch": {enabled: true}}}),

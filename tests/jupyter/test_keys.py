@@ -64,9 +64,9 @@ def test_the_theme_is_followed_live(page, lab):
     opened = open_notebook(page, lab, CELLS)
     page.wait_for_selector(".gs-box")
 
-    def ground(colour: str) -> None:  # the colours of a theme come some time after its name
+    def ground(color: str) -> None:  # the colors of a theme come some time after its name
         page.wait_for_function(
-            "is => getComputedStyle(document.querySelector('.gs')).backgroundColor === is", arg=colour
+            "is => getComputedStyle(document.querySelector('.gs')).backgroundColor === is", arg=color
         )
 
     ground("rgb(255, 255, 255)")

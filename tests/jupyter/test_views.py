@@ -84,15 +84,15 @@ def test_every_theme_can_be_read(page: Any, kind: str, request: Any) -> None:
 
 
 def contrast(a: str, b: str) -> float:
-    """The contrast of two colours, as WCAG has it."""
+    """The contrast of two colors, as WCAG has it."""
     lights = sorted((light(c) for c in (a, b)), reverse=True)
     return (lights[0] + 0.05) / (lights[1] + 0.05)
 
 
-def light(colour: str) -> float:
-    """The relative luminance of a colour written as rgb() or as color(srgb ...)."""
-    numbers = [float(n) for n in colour[colour.index("(") + 1 : -1].replace("srgb", "").replace(",", " ").split()[:3]]
-    parts = [n / (1 if "srgb" in colour else 255) for n in numbers]
+def light(color: str) -> float:
+    """The relative luminance of a color written as rgb() or as color(srgb ...)."""
+    numbers = [float(n) for n in color[color.index("(") + 1 : -1].replace("srgb", "").replace(",", " ").split()[:3]]
+    parts = [n / (1 if "srgb" in color else 255) for n in numbers]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 

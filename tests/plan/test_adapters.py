@@ -44,14 +44,14 @@ def test_what_comes_out_of_a_proposal_fits(a, b, data_format):
     found = proposals(a, b, data_format)
     event(f"{len(found)} proposals")
     for adapter in found:
-        assert fits(adapter.gives(a), b), (str(adapter), adapter.gives(a))
-        again = requested_adapter(a, b, AdapterSpec(adapter.by), data_format)
+        assert fits(adapter.output_info(a), b), (str(adapter), adapter.output_info(a))
+        again = requested_adapter(a, b, AdapterSpec(adapter.kinds), data_format)
         assert again == adapter  # what is typed is what was shown
     if fits(a, b):
         assert not found
     if found:
         assert requested_adapter(a, b, AdapterSpec(), data_format) == found[0]
-        assert not any(set(one.by) == set(other.by) for one in found for other in found if one is not other)
+        assert not any(set(one.kinds) == set(other.kinds) for one in found for other in found if one is not other)
 
 
 @given(INFOS, INFOS, st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=3))
@@ -59,7 +59,7 @@ def test_what_is_asked_for_fits_or_there_is_none(a, b, kinds):
     found = requested_adapter(a, b, AdapterSpec(tuple(kinds)))
     event(str(found is None))
     if found is not None:
-        assert fits(found.gives(a), b)
+        assert fits(found.output_info(a), b)
         assert [kind_of(part) for part in found.parts if not isinstance(part, Cast)] == [
             k for k in kinds if k != "cast"
         ]
@@ -125,17 +125,17 @@ def test_what_reads_it_says_where_the_channels_are():
 
 def test_parts_say_what_they_give():
     images = TensorInfo("float32_ref", (2, 8, 6, 3))
-    assert Pool((2, 3), (2, 3)).gives(images) == ("float32", (2, 4, 2, 3))
-    assert Pool(None, keep=True).gives(images).shape == (2, 1, 1, 3)
-    assert Pool(None, mode="max", data_format="NCHW").gives(images).shape == (2, 8)
+    assert Pool((2, 3), (2, 3)).output_info(images) == ("float32", (2, 4, 2, 3))
+    assert Pool(None, keep_dims=True).output_info(images).shape == (2, 1, 1, 3)
+    assert Pool(None, mode="max", data_format="NCHW").output_info(images).shape == (2, 8)
     assert str(Pool(None, mode="max")) == "maximum of each channel"
-    assert Reshape((None, 3)).gives(images).shape == (96, 3)
-    assert Transpose((0, 3, 1, 2)).gives(images).shape == (2, 3, 8, 6)
-    assert Pad(((0, 0), (1, 2), (0, 0), (0, 0)), 7).gives(images).shape == (2, 11, 6, 3)
+    assert Reshape((None, 3)).output_info(images).shape == (96, 3)
+    assert Transpose((0, 3, 1, 2)).output_info(images).shape == (2, 3, 8, 6)
+    assert Pad(((0, 0), (1, 2), (0, 0), (0, 0)), 7).output_info(images).shape == (2, 11, 6, 3)
     assert str(Pad(((1, 0),), 7)) == "pad by [[1, 0]] with 7"
     unknown = TensorInfo("float32", None)
     for part in (Pool((2,), (2,)), Transpose((0,)), Pad(((0, 1),)), Cast("int32")):
-        assert part.gives(unknown).shape is None
+        assert part.output_info(unknown).shape is None
 
 
 def test_what_a_person_types_counts():
@@ -149,8 +149,8 @@ def test_what_a_person_types_counts():
     kept = requested_adapter(
         TensorInfo("float32", (N, N, N, 64)), TensorInfo("float32", (N, 1, 1, 64)), AdapterSpec(("pool",))
     )
-    assert kept == Adapter((Pool(None, keep=True),))
-    assert AdapterSpec(dtype="int8", shape=(1,)).wanted(a) == ("int8", (1,))
+    assert kept == Adapter((Pool(None, keep_dims=True),))
+    assert AdapterSpec(dtype="int8", shape=(1,)).target_info(a) == ("int8", (1,))
 
 
 def test_an_option_that_is_none_is_refused():

@@ -71,7 +71,9 @@ def test_contexts_and_what_fills_tables_follow_their_ops():
             )
         },
     )
-    g = Graph.of([(name, "NoOp", []) for name in ("a", "b", "c", "table", "fill", "other")], state_of=lambda: held)
+    g = Graph.from_ops(
+        [(name, "NoOp", []) for name in ("a", "b", "c", "table", "fill", "other")], state_of=lambda: held
+    )
     state = clean(Plan(g).copy(select(g, name=["a", "b", "table", "fill"]), to="t")).after().state
     assert state.contexts == (*held.contexts, frozenset({"t/a", "t/b"}))
     assert state.init_ops == {**held.init_ops, "t/table": ("t/fill", "t/other")}

@@ -68,7 +68,7 @@ def test_loops_tables_structures_and_placement():
         contexts=(frozenset({"in", "loop"}),),
         init_ops={"table": ("fill",)},
     )
-    g = Graph.read(nodes, state_of=lambda: state)
+    g = Graph.from_nodes(nodes, state_of=lambda: state)
     assert find_removal_blockers(g, "fill").init_ops == (("fill", "table"),)
     assert find_removal_blockers(g, "fill").collections == (("fill", "saved"),)
     assert find_removal_blockers(g, "table").colocated == (("table", "near"),)
@@ -91,7 +91,7 @@ def test_blocks_refuses_nothing_and_strangers():
 
 
 def test_long_lists_are_cut_short_and_counted():
-    g = Graph.of([("a", "Const", []), *((f"b{i}", "Neg", ["a"]) for i in range(9))])
+    g = Graph.from_ops([("a", "Const", []), *((f"b{i}", "Neg", ["a"]) for i in range(9))])
     assert str(find_removal_blockers(g, "a")).splitlines()[-1] == "  … and 3 more of that kind"
 
 

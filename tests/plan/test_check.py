@@ -37,7 +37,7 @@ def test_no_scope_and_names_taken():
 
 
 def test_a_reused_scope_that_holds_something_else():
-    base = Graph.of([("t/out", "Const", [])], title="base")
+    base = Graph.from_ops([("t/out", "Const", [])], title="base")
     plan = Plan(base).copy(select(G), to="t", reuse={"x": "t/x"}, control="include")
     fault(plan, "copy(to='t'): 't/out' is there already and is not a copy of 'out'", "Choose another namespace")
 
@@ -51,7 +51,7 @@ def test_nothing_selected():
 
 
 def test_keep_and_share_need_one_graph():
-    other = Plan(Graph.of([]))
+    other = Plan(Graph.from_ops([]))
     part = select(G, name=["net/mm", "net/w", "net/w/read"])
     fault(other.copy(part, to="t", unmapped="keep"), "unmapped='keep' would read tensors of net from another graph",
           "Give the replacements in inputs={...}, or choose unmapped='placeholder' or 'include'")  # fmt: skip
@@ -65,9 +65,11 @@ def test_unmapped_tensors_are_refused_by_name():
     plan = Plan(G).copy(select(G, name="net/drop"), to="t")
     fault(plan, "the copy needs 2 tensors that are not mapped: 'net/mm:0', 'rate:0'",
           "Map it: inputs={'net/mm:0': 'name:0'}, or choose unmapped='placeholder', 'include' or 'keep'")  # fmt: skip
-    plan = Plan(Graph.of([])).copy(select(G, name="parts"), to="t")
+    plan = Plan(Graph.from_ops([])).copy(select(G, name="parts"), to="t")
     fault(plan, "the copy needs 1 tensor that is not mapped: 'net/mm:0'", "unmapped='placeholder', 'include'.")
-    wide = Graph.of([*((f"p{i}", "Placeholder", []) for i in range(6)), ("s", "AddN", [f"p{i}" for i in range(6)])])
+    wide = Graph.from_ops(
+        [*((f"p{i}", "Placeholder", []) for i in range(6)), ("s", "AddN", [f"p{i}" for i in range(6)])]
+    )
     fault(Plan(wide).copy(select(wide, name="s"), to="t"), "6 tensors", "'p3:0' and 2 more")
 
 
@@ -83,27 +85,29 @@ def test_a_mapping_of_what_does_not_enter():
 
 
 def test_control_inputs_from_another_graph():
-    plan = Plan(Graph.of([])).copy(select(G, name="out"), to="t", unmapped="placeholder")
+    plan = Plan(Graph.from_ops([])).copy(select(G, name="out"), to="t", unmapped="placeholder")
     fault(plan, "'out' must run after 'side', which is not copied",
           "Choose control='drop' to copy without that order, or control='include' to copy it too")  # fmt: skip
-    two = Graph.of([("a", "NoOp", []), ("b", "NoOp", ["^a"]), ("c", "NoOp", ["^a"])])
-    fault(Plan(Graph.of([])).copy(select(two, name=["b", "c"]), to="t"), "'b' must run after 'a'", "(2 such edges)")
+    two = Graph.from_ops([("a", "NoOp", []), ("b", "NoOp", ["^a"]), ("c", "NoOp", ["^a"])])
+    fault(
+        Plan(Graph.from_ops([])).copy(select(two, name=["b", "c"]), to="t"), "'b' must run after 'a'", "(2 such edges)"
+    )
 
 
 def test_a_loop_is_not_cut():
-    g = Graph.of(
+    g = Graph.from_ops(
         [
             ("start", "Const", []), ("enter", "Enter", ["start"]), ("merge", "Merge", ["enter", "next"]),
             ("switch", "Switch", ["merge", "merge"]), ("next", "NextIteration", ["switch:1"]),
             ("exit", "Exit", ["switch"]), ("use", "Neg", ["exit"]),
         ]
     )  # fmt: skip
-    plan = Plan(Graph.of([])).copy(select(g, name=["merge", "switch"]), to="t", unmapped="placeholder")
+    plan = Plan(Graph.from_ops([])).copy(select(g, name=["merge", "switch"]), to="t", unmapped="placeholder")
     fault(plan, "the selection cuts through a loop: 2 of its 5 ops are selected", "'enter:0' is computed in each round",
           "its inputs are start:0; its outputs are exit:0")  # fmt: skip
-    whole = Plan(Graph.of([])).copy(select(g), to="t")
+    whole = Plan(Graph.from_ops([])).copy(select(g), to="t")
     assert whole.check() == ()
-    without = Plan(Graph.of([])).copy(select(g, name="use"), to="t", unmapped="placeholder")
+    without = Plan(Graph.from_ops([])).copy(select(g, name="use"), to="t", unmapped="placeholder")
     assert without.check() == ()
 
 

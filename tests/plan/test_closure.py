@@ -20,8 +20,8 @@ def test_a_variable_brings_its_parts(kind):
     g = plain(*ops, ("y", "Neg", [ops[-1][0]]), ("save", "SaveV2", ["v"]), variables=[info])
     names, result = closed(g, select(g, outputs=["y:0"]))
     assert set(names) == {"v/start", "v", "v/Assign", ops[-1][0], "y"}
-    assert [str(p) for p in result.pulled] == ["2 ops: initial values and readers of 1 variable"]
-    assert set(result.pulled[0].names) == {"v/start", "v/Assign"}
+    assert [str(p) for p in result.dependencies] == ["2 ops: initial values and readers of 1 variable"]
+    assert set(result.dependencies[0].names) == {"v/start", "v/Assign"}
     assert result.variables == [info]
     assert not result.shared.any()
 
@@ -55,7 +55,7 @@ def test_shared_variables_stay_where_they_are():
     names, result = closed(g, select(g, scope="net"), policy={"net/w": "share"})
     assert set(names) == {"net/mm", "net/drop"}
     assert {g.names[i] for i in result.shared.nonzero()[0]} == {"net/w", "net/w/start", "net/w/Assign", "net/w/read"}
-    assert result.pulled == []
+    assert result.dependencies == []
 
 
 def test_a_replaced_initial_value_is_not_pulled_in():
@@ -70,7 +70,7 @@ def test_include_takes_what_computes_the_inputs():
     names, result = closed(g, select(g, name="out"), unmapped="include")
     assert set(names) >= {"x", "rate", "net/mm", "net/drop", "out"}
     assert "side" not in names
-    assert "needed by the selection, because of 'include'" in str(result.pulled[0])
+    assert "needed by the selection, because of 'include'" in str(result.dependencies[0])
     names, _ = closed(g, select(g, name="out"), cuts=["net/drop:0"], unmapped="include")
     assert names == ["out"]
 

@@ -112,7 +112,7 @@ def test_copies(options):
 
 
 def test_several_steps_and_graphs():
-    other, into = net(), Graph.of([("x", "Placeholder", [])], title="into")
+    other, into = net(), Graph.from_ops([("x", "Placeholder", [])], title="into")
     plan = (
         Plan(into)
         .copy(select(G, scope="net"), to="a", unmapped="placeholder")
@@ -136,7 +136,7 @@ def test_one_step_has_one_block_and_no_plan_has_none():
 def test_how_a_graph_was_opened():
     class File:
         code = "gs.open('net.pb')"
-        gives = staticmethod(lambda graph: graph is g)
+        reproduces = staticmethod(lambda graph: graph is g)
 
     class Opened(Backend):
         def opener(self, graph):
@@ -158,7 +158,7 @@ def test_how_a_graph_was_opened():
 
 
 def test_reuse_and_constants_are_in_the_code():
-    plan = Plan(Graph.of([])).copy(
+    plan = Plan(Graph.from_ops([])).copy(
         select(G, name=["net/w", "net/w/read"]), to="t", reuse={}, constants={"net/w/start:0": 1.5}
     )
     assert "reuse={}" in plan.to_code()
@@ -166,7 +166,7 @@ def test_reuse_and_constants_are_in_the_code():
 
 
 def test_names_are_quoted():
-    g = Graph.of([("it's", "NoOp", [])])
+    g = Graph.from_ops([("it's", "NoOp", [])])
     code = Plan(g).copy(select(g, name="it's"), to="t").to_code()
     assert """name="it's\"""" in code
 

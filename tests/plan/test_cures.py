@@ -35,33 +35,33 @@ BOTH = [("pool", "dense"), ("reshape", "dense")]
 
 def cures(plan):
     (fault,) = plan.check()
-    return fault.cures
+    return fault.fixes
 
 
 def test_a_connection_is_adapted():
     plan = PLAN.connect("x", to="use")
     (fault,) = plan.check()
     reads(fault, "Or adapt it: plan.adapt('x:0', to='use', input=0, by=['pool', 'dense'])")
-    assert [cure.by for cure in fault.cures] == BOTH
-    assert fault.cures[0].text == "mean of each channel, then dense to 4"
-    assert plan.cured(fault.cures[0]).steps == (AdaptStep("x:0", "use", 0, "", AdapterSpec(("pool", "dense"))),)
+    assert [cure.kinds for cure in fault.fixes] == BOTH
+    assert fault.fixes[0].text == "mean of each channel, then dense to 4"
+    assert plan.with_fix(fault.fixes[0]).steps == (AdaptStep("x:0", "use", 0, "", AdapterSpec(("pool", "dense"))),)
 
 
 def test_what_reads_a_tensor_reads_an_adapted_one():
     plan = PLAN.add_control("other", "x").reroute("y", to="x", exclude="other")
     (fault,) = plan.check()
     reads(fault, "plan.adapt('x:0', to='y:0', by=['pool', 'dense'], exclude='other')")
-    first, second = plan.cured(fault.cures[1]).steps
+    first, second = plan.with_fix(fault.fixes[1]).steps
     assert first is plan.steps[0]
     assert second == AdaptStep("x:0", "y:0", None, "", AdapterSpec(("reshape", "dense")), None, ("other",))
     only = cures(PLAN.bypass("use"))[-1]
-    assert only.steps == (AdaptStep("y:0", "use:0", None, "", AdapterSpec(("dense",))),)
+    assert only.new_steps == (AdaptStep("y:0", "use:0", None, "", AdapterSpec(("dense",))),)
 
 
 def test_of_several_the_one_that_does_not_fit_is_adapted_first():
     plan = PLAN.reroute(["other", "y"], to=["y", "x"])
     cure = cures(plan)[0]
-    adapted, rest = plan.cured(cure).steps
+    adapted, rest = plan.with_fix(cure).steps
     assert adapted == AdaptStep("x:0", None, None, "adapter", AdapterSpec(("pool", "dense"), F, (None, 4)))
     assert rest == RerouteStep(("other:0", "y:0"), ("y:0", "adapter:0"))
     assert cure.code == (
@@ -75,7 +75,7 @@ def test_what_feeds_a_copy_is_adapted():
     fault = copied.check()[0]
     reads(fault, "plan.adapt('x:0', by='cast', name='adapter_2', dtype='int32', shape=[None, 7, 7, 8])",
           "then inputs={'a:0': 'adapter_2:0'}")  # fmt: skip
-    adapted, copy = copied.cured(fault.cures[0]).steps
+    adapted, copy = copied.with_fix(fault.fixes[0]).steps
     assert adapted == AdaptStep("x:0", None, None, "adapter_2", AdapterSpec(("cast",), "int32", (None, 7, 7, 8)))
     assert copy.inputs == (("a:0", "adapter_2:0"),)
 
@@ -94,7 +94,7 @@ def test_what_feeds_a_copy_is_adapted():
 )
 def test_what_makes_no_sense_is_not_proposed(plan):
     (fault,) = plan.check()
-    assert not fault.cures
+    assert not fault.fixes
     assert "adapt" not in str(fault)
 
 
@@ -102,8 +102,8 @@ def test_no_variable_is_made_inside_a_loop():
     bench, wanted = MutableGraph(BASE), TensorInfo(F, (4,))
     wide = TensorInfo(F, (1, 3))
     inside, turn = BASE.index["inside"], BASE.index["turn"]
-    assert [one.by for one in fitting_adapters(bench, (turn, 0), wide, [inside])] == [("reshape",)]
-    assert all("dense" not in one.by for one in fitting_adapters(bench, (turn, 0), wanted, [inside]))
+    assert [one.kinds for one in fitting_adapters(bench, (turn, 0), wide, [inside])] == [("reshape",)]
+    assert all("dense" not in one.kinds for one in fitting_adapters(bench, (turn, 0), wanted, [inside]))
     assert fitting_adapters(bench, (turn, 0), wide, [BASE.index["use"]]) == ()
 
 
@@ -111,4 +111,4 @@ def test_a_cure_of_another_plan_is_refused():
     (first, *_), other = cures(PLAN.connect("x", to="use")), PLAN.connect("x", to="other")
     assert isinstance(first.step, ConnectStep)
     with refuses(PlanError, "cured(", "no step of this plan has the fault", "plan.check()"):
-        other.cured(first)
+        other.with_fix(first)

@@ -23,7 +23,7 @@ def test_of_several_steps_on_one_input_the_outcome_is_told():
     assert plan.preview().marks == {}
     assert "because existing ops were rewired and restored" in str(plan)
     twice = Plan(g).insert("Neg", on="a:0", name="in").reroute("in:0", to="b:0")
-    assert {c.was for c in twice.effect.connections if c.to in g.index} == {"a:0"}
+    assert {c.previous for c in twice.effect.connections if c.to in g.index} == {"a:0"}
     assert "(was in:0)" not in str(twice)
 
 
@@ -49,7 +49,7 @@ def test_a_removal_with_a_fault_tells_of_no_change(others):
         plan = plan.insert("Neg", on="f:0", name="new")
     plan = plan.remove(["a", *(name for name in others if name != "new")])
     assert len(plan.check()) == 1
-    assert plan.effect.reordered == {}
+    assert plan.effect.implied_control_changes == {}
     assert "changes" not in str(plan).splitlines()
     assert plan.preview().counts["changed"] == 0
 
@@ -60,7 +60,7 @@ class Waiting(Backend):
     def __init__(self):
         self.started, self.go, self.read = threading.Event(), threading.Event(), []
 
-    def verdict(self, effect):
+    def infer_shapes(self, effect):
         after = effect.after
         self.started.set()
         self.read.append([after.outputs(i) for i in range(after.size)])
@@ -94,12 +94,12 @@ def test_threads_that_read_faults_and_shapes_wait_for_the_thread_that_infers_the
     copy = after.index["copy/y"]
     first, end_first = _in_threads(plan.check)
     backend.started.wait()
-    later, end_later = _in_threads(plan.check, lambda: after.outputs(copy), lambda: after.stated(copy))
+    later, end_later = _in_threads(plan.check, lambda: after.outputs(copy), lambda: after.declared_outputs(copy))
     assert [first, later] == [[None], [None] * 3]
     backend.go.set()
     end_first()
     end_later()
-    faults = plan.effect.verdict.faults
+    faults = plan.effect.inference.faults
     assert [fault.problem for fault in faults] == ["a fault that only shape inference finds"]
     assert first == [faults]
     assert later == [faults, [TensorInfo("float32", (7,))], [TensorInfo("float32", (7,))]]

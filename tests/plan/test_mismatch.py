@@ -74,7 +74,7 @@ def test_where_nothing_fits():
 
 
 def loop() -> Graph:
-    return Graph.of(
+    return Graph.from_ops(
         [
             ("start", "Const", []), ("outer", "Const", []), ("enter", "Enter", ["start"]),
             ("merge", "Merge", ["enter", "next"]), ("switch", "Switch", ["merge", "merge"]),
@@ -99,7 +99,7 @@ def test_nothing_stands_between_two_turns_of_a_loop():
 
 
 def test_a_turn_of_a_damaged_loop_that_reads_nothing_is_named():
-    damaged = Graph.of(
+    damaged = Graph.from_ops(
         [("in", "Enter", ["a"]), ("a", "Const", []), ("n", "NextIteration", []), ("m", "Merge", ["in", "n"])]
     )
     reads(Plan(damaged).insert("Identity", on="n", name="i").check()[0], "'m' takes the result of 'n' into the next",
@@ -135,7 +135,7 @@ def test_an_edge_within_a_loop_is_no_cycle():
 @pytest.mark.parametrize("step", [lambda p: p.add_control("start", after="next"),
                                   lambda p: p.reroute_control("hold", to="next")])  # fmt: skip
 def test_what_a_loop_starts_from_cannot_wait_for_its_next_turn(step):
-    g = Graph.of(
+    g = Graph.from_ops(
         [
             ("hold", "NoOp", []), ("start", "Const", ["^hold"]), ("enter", "Enter", ["start"]),
             ("merge", "Merge", ["enter", "next"]), ("less", "Less", ["merge", "merge"]), ("go", "LoopCond", ["less"]),
@@ -168,7 +168,7 @@ def test_what_loses_its_last_reader_is_listed():
 
 
 def test_who_still_reads_what_is_removed_is_listed():
-    g = Graph.of([("x", "Const", []), *((f"r{i}", "Neg", ["x"]) for i in range(10))])
+    g = Graph.from_ops([("x", "Const", []), *((f"r{i}", "Neg", ["x"]) for i in range(10))])
     reads(Plan(g).remove("x").check()[0], "'x:0' is still read by r0, r1, r2, r3, r4, r5, r6, r7 and 2 more",
           "ed.removal_blockers(...) lists all")  # fmt: skip
 
@@ -178,7 +178,9 @@ def test_entries_of_collections_that_go_with_removed_ops_are_told():
         "losses": (CollectionEntry("tensor", "z:0"), CollectionEntry("tensor", "y:0")),
         "notes": (CollectionEntry("value", "z"),),
     }
-    g = Graph.of([("x", "Const", []), ("y", "Neg", ["x"]), ("z", "Neg", ["y"])], state_of=lambda: GraphState({}, lists))
+    g = Graph.from_ops(
+        [("x", "Const", []), ("y", "Neg", ["x"]), ("z", "Neg", ["y"])], state_of=lambda: GraphState({}, lists)
+    )
     assert "collection entries of removed ops, also removed: losses 1" in Plan(g).remove("z").effect.warnings
 
 
@@ -247,10 +249,10 @@ def test_nothing_of_a_gradient_or_a_saver_is_proposed_for_data():
     f = TensorInfo("float32", (3,))
     names = ["x", "gradients/x_grad/Neg", "save/RestoreV2", "h", "deep/gradients_1/g", "mine/restored"]
     types = ["Placeholder", "Neg", "RestoreV2", "Neg", "Neg", "RestoreV2"]
-    g = Graph.of([(n, t, []) for n, t in zip(names, types, strict=True)], outputs_of=lambda i: [f])
+    g = Graph.from_ops([(n, t, []) for n, t in zip(names, types, strict=True)], outputs_of=lambda i: [f])
     assert fitting_text(g, f) == "These would fit: 'x:0', 'h:0'"
     asked_for_a_gradient = fitting_text(g, f, readers=[1])
     assert "'save/RestoreV2:0'" in asked_for_a_gradient, "where one is asked for, those are proposed, too"
     ops = [("x", "Placeholder", []), ("y", "Placeholder", []), ("gradients/g", "Neg", ["y"]), ("h", "Neg", ["y"])]
-    reads = Graph.of(ops, outputs_of=lambda i: [f])
+    reads = Graph.from_ops(ops, outputs_of=lambda i: [f])
     assert accepting_text(reads, (0, 0), f) == "'x:0' would fit input 0 of 'h'"

@@ -15,7 +15,7 @@ from graphsurgeon.graph.selection import select
 from graphsurgeon.plan import steps
 from graphsurgeon.plan.adapters import AdapterSpec
 
-GRAPH = Graph.of([("a", "Const", []), ("b", "Neg", ["a"])])
+GRAPH = Graph.from_ops([("a", "Const", []), ("b", "Neg", ["a"])])
 BLOCK = select(GRAPH, name="b")
 
 

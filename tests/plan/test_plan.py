@@ -116,14 +116,14 @@ def test_a_selection_is_copied_or_ops_and_scopes_by_name():
 def test_a_fault_becomes_an_error_that_counts_the_others():
     fault = Fault("copy()", "nothing is there", "Pick something")
     reads(fault, "copy(): nothing is there.\nPick something.")
-    reads(fault.error(2), "nothing is there (and 2 more: see plan.check())")
+    reads(fault.to_error(2), "nothing is there (and 2 more: see plan.check())")
 
 
 def test_the_backend_is_asked_only_of_a_faultless_plan():
     g, asked = net(), []
 
     class Strict(Backend):
-        def verdict(self, effect):
+        def infer_shapes(self, effect):
             asked.append(effect)
             return InferenceResult((Fault("apply", "TensorFlow says no", "Do not"),))
 
@@ -138,14 +138,14 @@ def test_the_backend_is_asked_only_of_a_faultless_plan():
 
 def test_memory_that_runs_out_while_a_plan_is_worked_out_names_it():
     class Full(Backend):
-        def built(self, *request):
+        def build_subgraphs(self, *request):
             raise MemoryError("Unable to allocate 8 GiB")
 
-        def verdict(self, effect):
+        def infer_shapes(self, effect):
             raise MemoryError
 
     g, room = net(), "there is not enough memory"
-    relu = Pattern.of(plain(("a", "Placeholder", []), ("b", "Relu", ["a"])))
+    relu = Pattern.from_graph(plain(("a", "Placeholder", []), ("b", "Relu", ["a"])))
     with pytest.raises(MemoryError, match=rf"^plan: replace .*: {room} \(Unable to allocate 8 GiB\)\. Close unused"):
         Plan(g, backend=Full()).replace(relu, lambda a: a).check()
     with pytest.raises(MemoryError, match=rf"^plan: rename x to y: {room}\. Close unused programs"):

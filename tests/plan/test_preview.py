@@ -34,12 +34,12 @@ def test_text():
 
 
 def test_text_of_variables_and_what_came_along():
-    plan = Plan(Graph.of([], title="empty")).copy(select(G, outputs=["parts:0"]), to="t", values={"net/w": 1})
+    plan = Plan(Graph.from_ops([], title="empty")).copy(select(G, outputs=["parts:0"]), to="t", values={"net/w": 1})
     lines = str(plan).splitlines()
     assert "  1 separate variable:" in lines
     assert "    t/net/w  float32 (2, 3)  current value" in lines
     assert "  also copied: 2 ops: initial values and readers of 1 variable" in lines
-    initial = Plan(Graph.of([])).copy(select(G), to="t", variables="initial", values={"net/w": 1})
+    initial = Plan(Graph.from_ops([])).copy(select(G), to="t", variables="initial", values={"net/w": 1})
     assert "    t/net/w  float32 (2, 3)  initial value" in str(initial)
 
 
@@ -76,11 +76,13 @@ def test_text_of_faults():
 
 
 def test_long_lists_are_cut_with_their_number():
-    wide = Graph.of([*((f"p{i}", "Placeholder", []) for i in range(9)), ("s", "AddN", [f"p{i}" for i in range(9)])])
+    wide = Graph.from_ops(
+        [*((f"p{i}", "Placeholder", []) for i in range(9)), ("s", "AddN", [f"p{i}" for i in range(9)])]
+    )
     text = str(Plan(wide).copy(select(wide, name="s"), to="t", unmapped="placeholder"))
     assert "  9 placeholders:" in text
     assert "    … and 3 more" in text
-    kinds = Graph.of([(f"n{i}", f"Type{i}", []) for i in range(8)])
+    kinds = Graph.from_ops([(f"n{i}", f"Type{i}", []) for i in range(8)])
     assert "8 ops: 1 Type0, 1 Type1, 1 Type2, 1 Type3, 1 Type4 and 3 more types" in str(
         Plan(kinds).copy(select(kinds), to="t")
     )
@@ -94,7 +96,9 @@ def test_counts():
 
 
 def test_edits_are_said_counted_listed_and_marked():
-    g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"]), ("d", "Neg", ["c"])], title="tiny")
+    g = Graph.from_ops(
+        [("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"]), ("d", "Neg", ["c"])], title="tiny"
+    )
     plan = Plan(g).remove("b", stitch=True).set_device("d", "/cpu:0").insert("Relu", on="c:0", name="r")
     lines = str(plan).splitlines()
     assert lines[lines.index("removes") + 1] == "  b"
@@ -117,7 +121,7 @@ def test_marks():
 
 
 def test_ops_that_a_plan_leaves_without_use_are_marked_with_what_only_they_need():
-    g = Graph.of([
+    g = Graph.from_ops([
         ("x", "Placeholder", []), ("old/a", "Neg", ["x"]), ("old/w", "Const", []), ("old/b", "Add", ["old/a", "old/w"]),
         ("old/log", "Neg", ["old/a"]), ("y", "Relu", ["old/b"]), ("z", "Neg", ["y"]),
     ])  # fmt: skip

@@ -30,7 +30,7 @@ PICKS = st.lists(st.booleans(), min_size=16, max_size=16)
 
 def graph_of(ops):
     """A graph in which each op reads ops before it; the first reads nothing."""
-    return Graph.of([
+    return Graph.from_ops([
         (f"n{at}", "Neg" if reads and at else "Const", [f"n{read % at}" for read in reads] if at else [])
         for at, reads in enumerate(ops)
     ])  # fmt: skip
@@ -66,7 +66,7 @@ def selected_by(graph, picks):
 @given(OPS, STEPS, STEPS, PICKS, PICKS, st.tuples(*[st.integers(0, 3)] * 2))
 def test_set_algebra_is_that_of_the_names(ops, steps, others, first, second, which):
     graph = graph_of(ops)
-    grown = graph.extended(Graph.of([("later", "Const", [])]).nodes)
+    grown = graph.with_nodes(Graph.from_ops([("later", "Const", [])]).nodes)
     graphs = [graph, grown, planned(graph, steps).after(), planned(grown, others).after()]
     a, b = selected_by(graphs[which[0]], first), selected_by(graphs[which[1]], second)
     one, two = set(a.names), set(b.names)
@@ -122,10 +122,10 @@ def test_no_op_is_lost_or_exchanged_if_a_plan_removes_ops():
 
 def test_a_selection_is_carried_by_name_into_a_graph_that_was_built_anew():
     g, after = after_removal()
-    anew = Graph.of([(name, "NoOp", []) for name in after.names])
+    anew = Graph.from_ops([(name, "NoOp", []) for name in after.names])
     with refuses(SelectionError, "selection.on(graph): they belong to two graphs", "type selection.moved(graph)"):
         select(g, name="b").on(anew)
-    assert select(g, name="b").moved(anew).names == ["b"]
+    assert select(g, name="b").by_names_in(anew).names == ["b"]
 
 
 def test_a_union_that_no_snapshot_can_hold_is_refused():
@@ -160,14 +160,14 @@ def test_the_graph_after_a_plan_has_an_identity_of_its_own():
     assert Plan(g).after() is g
     assert Plan(after).remove("c").after().origin is g.owner
     with refuses(PlanError, "tiny.live: the graph after a plan is not a live graph", "Apply the plan first"):
-        after.live  # noqa: B018
+        after.live_graph  # noqa: B018
 
 
 def test_orphans_of_the_graph_are_orphans_after_a_plan():
     class Live:
         """Stands for a live graph."""
 
-    g = Graph.of([("a", "Const", []), ("left", "Neg", ["a"]), ("b", "Neg", ["a"])], owner=Live())
+    g = Graph.from_ops([("a", "Const", []), ("left", "Neg", ["a"]), ("b", "Neg", ["a"])], owner=Live())
     mark_orphans(g.owner, ["left"], 1)
     after = Plan(g).insert("Identity", on="b", name="c").after()
     assert [name for name, orphan in zip(after.names, orphan_mask(after), strict=True) if orphan] == ["left"]
@@ -189,7 +189,7 @@ VERBS = {
     "set_device": lambda plan, chosen: plan.set_device(chosen, "/cpu:0"),
     "reroute": lambda plan, chosen: plan.reroute("a:0", to="b:0", only=chosen),
     "on_copies": lambda plan, chosen: plan.reroute("a:0", to="b:0").on_copies("t", until=chosen),
-    "replace": lambda plan, chosen: plan.replace(Pattern.of(chosen.graph), "Neg", within=chosen),
+    "replace": lambda plan, chosen: plan.replace(Pattern.from_graph(chosen.graph), "Neg", within=chosen),
 }  # fmt: skip
 
 
@@ -202,7 +202,7 @@ def test_a_selection_of_another_graph_is_refused_by_each_verb(verb):
 
 def test_what_looks_in_a_selection_takes_the_same_ops_or_refuses_it():
     g, after = after_removal()
-    pattern = Pattern.of(Graph.of([("v", "Placeholder", []), ("n", "Neg", ["v"])]))
+    pattern = Pattern.from_graph(Graph.from_ops([("v", "Placeholder", []), ("n", "Neg", ["v"])]))
     chosen = select(g, name="c")
     assert [one.names for one in match(after, pattern, within=chosen)] == [["c"]]
     assert str(find_removal_blockers(after, chosen)) == str(find_removal_blockers(after, "c"))
@@ -220,7 +220,7 @@ def test_what_looks_in_a_selection_takes_the_same_ops_or_refuses_it():
 
 def test_matches_in_the_graph_after_a_plan_are_not_matches_in_the_graph():
     g, after = after_removal()
-    pattern = Pattern.of(Graph.of([("v", "Placeholder", []), ("n", "Neg", ["v"])]))
+    pattern = Pattern.from_graph(Graph.from_ops([("v", "Placeholder", []), ("n", "Neg", ["v"])]))
     with refuses(PlanError, "the matches are of tiny after a plan", "Look for them in tiny"):
         Plan(g).replace(match(after, pattern), "Exp")
     with refuses(PlanError, "within= is of tiny after a plan", "Select from tiny"):

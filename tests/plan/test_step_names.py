@@ -18,7 +18,7 @@ from graphsurgeon.plan.steps import Role, later_steps, names_of, roles_of, scope
 from tests.plain import net, plain, variable
 
 KINDS = get_args(steps.Step)
-G = Graph.of([("copy/x", "Placeholder", []), ("copy/y", "Neg", ["copy/x"])])
+G = Graph.from_ops([("copy/x", "Placeholder", []), ("copy/y", "Neg", ["copy/x"])])
 BLOCK = select(G, name="copy/y")
 
 

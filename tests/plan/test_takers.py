@@ -22,10 +22,10 @@ def _inputs(graph: Graph) -> list[tuple[int, int]]:
 def _agrees(graph: Graph, tensor: tuple[int, int]) -> None:
     for taker in find_input_candidates(MutableGraph(graph), tensor, _inputs(graph)):
         faults = unjudged(Plan(graph).connect(graph.name(tensor), to=taker.op, input=taker.input)).check()
-        if taker.reads == graph.name(tensor):
-            assert taker.why == "it already reads this tensor"
+        if taker.current_input == graph.name(tensor):
+            assert taker.reason == "it already reads this tensor"
         else:
-            assert bool(taker.why) == bool(faults), (taker, faults)
+            assert bool(taker.reason) == bool(faults), (taker, faults)
 
 
 @given(st.data())
@@ -48,14 +48,14 @@ def test_variables_too(tensor):
 def test_a_reason_says_dtype_shape_or_order():
     graph = net()
     found = {
-        (t.op, t.input): t.why
+        (t.op, t.input): t.reason
         for t in find_input_candidates(MutableGraph(graph), graph.tensor("net/mm:0"), _inputs(graph))
     }
     assert found["net/mm", 0] == "that makes a cycle: 'net/mm:0' is computed from it"
     assert found["net/drop", 0] == "it already reads this tensor"
     assert found["out", 0] == ""
     (other,) = find_input_candidates(MutableGraph(graph), graph.tensor("x:0"), [(graph.index["out"], 0)])
-    assert other.why == "reads 'net/drop:0', float32 (?, 3): axis 1 is 2 against 3"
+    assert other.reason == "reads 'net/drop:0', float32 (?, 3): axis 1 is 2 against 3"
 
 
 def test_a_loop_keeps_to_itself():
@@ -66,6 +66,6 @@ def test_a_loop_keeps_to_itself():
         outputs={"switch": [("float32", ()), ("float32", ())], "merge": [("float32", ()), ("int32", ())]},
     )  # fmt: skip
     (inside,) = find_input_candidates(MutableGraph(graph), graph.tensor("body:0"), [(graph.index["after"], 0)])
-    assert "is inside a loop" in inside.why
+    assert "is inside a loop" in inside.reason
     (back,) = find_input_candidates(MutableGraph(graph), graph.tensor("exit:0"), [(graph.index["enter"], 0)])
-    assert back.why == "that makes a cycle: 'exit:0' is computed from it"
+    assert back.reason == "that makes a cycle: 'exit:0' is computed from it"

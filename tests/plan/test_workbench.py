@@ -22,7 +22,7 @@ STEP = st.tuples(st.sampled_from(["input", "wait", "add", "rename", "freeze"]), 
 def begin() -> Graph:
     ops = [("a", "Const", []), ("b", "Const", []), ("s/c", "Add", ["a", "b"]), ("s/d", "Neg", ["s/c", "^a"]),
            ("S/e", "Add", ["s/d", "s/d", "^a", "^b"])]  # fmt: skip
-    return Graph.of(ops, outputs_of=lambda i: [TensorInfo("float32", (i,))] * 2)
+    return Graph.from_ops(ops, outputs_of=lambda i: [TensorInfo("float32", (i,))] * 2)
 
 
 @given(st.lists(STEP, max_size=20))
@@ -30,10 +30,10 @@ def test_it_says_what_the_graph_says_that_it_becomes(steps):
     bench, made = MutableGraph(begin()), 0
     for at, (kind, a, b, c) in enumerate(steps):
         op, other = a % bench.size, b % bench.size
-        if kind == "input" and bench.row(op):
-            bench.set_input(op, c % len(bench.row(op)), (other, c % 2))
+        if kind == "input" and bench.inputs(op):
+            bench.set_input(op, c % len(bench.inputs(op)), (other, c % 2))
         elif kind == "wait":
-            bench.set_waits(op, sorted({other, c % bench.size} - {op}))
+            bench.set_control_inputs(op, sorted({other, c % bench.size} - {op}))
         elif kind == "add":
             made += 1
             data = Edges(np.array([0, 2], np.int32), np.array([op, other], np.int32), np.array([0, c % 2], np.int32))
@@ -42,36 +42,36 @@ def test_it_says_what_the_graph_says_that_it_becomes(steps):
         elif kind == "rename":
             bench.rename({op: bench.names[other], other: bench.names[op]} if c % 2 else {op: f"r{at}/{a}"})
         else:
-            bench.frozen()
+            bench.snapshot()
         same(bench)
 
 
 def same(bench: MutableGraph) -> None:
-    graph = bench.frozen()
+    graph = bench.snapshot()
     assert (list(bench.names), list(bench.types), bench.size) == (list(graph.names), list(graph.types), graph.size)
     assert graph.index == {name: i for i, name in enumerate(graph.names)}
     for i, name in enumerate(graph.names):
         assert bench.index[name] == i
         assert bench.input_names(i) == graph.input_names(i)
-        assert bench.waits(i) == graph.control.row(i).tolist()
-        assert bench.reading(i) == sorted(set(graph.consumers.row(i).tolist()))
-        assert bench.waiting(i) == sorted(graph.control_consumers.row(i).tolist())
+        assert bench.control_inputs(i) == graph.control.row(i).tolist()
+        assert bench.data_consumers(i) == sorted(set(graph.consumers.row(i).tolist()))
+        assert bench.control_consumers(i) == sorted(graph.control_consumers.row(i).tolist())
         assert bench.outputs(i) == graph.outputs(i)
         assert (
-            bench.inside(name.rpartition("/")[0] or "none")
+            bench.ops_in_scope(name.rpartition("/")[0] or "none")
             == np.flatnonzero(graph.scope_mask(name.rpartition("/")[0] or "none")).tolist()
         )
-    for name in [*begin().lowered, *graph.lowered, "none"]:
-        assert bench.taken(name.upper()) == graph.taken(name)
+    for name in [*begin().lowercase_names, *graph.lowercase_names, "none"]:
+        assert bench.is_name_used(name.upper()) == graph.is_name_used(name)
 
 
 def test_what_is_told_of_outputs_is_no_call_within_a_call_for_each_step():
-    reported = OutputTable.of(begin())
+    reported = OutputTable.from_graph(begin())
     for n in range(3000):
-        reported = OutputTable.of(Graph.of([], outputs_of=reported)).longer(
+        reported = OutputTable.from_graph(Graph.from_ops([], outputs_of=reported)).with_ops(
             (5, lambda _, n=n: [TensorInfo("int32", (n,))])
         )
-        reported = reported.cut(np.array([0, 1, 2, 3, 5]), 6)
+        reported = reported.subset(np.array([0, 1, 2, 3, 5]), 6)
     assert reported(4) == [TensorInfo("int32", (2999,))]
     assert reported(3) == begin().outputs(3)
 
@@ -108,7 +108,7 @@ def freezes(monkeypatch):
 def test_of_many_steps_each_touches_only_its_own(kind, freezes):
     found = []
     for count in (20, 200):
-        graph = Graph.of([("op0", "Const", []), *((f"op{i}", "Neg", [f"op{i - 1}"]) for i in range(1, 402))])
+        graph = Graph.from_ops([("op0", "Const", []), *((f"op{i}", "Neg", [f"op{i - 1}"]) for i in range(1, 402))])
         plan = Plan(graph)
         for k in range(count):
             plan = (mixed if kind == "mixed" else MANY[kind])(plan, k)
@@ -121,7 +121,7 @@ def test_of_many_steps_each_touches_only_its_own(kind, freezes):
 
 
 def test_a_plan_of_thousands_of_steps_is_no_recursion():
-    graph = Graph.of([("op0", "Const", []), *((f"op{i}", "Neg", [f"op{i - 1}"]) for i in range(1, 2500))])
+    graph = Graph.from_ops([("op0", "Const", []), *((f"op{i}", "Neg", [f"op{i - 1}"]) for i in range(1, 2500))])
     plan = Plan(graph)
     for k in range(2400):
         plan = plan.insert("Neg", on="op0:0" if k % 2 else f"op{k}:0", name=f"new{k}")

@@ -59,7 +59,7 @@ def reaching(graph: Any, feeds: Any, fetches: Any) -> list[str]:
     """Returns which of the tensors that are fed are read on the way to what is fetched."""
     last = graph.mask([graph.tensor(name)[0] for name in fetches])
     needed = backward(graph, last, frozenset(map(graph.tensor, feeds)))
-    return [name for name in feeds if any(needed[op] for op, _ in graph.readers(graph.tensor(name)))]
+    return [name for name in feeds if any(needed[op] for op, _ in graph.consumers_of(graph.tensor(name)))]
 
 
 def inference(corpus: Any, id: str) -> str:
@@ -252,7 +252,7 @@ def quantization(corpus: Any, id: str) -> str:
     ends = [name.partition(":")[0] for name in fetches]
     kinds = ("Conv2D", "DepthwiseConv2dNative", "MatMul")
     found = ed.select(where=lambda op: op.type in kinds and op.outputs[0].dtype == "float32" and op.name not in ends)
-    found = found.where(lambda op: bool(op.graph.readers((op.number, 0))))
+    found = found.where(lambda op: bool(op.graph.consumers_of((op.number, 0))))
     if not found:
         return "none"
     ed.apply(gs.recipes.insert_after(ed, found, "FakeQuantWithMinMaxArgs", name="round"))
@@ -305,7 +305,7 @@ def cut_off(corpus: Any, id: str) -> str:
         ]
         edges = list(there.values()) if made else ends
         above = backward(graph, graph.mask(graph.tensor(one)[0] for one in edges), frozenset(map(graph.tensor, feeds)))
-        open_ends = above & graph.typed(PLACEHOLDER_TYPES)
+        open_ends = above & graph.type_mask(PLACEHOLDER_TYPES)
         if open_ends[[op for op in range(graph.size) if f"{graph.names[op]}:0" not in feeds]].any():
             said.append(f"{recipe.__name__.removeprefix('cut_')} above what the numbers are for")
             continue

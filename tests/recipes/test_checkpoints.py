@@ -134,7 +134,7 @@ def test_averages_of_a_checkpoint_go_into_a_graph_that_has_none(tmp_path):
     prefix = saved(session, tmp_path / "old.ckpt")
     ed = gs.open(trained(average=False, steps=0).graph)
     report = gs.recipes.restore_averages(ed, prefix)
-    assert report.found == {f"net/{name}": f"net/{name}/ExponentialMovingAverage" for name in "wb"}
+    assert report.restored == {f"net/{name}": f"net/{name}/ExponentialMovingAverage" for name in "wb"}
     np.testing.assert_array_equal(ed.value("net/w"), gs.open(session).value("net/w/ExponentialMovingAverage"))
 
 

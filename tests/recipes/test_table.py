@@ -20,17 +20,17 @@ def test_each_recipe_is_offered_once_in_this_order():
 @pytest.mark.parametrize("recipe", TABLE, ids=[recipe.name for recipe in TABLE])
 def test_an_entry_asks_for_what_its_function_takes(recipe):
     first, *others = inspect.signature(getattr(gs.recipes, recipe.name)).parameters.values()
-    assert {wish.name for wish in recipe.wishes} <= {one.name for one in (first, *others)}
+    assert {wish.name for wish in recipe.parameters} <= {one.name for one in (first, *others)}
     taken = [one.name for one in others if one.default is one.empty and one.kind is not one.VAR_KEYWORD]
-    assert set(taken) <= {wish.name for wish in recipe.wishes if wish.needed} | {recipe.table}
-    assert bool(recipe.makes) == (recipe.gives == EDITORS)
+    assert set(taken) <= {wish.name for wish in recipe.parameters if wish.required} | {recipe.table_parameter}
+    assert bool(recipe.editor_names) == (recipe.result_kind == EDITORS)
     gives = inspect.signature(getattr(gs.recipes, recipe.name)).return_annotation
-    assert (gives == "Plan") == (recipe.gives == PLAN)
+    assert (gives == "Plan") == (recipe.result_kind == PLAN)
 
 
 def test_what_is_missing_can_be_seen_without_trying_it():
     ed = gs.open(tf.Graph())
-    missing = {recipe.name: recipe.missing(ed) for recipe in TABLE if recipe.missing(ed)}
+    missing = {recipe.name: recipe.unavailable_reason(ed) for recipe in TABLE if recipe.unavailable_reason(ed)}
     assert missing == {
         "set_input": "the graph has no placeholder", "cut_preprocessing": "the graph has no placeholder",
         "restore_averages": "the graph has no variable",

@@ -31,10 +31,10 @@ def blocks(count=3):
 
 def test_all_like_a_scope_are_selected_as_scopes():
     screen = blocks()
-    found = screen.find_like(["blocka/"])
+    found = screen.find_similar(["blocka/"])
     assert json.loads(json.dumps(found)) == found
     near = "1 of 2 ops fits, and the search stopped at 'blocka/act': 'tail' (Exp) is not of type Relu"
-    assert found == {"count": 3, "ops": 6, "boxes": {}, "near": near}
+    assert found == {"count": 3, "ops": 6, "boxes": {}, "nearest_miss": near}
     shown = screen.traits()
     assert shown["selected"] == ["blocka/", "blockb/", "blockc/"]
     assert shown["status"] == {"text": f"3 places like this, 6 ops · nearest miss: {near}", "level": "info"}
@@ -45,8 +45,8 @@ def test_all_like_a_scope_are_selected_as_scopes():
 def test_a_box_that_holds_more_says_how_many():
     screen = blocks()
     screen.unfold("blocka/")
-    found = screen.find_like(["blocka/act"])
-    assert (found["count"], found["near"]) == (3, "")
+    found = screen.find_similar(["blocka/act"])
+    assert (found["count"], found["nearest_miss"]) == (3, "")
     assert found["boxes"] == {"blockb/": 1, "blockc/": 1}
     assert set(screen.traits()["selected"]) == {"blocka/act", "blockb/act", "blockc/act"}
     assert screen.traits()["status"]["text"] == "3 places like this, 3 ops · nothing else is similar"
@@ -54,8 +54,8 @@ def test_a_box_that_holds_more_says_how_many():
 
 def test_what_fits_by_less_than_half_is_no_near_miss_and_is_not_looked_for_where_there_is_much():
     screen = blocks(2)
-    found = screen.find_like(["blocka/", "blockb/"])
-    assert (found["count"], found["near"]) == (1, "")
+    found = screen.find_similar(["blocka/", "blockb/"])
+    assert (found["count"], found["nearest_miss"]) == (1, "")
     assert screen.traits()["status"]["text"] == "1 place like this, 4 ops · nothing else is similar"
     graph = tf.Graph()
     with graph.as_default():
@@ -65,16 +65,16 @@ def test_what_fits_by_less_than_half_is_no_near_miss_and_is_not_looked_for_where
                 for _ in range(101):
                     h = tf.negative(h)
     screen = gs.open(graph).screen
-    assert screen.find_like(["a/"])["count"] == 2
+    assert screen.find_similar(["a/"])["count"] == 2
     assert screen.traits()["status"]["text"] == "2 places like this, 202 ops"
 
 
 def test_what_is_not_there_or_falls_apart():
     screen = blocks()
-    with refuses(SelectionError, "find_like('blockz/'): nothing in graph has this name", "Did you mean"):
-        screen.find_like(["blockz/"])
+    with refuses(SelectionError, "find_similar('blockz/'): nothing in graph has this name", "Did you mean"):
+        screen.find_similar(["blockz/"])
     with refuses(SelectionError, "has 2 separate pieces", "Look for the pieces one by one"):
-        screen.find_like(["blocka/neg", "tail"])
+        screen.find_similar(["blocka/neg", "tail"])
     with refuses(SelectionError, "replace('blockz/'): nothing in graph has this name"):
         screen.replace(["blockz/"], "Softplus")
 
@@ -101,14 +101,14 @@ def test_inside_of_a_call_all_alike_are_found_where_the_call_is_unfolded():
     first, second = (name for name in screen.destination.snapshot.names if name.startswith("Partitioned"))
     screen.unfold(f"{first}")
     screen.set_depth(9)
-    found = screen.find_like([f"{first}/a/neg", f"{first}/a/act"])
+    found = screen.find_similar([f"{first}/a/neg", f"{first}/a/act"])
     assert (found["count"], found["ops"], found["boxes"]) == (3, 6, {})
     wanted = {f"{first}/{name}" for name in ("a/neg", "a/act", "b/neg", "b/act")} | {"neg", "act"}
     assert set(screen.traits()["selected"]) == wanted
     assert screen.selection.boundary.inputs
     screen.fold(f"{first}/")
-    assert screen.find_like([f"{first}/a/neg", f"{first}/a/act"])["count"] == 3
-    assert screen.find_like(["neg", "act"])["count"] == 1
+    assert screen.find_similar([f"{first}/a/neg", f"{first}/a/act"])["count"] == 3
+    assert screen.find_similar(["neg", "act"])["count"] == 1
 
     screen.replace([f"{first}/a/neg", f"{first}/a/act"], "Softplus")
     assert screen.traits()["status"]["text"].startswith("3 places like")

@@ -26,14 +26,19 @@ def by_name(found):
 def test_what_an_op_may_be_is_told_with_it_and_what_the_plan_makes_of_it():
     screen = pools()
     of = by_name(screen.details("s/a"))
-    assert of["padding"] == {"name": "padding", "value": "SAME", "was": "", "choices": ["EXPLICIT", "SAME", "VALID"]}
+    assert of["padding"] == {
+        "name": "padding",
+        "value": "SAME",
+        "previous": "",
+        "choices": ["EXPLICIT", "SAME", "VALID"],
+    }
     assert of["ksize"]["value"] == "[1, 2, 2, 1]"
     assert of["ksize"]["choices"] == []
     screen.set_attr(["s/a"], "padding", "VALID")
     screen.set_device(["s/a"], "/cpu:0")
     for pane in ("source", "destination"):
         found = screen.details("s/a", pane)
-        assert (by_name(found)["padding"]["value"], by_name(found)["padding"]["was"]) == ("VALID", "SAME")
+        assert (by_name(found)["padding"]["value"], by_name(found)["padding"]["previous"]) == ("VALID", "SAME")
         assert found["device"] == "/cpu:0"
     assert screen.details("x")["device"] == ""
 

@@ -74,19 +74,19 @@ def test_the_wrong_way_round_is_turned():
     _, ed, screen = opened()
     screen.mark_input("loss:0")
     screen.mark_output("net/y:0")
-    assert traits(screen)["boundary"]["swap"]
+    assert traits(screen)["boundary"]["is_reversed"]
     screen.swap_boundary()
-    assert not traits(screen)["boundary"]["swap"]
+    assert not traits(screen)["boundary"]["is_reversed"]
     assert screen.region == ed.select(inputs="net/y:0", outputs="loss:0")
 
 
 def test_boundary_of_what_is_selected():
     ed = gs.open(tiny())
     screen = ed.screen
-    with refuses(SelectionError, "boundary_of_selection(): nothing is selected", "Click a box first"):
-        screen.boundary_of_selection()
+    with refuses(SelectionError, "mark_boundary(): nothing is selected", "Click a box first"):
+        screen.mark_boundary()
     screen.select(["y"])
-    screen.boundary_of_selection()
+    screen.mark_boundary()
     assert screen.region == ed.select(inputs="x:0", outputs="y:0")
 
 

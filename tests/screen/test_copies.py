@@ -34,18 +34,18 @@ def test_what_is_held_is_pasted_with_placeholders_or_with_what_it_read():
     screen = row_of_ops()
     with refuses(PlanError, "paste(): the clipboard is empty", "press Ctrl+C first"):
         screen.paste()
-    screen.hold(["in/"])
+    screen.copy_to_clipboard(["in/"])
     assert "2 ops copied" in traits(screen)["status"]["text"]
     assert not screen.draft.steps
     screen.paste()
-    screen.paste("kept", keep=True)
+    screen.paste("kept", keep_inputs=True)
     reads = _reads(screen)
     assert reads["copy/in/b"] == ["copy/a:0"]
     assert reads["kept/in/b"] == ["a:0"]
-    with refuses(PlanError, "hold(copy/in/b): 'copy/in/b' is made by this plan", "Apply the plan first"):
-        screen.hold(["copy/in/b"], "destination")
-    with refuses(SelectionError, "hold('nix'): nothing in graph has this name"):
-        screen.hold(["nix"])
+    with refuses(PlanError, "copy_to_clipboard(copy/in/b): 'copy/in/b' is made by this plan", "Apply the plan first"):
+        screen.copy_to_clipboard(["copy/in/b"], "destination")
+    with refuses(SelectionError, "copy_to_clipboard('nix'): nothing in graph has this name"):
+        screen.copy_to_clipboard(["nix"])
 
 
 def test_each_is_the_call_of_a_plan():
@@ -53,14 +53,14 @@ def test_each_is_the_call_of_a_plan():
     ed, block = screen.destination, screen.destination.select(name=["in/b", "in/c"])
     steps = {
         "paste": (lambda: screen.paste(), ed.plan().copy(block, to="copy", unmapped="placeholder")),
-        "paste keep": (lambda: screen.paste(keep=True), ed.plan().copy(block, to="copy", unmapped="keep")),
+        "paste keep": (lambda: screen.paste(keep_inputs=True), ed.plan().copy(block, to="copy", unmapped="keep")),
         "duplicate": (lambda: screen.duplicate(["in/"]), ed.plan().copy(block, to="copy", unmapped="keep")),
         "drag": (
-            lambda: screen.duplicate(["in/"], pane="source", keep=False),
+            lambda: screen.duplicate(["in/"], pane="source", keep_inputs=False),
             ed.plan().copy(block, to="copy", unmapped="placeholder"),
         ),
     }
-    screen.hold(["in/"])
+    screen.copy_to_clipboard(["in/"])
     for name, (gesture, plan) in steps.items():
         gesture()
         assert screen.draft.to_code() == plan.to_code(), name
@@ -72,7 +72,7 @@ def test_what_is_cut_goes_and_can_be_pasted():
     screen = row_of_ops()
     screen.cut(["d"])
     assert "d" not in _reads(screen)
-    screen.paste("again", keep=True)
+    screen.paste("again", keep_inputs=True)
     assert _reads(screen)["again/d"] == ["in/c:0"]
     assert not screen.draft.check()
     screen.apply()
@@ -81,9 +81,9 @@ def test_what_is_cut_goes_and_can_be_pasted():
 
 def test_what_is_held_on_one_screen_is_pasted_on_another():
     one, other = row_of_ops(), _target().screen
-    one.hold(["in/"])
+    one.copy_to_clipboard(["in/"])
     other.paste()
-    other.paste("kept", keep=True)
+    other.paste("kept", keep_inputs=True)
     reads = _reads(other)
     assert reads["copy/in/b"] == ["copy/a:0"]
     assert reads["kept/in/b"] == ["a:0"]  # of the same name there
@@ -96,7 +96,7 @@ def test_what_was_pasted_stays_what_it_is_whatever_the_source_has_under_its_name
     one, target = row_of_ops(), _target()
     target.view(row_of_ops().destination)
     screen = target.screen
-    one.hold(["in/"])
+    one.copy_to_clipboard(["in/"])
     screen.paste()
     kept = screen.draft.steps[0].selection.graph.folded.owner
     traits(screen)
@@ -108,7 +108,7 @@ def test_boxes_of_another_graph_are_dropped_in_it_or_onto_an_edge():
     source, target = row_of_ops().destination, _target()
     target.view(source)
     screen = target.screen
-    screen.duplicate(["in/"], pane="source", keep=False)
+    screen.duplicate(["in/"], pane="source", keep_inputs=False)
     assert _reads(screen)["copy/in/b"] == ["copy/a:0"]
     screen.undo()
     screen.insert_copy(["in/"], "a:0", pane="source")
@@ -136,10 +136,10 @@ def test_constants_and_variables_go_along_where_nothing_else_feeds_them(box, inp
     target.view(source)
     screen = target.screen
     if pasted:
-        source.screen.hold([box])
+        source.screen.copy_to_clipboard([box])
         screen.paste()
     else:
-        screen.duplicate([box], pane="source", keep=False)
+        screen.duplicate([box], pane="source", keep_inputs=False)
     assert _reads(screen)[f"copy/{box}"] == inputs
     graph = screen.draft.after()
     made = {graph.types[graph.index[name.partition(":")[0]]] for name in inputs}

@@ -30,7 +30,7 @@ def test_copy_apply_undo_redo():
     assert shown["plan"]["code"] == wanted.to_code()
     assert [v["name"] for v in shown["plan"]["variables"]] == ["copy/net/w", "copy/net/b"]
     assert {v["values"] for v in shown["plan"]["variables"]} == {"current value"}
-    assert shown["plan"]["new"][0] == {"name": "copy/x", "was": "x:0", "op": "Placeholder"}
+    assert shown["plan"]["new"][0] == {"name": "copy/x", "original": "x:0", "op": "Placeholder"}
     assert shown["titles"]["destination"] == "graph after the plan"
     states = {b["state"] for b in shown["scenes"]["destination"]["boxes"]}
     assert "new" in states
@@ -68,7 +68,7 @@ def test_policies_of_variables_are_set_on_screen():
     screen.set_policy(0, "net/w", "freeze")
     screen.set_policy(0, "*", "share")
     rows = traits(screen)["plan"]["variables"]
-    assert [(v["was"], v["name"], v["policy"], v["values"], v["step"]) for v in rows] == [
+    assert [(v["original"], v["name"], v["policy"], v["values"], v["step"]) for v in rows] == [
         ("net/w", "copy/net/w", "freeze", "current value", 0), ("net/b", "net/b", "share", "those of the original", 0)
     ]  # fmt: skip
     assert "variables={'*': 'share', 'net/w': 'freeze'}" in ed.draft.to_code()
@@ -86,7 +86,7 @@ def test_a_policy_that_cannot_be_stays_on_screen_to_be_changed():
     screen.set_policy(0, "net/w", "freeze")
     shown = traits(screen)["plan"]
     assert "no value to freeze 'net/w' at" in shown["faults"][0]["problem"]
-    assert [(v["was"], v["policy"]) for v in shown["variables"]] == [("net/w", "freeze"), ("net/b", "copy")]
+    assert [(v["original"], v["policy"]) for v in shown["variables"]] == [("net/w", "freeze"), ("net/b", "copy")]
     screen.set_policy(0, "net/w", "initial")
     assert traits(screen)["plan"]["faults"] == []
 
@@ -98,7 +98,7 @@ def test_what_feeds_a_copy_is_said_on_screen():
     screen.copy("copy")
 
     def rows():
-        return [(r["tensor"], r["end"], r["kind"], r["by"]) for r in traits(screen)["plan"]["inputs"]]
+        return [(r["tensor"], r["end"], r["kind"], r["source"]) for r in traits(screen)["plan"]["inputs"]]
 
     assert rows() == [("x:0", "in", "placeholder", "copy/x"), ("net/y:0", "out", "", "copy/net/y:0")]
     for by, kind, shown in (
@@ -133,17 +133,17 @@ def test_a_fault_of_a_shape_goes_by_a_button_and_undo_takes_that_back():
     screen = features_and_head()
     screen.connect("features:0", to="head")
     (fault,) = traits(screen)["plan"]["faults"]
-    assert fault["cures"][0] == {"by": ["pool", "dense"], "text": "mean of each channel, then dense to 4"}
+    assert fault["fixes"][0] == {"kinds": ["pool", "dense"], "text": "mean of each channel, then dense to 4"}
     assert "plan." not in fault["suggestion"]
-    screen.cure(0, 1)
+    screen.apply_fix(0, 1)
     shown = traits(screen)
     assert shown["plan"]["ready"]
     assert [step["text"] for step in shown["plan"]["steps"]] == [
         "adapt features:0 by reshape and dense to input 0 of head"
     ]
     assert shown["status"]["text"].startswith("reshape to (?, 192), then dense to 4")
-    with refuses(PlanError, "cure(0, 0)", "the plan has 0 errors", "numbered from 0"):
-        screen.cure(0)
+    with refuses(PlanError, "apply_fix(0, 0)", "the plan has 0 errors", "numbered from 0"):
+        screen.apply_fix(0)
     screen.apply()
     assert screen.destination.snapshot.input_names(screen.destination.snapshot.index["head"])[0] == "adapter:0"
 
@@ -154,12 +154,12 @@ def test_what_feeds_a_copy_is_adapted_by_a_button():
     screen.copy("copy")
     screen.set_input(0, "given:0", "features:0")
     fault = traits(screen)["plan"]["faults"][0]
-    with refuses(PlanError, "cure(0, 9)", "fixes", fault["suggestion"]):
-        screen.cure(0, 9)
-    screen.cure(0)
+    with refuses(PlanError, "apply_fix(0, 9)", "fixes", fault["suggestion"]):
+        screen.apply_fix(0, 9)
+    screen.apply_fix(0)
     plan = traits(screen)["plan"]
     assert plan["ready"], plan["faults"]
-    assert [row["by"] for row in plan["inputs"] if row["tensor"] == "given:0"] == ["adapter:0"]
+    assert [row["source"] for row in plan["inputs"] if row["tensor"] == "given:0"] == ["adapter:0"]
 
 
 def test_a_placeholder_gives_way_to_what_is_adapted():

@@ -62,7 +62,7 @@ def test_find_details_outline_direction():
     assert found["hits"][0] == {"name": "loss", "label": "loss", "op": "Mean", "inside": "loss"}
     assert found["total"] == len(ed.find("loss", limit=1000))
     assert [(hit["name"], hit["op"]) for hit in screen.find("NET")["hits"][:1]] == [("net/", "41 ops")]
-    hidden, first = Helpers.of(ed.snapshot).kind > 0, screen.find("op:*")["hits"]
+    hidden, first = Helpers.from_graph(ed.snapshot).kind > 0, screen.find("op:*")["hits"]
     assert hidden[: len(first)].any()
     assert not hidden[[ed.snapshot.index[hit["name"]] for hit in first]].any()  # what the picture shows comes first
     assert screen.find("no such thing") == {"hits": [], "total": 0, "boxes": {}}

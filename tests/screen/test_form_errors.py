@@ -20,11 +20,11 @@ def ed():
 @pytest.mark.parametrize(
     ("verb", "args", "argument"),
     [
-        ("recipe", {"name": "set_input", "values": {"tensor": "x:0", "shape": "abc"}}, "shape"),
-        ("recipe", {"name": "set_input", "values": {"tensor": "x:0", "shape": "[2]"}}, "shape"),
-        ("recipe", {"name": "set_input", "values": {"tensor": "x:0", "dtype": "abc"}}, "dtype"),
-        ("recipe", {"name": "set_input", "values": {"tensor": "nothing:0", "shape": "[2, 4]"}}, "tensor"),
-        ("recipe", {"name": "set_input", "values": {"tensor": "y:0", "shape": "[2, 4]"}}, "tensor"),
+        ("run_recipe", {"name": "set_input", "values": {"tensor": "x:0", "shape": "abc"}}, "shape"),
+        ("run_recipe", {"name": "set_input", "values": {"tensor": "x:0", "shape": "[2]"}}, "shape"),
+        ("run_recipe", {"name": "set_input", "values": {"tensor": "x:0", "dtype": "abc"}}, "dtype"),
+        ("run_recipe", {"name": "set_input", "values": {"tensor": "nothing:0", "shape": "[2, 4]"}}, "tensor"),
+        ("run_recipe", {"name": "set_input", "values": {"tensor": "y:0", "shape": "[2, 4]"}}, "tensor"),
         ("run", {"feeds": {"x:0": "no_such_name"}}, "x:0"),
         ("run", {"feeds": {"x:0": "missing.npy"}}, "x:0"),
         ("run", {"feeds": {"x:0": "[1, 2, 3]"}}, "x:0"),

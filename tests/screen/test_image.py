@@ -23,8 +23,8 @@ def pixels(url: str) -> np.ndarray:
         assert struct.unpack(">I", data[at + 8 + size : at + 12 + size])[0] == zlib.crc32(kind + body)
         chunks[kind] = body
         at += 12 + size
-    wide, high, depth, colours = struct.unpack(">IIBB", chunks[b"IHDR"][:10])
-    assert (depth, colours) == (8, 2)
+    wide, high, depth, colors = struct.unpack(">IIBB", chunks[b"IHDR"][:10])
+    assert (depth, colors) == (8, 2)
     rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(high, 1 + 3 * wide)
     assert not rows[:, 0].any()
     return rows[:, 1:].reshape(high, wide, 3)
@@ -35,7 +35,7 @@ def test_a_matrix_is_grey_from_its_smallest_to_its_largest():
     assert shown.tolist() == [[[0, 0, 0], [128, 128, 128]], [[255, 255, 255], [181, 23, 158]]]
 
 
-def test_an_image_of_a_batch_keeps_its_colours():
+def test_an_image_of_a_batch_keeps_its_colors():
     batch = np.zeros([4, 5, 6, 3], np.float32)
     batch[0, 1, 2] = [1.0, 0.5, 0.0]
     shown = pixels(image(batch))

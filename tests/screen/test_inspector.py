@@ -232,7 +232,7 @@ def test_what_outputs_take_is_told_for_scalars_and_references_and_never_for_a_pa
 
 def test_a_box_says_which_layer_it_is_or_is_in():
     ops = [("w", "VarHandleOp", []), ("x", "Placeholder", []), ("n/d/y", "Neg", ["x"]), ("n/e/y", "Neg", ["w"])]
-    graph = Graph.of(ops)
+    graph = Graph.from_ops(ops)
     calls = tuple(LayerCall((op,), (), (f"{op}:0",)) for op in ("n/d/y", "n/e/y"))
     layers = Layers((Layer("d", "Dense", "m/d", calls, ("w",)),))
     rows, python = layer_rows(graph, layers, "n/e/")
@@ -245,7 +245,7 @@ def test_a_box_says_which_layer_it_is_or_is_in():
 
 def test_ops_of_unknown_types():
     ops = [("net/x", "Placeholder", []), ("net/tok", "SentencepieceOp", ["net/x"])]
-    tree = Tree(Graph.of(ops, unknown=frozenset({"SentencepieceOp"})))
+    tree = Tree(Graph.from_ops(ops, unknown_types=frozenset({"SentencepieceOp"})))
     reported = "the installed TensorFlow does not have this type; it is likely of tensorflow_text"
     assert details_of(tree, "net/tok", op_facts)["rows"][1] == ["unknown", reported]
     words = "1 op of a type that TensorFlow does not know here, 'SentencepieceOp' (tensorflow_text)"

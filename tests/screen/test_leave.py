@@ -69,10 +69,10 @@ def test_what_is_there_is_asked_about(tmp_path, format, suffix):
     screen, file = row_of_ops(), tmp_path / f"row{suffix}"
     file.write_text("somebody's")
     found = screen.save(str(file), format=format)
-    assert found == {"title": "Saved", "lines": [], "code": "", "there": f"{str(file)!r} already exists"}
+    assert found == {"title": "Saved", "lines": [], "code": "", "existing": f"{str(file)!r} already exists"}
     assert file.read_text() == "somebody's"
     assert "saved" not in screen.state.status.text
-    found = screen.save(str(file), format=format, there="replace")
+    found = screen.save(str(file), format=format, if_exists="replace")
     assert found["lines"]
     assert file.read_bytes() != b"somebody's"
 

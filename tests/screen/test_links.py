@@ -6,10 +6,10 @@ from graphsurgeon.graph.graph import Graph
 from graphsurgeon.ui.page_data import links
 from tests.screen.screens import row_of_ops, traits
 
-AFTER = Graph.of(
+AFTER = Graph.from_ops(
     [("in/c", "Neg", []), ("copy/in/c", "Neg", []), ("reader", "Neg", []), ("is", "Neg", []), ("w", "Neg", [])]
 )
-BEFORE = Graph.of([("gone", "Neg", []), ("w", "Neg", [])])
+BEFORE = Graph.from_ops([("gone", "Neg", []), ("w", "Neg", [])])
 
 
 def named(text: str) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""How a screen shows a graph: depth, filters, colours, functions; every gesture is a method and changes no op."""
+"""How a screen shows a graph: depth, filters, colors, functions; every gesture is a method and changes no op."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_depth_opens_and_folds():
 
 def test_more_boxes_than_read_well_are_refused_with_an_offer():
     scopes = [f"s{chr(97 + i // 26)}{chr(97 + i % 26)}q" for i in range(40)]
-    graph = Graph.of([(f"{scope}/o{k}z", f"T{k}", []) for scope in scopes for k in range(7)])
+    graph = Graph.from_ops([(f"{scope}/o{k}z", f"T{k}", []) for scope in scopes for k in range(7)])
     screen = Screen(PlainSubject(graph), facts=PlainFacts())
     screen.set_depth(0)
     before = len(scene(screen)["boxes"])
@@ -78,7 +78,7 @@ def test_more_boxes_than_read_well_are_refused_with_an_offer():
 
 
 def test_what_is_refused_is_not_laid_out(monkeypatch):
-    graph = Graph.of([(f"s{chr(97 + i)}/o{k}z", f"T{k}", []) for i in range(26) for k in range(9)])
+    graph = Graph.from_ops([(f"s{chr(97 + i)}/o{k}z", f"T{k}", []) for i in range(26) for k in range(9)])
     screen = Screen(PlainSubject(graph), facts=PlainFacts())
     screen.set_depth(0)
     laid_out = []
@@ -146,7 +146,7 @@ def test_helpers_and_types():
         screen.hide_ops(["Rleu"])
 
 
-def test_colours_and_the_legend_that_filters():
+def test_colors_and_the_legend_that_filters():
     ed = trained()
     screen = ed.screen
     assert screen.traits()["look"]["by"] == "family"
@@ -161,10 +161,8 @@ def test_colours_and_the_legend_that_filters():
     assert 'opacity="0.22"' not in ed.to_svg()
     with refuses(SelectionError, "fade(['c99']): the legend has no such entry", "Its entries are: c0 (float32)"):
         screen.fade(["c99"])
-    with refuses(
-        SelectionError, "paint(by='colour'): 'colour' is not one of 'bytes', 'device'", "Call it as paint(by="
-    ):
-        screen.paint("colour")
+    with refuses(SelectionError, "paint(by='color'): 'color' is not one of 'bytes', 'device'", "Call it as paint(by="):
+        screen.paint("color")
 
 
 def test_numbers_from_python():
@@ -206,7 +204,7 @@ def call_of(ed, kind="PartitionedCall"):
 
 
 def boxes(screen):
-    return {b["name"]: (b["kind"], b["sub"]) for b in scene(screen)["boxes"]}
+    return {b["name"]: (b["kind"], b["subtitle"]) for b in scene(screen)["boxes"]}
 
 
 def test_a_call_unfolds_in_place_and_folds_again():
@@ -290,7 +288,7 @@ def test_calls_in_calls_loops_and_a_function_called_twice():
     assert call in names(screen)
 
 
-def test_numbers_sizes_and_colours_reach_into_calls():
+def test_numbers_sizes_and_colors_reach_into_calls():
     graph = tf.Graph()
 
     @tf.function
@@ -434,7 +432,7 @@ def test_a_layout_that_is_called_off_leaves_the_picture(monkeypatch):
         raised = []
 
         def work(verb=verb, args=args, raised=raised):
-            with screen.turn(), pytest.raises(LayoutCancelled) as error:
+            with screen.exclusive(), pytest.raises(LayoutCancelled) as error:
                 getattr(screen, verb)(*args)
             raised.append(str(error.value))
 

@@ -25,18 +25,18 @@ def test_what_lies_between_two_boxes_whichever_comes_first():
 
 def test_why_one_needs_the_other():
     screen = row_of_ops()
-    reported = screen.why("d", "a")
+    reported = screen.show_path("d", "a")
     assert reported["text"] == "d needs a: 3 steps"
     assert [step["op"] for step in reported["steps"]] == ["a", "in/b", "in/c", "d"]
     assert reported["steps"][1]["text"] == "in/b  input 0 reads a:0"
-    assert screen.why("a", "d") == reported
-    with refuses(SelectionError, "why('e', 'd'): no path", "Choose two boxes"):
-        screen.why("e", "d")
+    assert screen.show_path("a", "d") == reported
+    with refuses(SelectionError, "show_path('e', 'd'): no path", "Choose two boxes"):
+        screen.show_path("e", "d")
 
 
 def test_between_folds_the_nearest_ops_of_both():
     screen = plain_screen(destination=None)
-    reported = screen.why("conv0/", "head/")
+    reported = screen.show_path("conv0/", "head/")
     assert (reported["steps"][0]["op"], reported["steps"][-1]["op"]) == ("conv0/Relu", "head/MatMul")
     assert reported["text"].startswith("head/MatMul needs conv0/Relu")
     # control edges count only where data leads nowhere as quickly

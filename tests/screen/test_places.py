@@ -44,8 +44,8 @@ def test_back_and_forward_give_the_picture_and_the_selects_again(screen):
         "back": 2,
         "forward": 0,
         "saved": [],
-        "served": [],
-        "serves": "",
+        "signatures": [],
+        "signature": "",
         "undo": 1,
         "redo": 0,
         "restored": 0,
@@ -62,8 +62,8 @@ def test_back_and_forward_give_the_picture_and_the_selects_again(screen):
         "back": 2,
         "forward": 0,
         "saved": [],
-        "served": [],
-        "serves": "",
+        "signatures": [],
+        "signature": "",
         "undo": 1,
         "redo": 0,
         "restored": 4,
@@ -94,7 +94,7 @@ def test_a_view_is_saved_shown_and_forgotten(screen):
     assert boxes(screen) == seen
     assert screen.traits()["selected"] == ["a/in/op2"]
     assert screen.traits()["views"]["saved"] == ["head", "view 1"]
-    screen.forget_view("head")
+    screen.delete_view("head")
     assert list(screen.views) == ["view 1"]
     with refuses(SelectionError, "show_view('veiw 1'): no saved view has this name", "Did you mean 'view 1'?"):
         screen.show_view("veiw 1")
@@ -102,9 +102,9 @@ def test_a_view_is_saved_shown_and_forgotten(screen):
 
 def test_without_views_the_refusal_says_how_to_save_one(screen):
     with refuses(
-        SelectionError, "forget_view('x'): no saved view has this name", "Save one first, with save_view(name)"
+        SelectionError, "delete_view('x'): no saved view has this name", "Save one first, with save_view(name)"
     ):
-        screen.forget_view("x")
+        screen.delete_view("x")
 
 
 def test_the_steps_back_are_bounded(screen):
@@ -141,5 +141,5 @@ def test_hits_are_counted_in_each_folded_box(screen):
 def test_hits_without_a_picture_have_no_boxes():
     from graphsurgeon.ui.page_data import hits_data
 
-    graph = Graph.of([("a", "NoOp", [])])
+    graph = Graph.from_ops([("a", "NoOp", [])])
     assert hits_data(graph, [0], None)["boxes"] == {}

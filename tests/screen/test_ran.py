@@ -9,7 +9,7 @@ from graphsurgeon.graph.tensor_stats import OpCost, summarize
 from graphsurgeon.graph.trace import Trace
 from graphsurgeon.ui.run_results import RunOverlay
 
-GRAPH = Graph.of([("x", "Placeholder", []), ("y", "Log", ["x"]), ("z", "Neg", ["y"])])
+GRAPH = Graph.from_ops([("x", "Placeholder", []), ("y", "Log", ["x"]), ("z", "Neg", ["y"])])
 
 
 def ran(**held) -> RunOverlay:
@@ -21,7 +21,7 @@ def ran(**held) -> RunOverlay:
 def test_a_run_is_one_line_and_lists_what_costs_the_most():
     some = ran(x=[1.0, 0.0], y=[0.0, -np.inf], z=[0.0, np.inf])
     assert some.line == "3 tensors, 3.0 ms in ops; first not finite: y:0"
-    shown = some.shown
+    shown = some.report_data
     assert shown["bad"]["op"] == "y"
     assert shown["bad"]["text"].startswith("float32 (2)")
     assert shown["tops"]["ms"] == [["y", "2 ms"], ["z", "1 ms"]]
@@ -58,7 +58,7 @@ def test_edges_say_the_shapes_of_the_run():
     edge = {"control": False, "tensors": ["x:0", "y:0"], "texts": ["float32 (?,)", ""], "label": "×2"}
     one = {"control": False, "tensors": ["y:0"], "texts": ["float32 (?,)"], "label": "float32 (?,)"}
     waits = {"control": True, "tensors": ["^x"], "texts": [], "label": ""}
-    shown = ran(x=[1.0, 0.0], y=[0.0, 1.0], z=[0.0, 1.0]).on_edges({"edges": [edge, one, waits], "w": 1})
+    shown = ran(x=[1.0, 0.0], y=[0.0, 1.0], z=[0.0, 1.0]).with_run_shapes({"edges": [edge, one, waits], "w": 1})
     assert shown["w"] == 1
     assert [(e["label"], e["texts"]) for e in shown["edges"]] == [
         ("×2", ["float32 (2,)", "float32 (2,)"]),
@@ -70,6 +70,6 @@ def test_edges_say_the_shapes_of_the_run():
 
 def test_it_fits_the_graph_that_ran():
     some = ran(x=[1.0], y=[0.0], z=[0.0])
-    assert some.fits(Graph.of([("x", "Placeholder", []), ("y", "Log", ["x"]), ("z", "Neg", ["y"])]))
-    assert not some.fits(Graph.of([("x", "Placeholder", []), ("y", "Log", ["x"]), ("z", "Neg", ["x"])]))
-    assert not some.fits(Graph.of([("x", "Placeholder", []), ("y", "Log", ["x"])]))
+    assert some.fits(Graph.from_ops([("x", "Placeholder", []), ("y", "Log", ["x"]), ("z", "Neg", ["y"])]))
+    assert not some.fits(Graph.from_ops([("x", "Placeholder", []), ("y", "Log", ["x"]), ("z", "Neg", ["x"])]))
+    assert not some.fits(Graph.from_ops([("x", "Placeholder", []), ("y", "Log", ["x"])]))

@@ -7,7 +7,7 @@ import pytest
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.ui.state import name_changes, renamed_keys, renamer
 
-GRAPH = Graph.of([("b/net/x", "NoOp", []), ("b/net/y", "NoOp", []), ("a/z", "NoOp", []), ("w", "NoOp", [])])
+GRAPH = Graph.from_ops([("b/net/x", "NoOp", []), ("b/net/y", "NoOp", []), ("a/z", "NoOp", []), ("w", "NoOp", [])])
 RENAMED = {"a/net/x": "b/net/x", "a/net/y": "b/net/y", "v": "w"}
 
 
@@ -32,7 +32,7 @@ def test_ops_tensors_boxes_and_folds_follow(name, now):
 
 def test_what_goes_there_comes_back():
     there = renamer(RENAMED, GRAPH)
-    before = Graph.of([("a/net/x", "NoOp", []), ("a/net/y", "NoOp", []), ("a/z", "NoOp", []), ("v", "NoOp", [])])
+    before = Graph.from_ops([("a/net/x", "NoOp", []), ("a/net/y", "NoOp", []), ("a/z", "NoOp", []), ("v", "NoOp", [])])
     back = renamer({new: old for old, new in RENAMED.items()}, before)
     for name in ("a/net/x:0", "a/net/", "~a/net/c_[0..3]", "v", "a/", "a/z"):
         assert back(there(name)) == name

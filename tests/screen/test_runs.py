@@ -59,7 +59,7 @@ def test_the_form_says_what_is_needed_and_what_of_the_notebook_fits(notebook):
     )
     screen = gs.open(graph).screen
     form = screen.run_form()
-    reported = {feed["tensor"]: (feed["text"], feed["made"]) for feed in form["feeds"]}
+    reported = {feed["tensor"]: (feed["text"], feed["random"]) for feed in form["feeds"]}
     assert reported == {
         "a:0": ("float32 (?, 8)", "random (1, 8)"),
         "b:0": ("int32 unknown shape", ""),
@@ -72,7 +72,7 @@ def test_the_form_says_what_is_needed_and_what_of_the_notebook_fits(notebook):
     assert [feed["tensor"] for feed in screen.run_form("selection")["feeds"]] == ["a:0"]
 
 
-def test_a_run_shows_shapes_colours_and_numbers():
+def test_a_run_shows_shapes_colors_and_numbers():
     screen = row_of_ops()
     screen.select(["in/c"])
     before = screen.details("in/c")
@@ -103,9 +103,9 @@ def test_edges_have_the_shapes_of_the_run():
     screen.run({"x:0": "[[1, 2, 3, 4]]"})
     assert shapes(screen) >= {"float32 (1, 4)", "float32 (1, 2)"}
     assert not [text for text in shapes(screen) if "?" in text]
-    assert [one["tensor"] for one in screen.held(["mm:0", "gone:0", "x:0"])] == ["mm:0", "x:0"]
-    screen.forget_run()
-    assert screen.held(["mm:0"]) == []
+    assert [one["tensor"] for one in screen.tensor_values(["mm:0", "gone:0", "x:0"])] == ["mm:0", "x:0"]
+    screen.clear_run()
+    assert screen.tensor_values(["mm:0"]) == []
     assert "float32 (?, 2)" in shapes(screen)
     assert traits(screen)["run"] == {}
     assert traits(screen)["scenes"]["source"]["legend"]["by"] == "family"
@@ -120,7 +120,7 @@ def test_the_picture_goes_to_the_first_that_is_not_finite():
     assert shown["selected"][0].endswith("/ln")
     assert "1 infinite" in shown["run"]["bad"]["text"]
     assert "25 % zeros" in shown["run"]["bad"]["inputs"][0]
-    assert shown["run"]["bad"]["way"][-1] == "x"
+    assert shown["run"]["bad"]["path"][-1] == "x"
     assert shown["selected"][0] in {box["name"] for box in shown["scenes"]["source"]["boxes"]}
     assert shown["scenes"]["source"]["legend"]["title"].startswith("not finite")
     assert shown["status"]["level"] == "warn"
@@ -132,15 +132,17 @@ def test_the_picture_goes_to_the_first_that_is_not_finite():
 def test_what_is_selected_is_run_alone():
     screen = row_of_ops()
     screen.select(["in/c"])
-    screen.run({"a:0": "[1, 2]"}, of="selection")
-    trace = screen.state.ran.trace
+    screen.run({"a:0": "[1, 2]"}, target="selection")
+    trace = screen.state.run.trace
     assert "in/c:0" in trace
     assert "d:0" not in trace
     assert traits(screen)["run"]["code"] == "trace = ed.trace({'a:0': [1, 2]}, fetches=['in/c:0'], random=0)"
     assert dict(screen.details("e")["rows"])["in the run"] == "it did not run"
     screen.select([])
-    with refuses(SelectionError, "run(of='selection')", "nothing is selected", "Select a box, or run the whole graph"):
-        screen.run(of="selection")
+    with refuses(
+        SelectionError, "run(target='selection')", "nothing is selected", "Select a box, or run the whole graph"
+    ):
+        screen.run(target="selection")
 
 
 def test_a_run_goes_with_the_graph_that_ran_and_stays_while_one_looks_about():
@@ -160,7 +162,7 @@ def test_a_run_goes_with_the_graph_that_ran_and_stays_while_one_looks_about():
         screen.paint("zeros")
 
 
-def test_colours_of_a_run_are_chosen():
+def test_colors_of_a_run_are_chosen():
     screen = row_of_ops()
     screen.run({"a:0": "[0, 1]"})
     for by in ("bytes", "magnitude", "zeros", "not finite", "ms"):
@@ -193,7 +195,7 @@ def test_what_ran_before_a_failure_is_shown():
     screen = gs.open(graph).screen
     screen.run({"x:0": "[1, 0]"})
     shown = traits(screen)
-    assert "'divided'" in shown["run"]["stopped"]
+    assert "'divided'" in shown["run"]["stop_reason"]
     assert shown["status"]["text"].endswith("all values so far are finite")
     assert shown["status"]["level"] == "warn"
     assert screen.details("before")["run"]
@@ -237,7 +239,7 @@ def test_a_feed_that_does_not_fit_says_so_and_nothing_changes():
         screen.run({"a:0": "[1, 2, 3]"})
     with refuses(PlanError, "trace('a:0')", "the value is text, but the tensor is (2) of float32"):
         screen.run({"a:0": "'one'"})
-    assert screen.state.ran is None
+    assert screen.state.run is None
     assert screen.state.paint == state.paint
     with refuses(SelectionError, "run(feeds=['a:0'])", "is not an object with string values", "Call it as run("):
         screen.run(["a:0"])
@@ -248,8 +250,8 @@ def test_what_is_selected_inside_of_a_call_is_run_and_it_alone_is_noted():
     (name,) = [name for name in screen.whole.names if name.endswith("/ln")]
     screen.reveal(name)
     assert [feed["tensor"] for feed in screen.run_form("selection")["feeds"]] == ["x:0"]
-    screen.run({"x:0": "[[1, 1, 2, 3]]"}, of="selection")
-    assert list(screen.state.ran.trace) == [f"{name}:0"]
+    screen.run({"x:0": "[[1, 1, 2, 3]]"}, target="selection")
+    assert list(screen.state.run.trace) == [f"{name}:0"]
     assert f"ops=[{name!r}]" in traits(screen)["run"]["code"]
 
 
@@ -259,9 +261,9 @@ def test_a_run_within_a_limit_of_memory_gives_the_same():
         tf.negative(tf.exp(tf.abs(x, name="a"), name="b"), name="c")
     screen = gs.open(graph).screen
     screen.run()
-    whole = screen.state.ran.trace
+    whole = screen.state.run.trace
     screen.run(memory=1)
-    parts = screen.state.ran.trace
+    parts = screen.state.run.trace
     assert sorted(whole) == sorted(parts)
     assert all(repr(whole[name]) == repr(parts[name]) for name in whole)
     assert traits(screen)["run"]["code"] == "trace = ed.trace(random=0, memory=1000000)"

@@ -55,7 +55,7 @@ def test_copy_of_what_is_selected_under_a_free_scope():
     assert [s.to for s in ed.draft.steps] == ["copy", "copy_2"]
     screen.connect("copy/y:0", "copy_2/y", 0)
     (joined,) = traits(screen)["plan"]["connections"]
-    assert joined == {"from": "copy/y:0", "to": "copy_2/y", "input": 0, "was": "x:0"}
+    assert joined == {"from": "copy/y:0", "to": "copy_2/y", "input": 0, "previous": "x:0"}
     screen.apply()
     assert run(ed.graph, "copy_2/y:0", {"copy/x:0": X}).tolist() == (X**4).tolist()
 
@@ -111,7 +111,7 @@ def test_two_editors():
     src, dst = gs.open(m.session, title="left"), gs.open(tf.Graph(), title="right")
     dst.view(src)
     screen = dst.screen
-    assert (screen.source, screen.destination, screen.same) == (src, dst, False)
+    assert (screen.source, screen.destination, screen.is_single_graph) == (src, dst, False)
     assert traits(screen)["titles"] == {"source": "left", "destination": "right"}
     assert traits(screen)["scenes"]["destination"]["boxes"] == []
     screen.mark_input("x:0")
@@ -152,7 +152,7 @@ def test_every_change_is_told():
     reported = []
     screen.on_change(lambda: reported.append(len(reported)))
     for verb, args in [
-        ("select", (["net/"],)), ("boundary_of_selection", ()), ("mark_input", ("x",)), ("mark_output", ("loss",)),
+        ("select", (["net/"],)), ("mark_boundary", ()), ("mark_input", ("x",)), ("mark_output", ("loss",)),
         ("unmark", ("x",)), ("clear_boundary", ()), ("copy", ("t",)), ("undo", ()), ("redo", ()), ("apply", ()),
         ("fold_all", ()), ("outline_open", ("net/",)), ("set_direction", ("TB",)), ("cancel", ()),
     ]:  # fmt: skip

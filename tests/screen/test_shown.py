@@ -12,7 +12,9 @@ def test_shared_variables_are_in_the_plan_bar():
     ed = gs.open(model("resource", None).graph)
     rules = {"net/w": "share", "net/b": "initial"}
     plan = ed.plan().copy(ed.select(scope="net"), to="t", unmapped="keep", variables=rules)
-    reported = [(v["name"], v["was"], v["policy"], v["values"]) for v in plan_data(plan, "", ed.snapshot)["variables"]]
+    reported = [
+        (v["name"], v["original"], v["policy"], v["values"]) for v in plan_data(plan, "", ed.snapshot)["variables"]
+    ]
     assert reported == [
         ("net/w", "net/w", "share", "those of the original"),
         ("t/net/b", "net/b", "initial", "initial value"),
@@ -21,15 +23,17 @@ def test_shared_variables_are_in_the_plan_bar():
 
 def test_scopes_are_found_by_name_but_not_the_place_of_an_op_s_helpers():
     ops = [("y/axis", "Const", []), ("y", "Sum", ["y/axis"]), ("net/y/a", "Neg", ["y"]), ("net/y/b", "Neg", ["y"])]
-    assert [(hit["name"], hit["op"]) for hit in scope_hits(Graph.of(ops), "Y")] == [("net/y/", "2 ops")]
-    assert scope_hits(Graph.of(ops), " ") == []
+    assert [(hit["name"], hit["op"]) for hit in scope_hits(Graph.from_ops(ops), "Y")] == [("net/y/", "2 ops")]
+    assert scope_hits(Graph.from_ops(ops), " ") == []
 
 
 def test_variables_have_sizes_and_the_names_that_a_later_step_gives_them():
     ed = gs.open(model("resource", None).graph)
     plan = ed.plan().copy(ed.select(scope="net"), to="t", unmapped="keep", variables="initial")
     plan = plan.rename("t/net/w", to="t/net/mine")
-    reported = [(v["was"], v["name"], v["size"], v["values"]) for v in plan_data(plan, "", ed.snapshot)["variables"]]
+    reported = [
+        (v["original"], v["name"], v["size"], v["values"]) for v in plan_data(plan, "", ed.snapshot)["variables"]
+    ]
     assert reported == [
         ("net/w", "t/net/mine", "24 bytes", "initial value"),
         ("net/b", "t/net/b", "12 bytes", "initial value"),

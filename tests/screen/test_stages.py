@@ -146,15 +146,15 @@ def test_pictures_too_large_for_one_layout_are_laid_out_apart(monkeypatch):
 
 def test_the_stage_is_chosen_by_the_verb_and_shown_by_the_static_picture():
     screen = plain_screen(destination=None)
-    with refuses(PlanError, "set_stage('after'): there is no plan", "Copy or edit something first"):
-        screen.set_stage("after")
+    with refuses(PlanError, "set_plan_view('after'): there is no plan", "Copy or edit something first"):
+        screen.set_plan_view("after")
     screen.insert("Relu6", on="split:0", name="clip")
     reported = []
     for show in ("before", "after", "both"):
-        screen.set_stage(show)
+        screen.set_plan_view(show)
         svg = screen.svg()
         reported.append(
-            (traits(screen)["look"]["stage"], svg.count("<svg"), "clip" in svg, traits(screen)["status"]["text"])
+            (traits(screen)["look"]["plan_view"], svg.count("<svg"), "clip" in svg, traits(screen)["status"]["text"])
         )
     assert reported == [
         ("before", 1, False, "Before: the current graph"),
@@ -169,8 +169,8 @@ def test_two_graphs_have_no_stages():
     screen = plain_screen()
     screen.select(["head/"])
     screen.copy("twin")
-    with refuses(PlanError, "set_stage('before'): the plan joins two graphs", "make the plan in one graph"):
-        screen.set_stage("before")
+    with refuses(PlanError, "set_plan_view('before'): the plan joins two graphs", "make the plan in one graph"):
+        screen.set_plan_view("before")
 
 
 def test_what_gives_other_shapes_below_a_change_is_lit():

@@ -26,10 +26,10 @@ def test_a_step_is_taken_out_or_moved_by_itself():
     problem = "place f on /cpu:0 cannot be there: no op is called 'f'"
     with refuses(PlanError, "move_step(2, 0)", problem, "Move it to another place"):
         screen.move_step(2, 0)
-    screen.drop_step(0)
+    screen.remove_step(0)
     assert list(screen.draft.steps) == [steps[0], steps[2]]
-    with refuses(PlanError, "drop_step(3): the plan has 2 steps", "They are numbered from 0"):
-        screen.drop_step(3)
+    with refuses(PlanError, "remove_step(3): the plan has 2 steps", "They are numbered from 0"):
+        screen.remove_step(3)
     for left in ([steps[1], steps[0], steps[2]], steps):
         screen.undo()
         assert list(screen.draft.steps) == left
@@ -158,6 +158,6 @@ def test_a_fault_says_which_step_has_it():
     screen.set_device(["a"], "/cpu:0")
     screen.connect("d:0", to="in/b")  # a cycle
     assert [fault["step"] for fault in traits(screen)["plan"]["faults"]] == [1, 3]
-    screen.drop_step(1)
-    screen.drop_step(2)
+    screen.remove_step(1)
+    screen.remove_step(2)
     assert (len(screen.draft), traits(screen)["plan"]["ready"]) == (2, True)

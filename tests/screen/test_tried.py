@@ -20,11 +20,11 @@ def test_a_plan_is_run_and_nothing_is_changed():
     before = ed.graph.as_graph_def().SerializeToString(deterministic=True)
     screen = ed.screen
     screen.insert("Abs", on="net/mm:0", name="positive")
-    screen.run({"x:0": "[[1, 0]]"}, of="plan")
+    screen.run({"x:0": "[[1, 0]]"}, target="plan")
     shown = traits(screen)
     assert shown["run"]["pane"] == "destination"
-    assert shown["run"]["apart"]["op"] == "net/b"  # the first that is there before and after, and is another
-    assert "max 2" in shown["run"]["apart"]["text"]
+    assert shown["run"]["first_difference"]["op"] == "net/b"  # the first that is there before and after, and is another
+    assert "max 2" in shown["run"]["first_difference"]["text"]
     assert shown["scenes"]["destination"]["legend"]["title"].startswith("difference")
     assert shown["scenes"]["source"]["legend"]["by"] == "family"
     assert shown["run"]["code"] == "trace = ed.trace({'x:0': [[1, 0]]}, random=0, plan=ed.screen.draft)"
@@ -46,11 +46,11 @@ def test_a_copy_that_is_tried_reads_what_the_original_reads():
     screen.mark_input("net/mm:0")
     screen.mark_output("y:0")
     screen.copy("again")
-    screen.run(of="plan", seed=5)
+    screen.run(target="plan", seed=5)
     shown = traits(screen)
     assert shown["status"]["text"].endswith("no values differ")
-    assert shown["run"]["apart"] == {"op": "", "text": "all compared values are equal", "instead": ""}
-    apart = screen.state.ran.distances
+    assert shown["run"]["first_difference"] == {"op": "", "text": "all compared values are equal", "before": ""}
+    apart = screen.state.run.distances
     assert apart["again/y"] == apart["y"] == 0.0
     screen.paint("ms")
     assert traits(screen)["scenes"]["destination"]["legend"]["title"].startswith("ms")
@@ -63,18 +63,18 @@ def test_a_copy_with_values_of_its_own_parts_where_they_are_read():
     screen.copy("again", unmapped="keep")
     (step,) = {row["step"] for row in traits(screen)["plan"]["variables"]}
     screen.set_policy(step, "net/w", "initial")
-    screen.run({"x:0": "[[1, 1]]"}, of="plan")
-    assert traits(screen)["run"]["apart"]["op"].startswith("again/")
-    assert screen.state.ran.distances["y"] == 0.0
-    assert screen.state.ran.distances["again/y"] > 0.0
+    screen.run({"x:0": "[[1, 1]]"}, target="plan")
+    assert traits(screen)["run"]["first_difference"]["op"].startswith("again/")
+    assert screen.state.run.distances["y"] == 0.0
+    assert screen.state.run.distances["again/y"] > 0.0
 
 
 def test_names_that_a_plan_changes_are_followed():
     screen = gs.open(trained()).screen
     screen.rename("net/b", "net/active")
-    screen.run({"x:0": "[[1, 1]]"}, of="plan")
-    assert screen.state.ran.distances["net/active"] == 0.0
-    assert screen.state.ran.first is None
+    screen.run({"x:0": "[[1, 1]]"}, target="plan")
+    assert screen.state.run.distances["net/active"] == 0.0
+    assert screen.state.run.first is None
 
 
 def test_a_part_of_another_graph_is_run_in_its_new_place():
@@ -86,31 +86,31 @@ def test_a_part_of_another_graph_is_run_in_its_new_place():
     screen.copy("got")
     form = screen.run_form("plan")
     assert [feed["tensor"].partition("/")[0] for feed in form["feeds"]] == ["got"]
-    screen.run(of="plan")
+    screen.run(target="plan")
     shown = traits(screen)
     assert shown["run"]["pane"] == "destination"
-    assert shown["run"]["apart"] is None
-    assert len(screen.state.ran.trace) > 1
+    assert shown["run"]["first_difference"] is None
+    assert len(screen.state.run.trace) > 1
 
 
 def test_a_plan_that_cannot_be_tried_says_why():
     screen = row_of_ops()
-    with refuses(PlanError, "run(of='plan')", "there is no plan", "Copy or change something first"):
-        screen.run(of="plan")
+    with refuses(PlanError, "run(target='plan')", "there is no plan", "Copy or change something first"):
+        screen.run(target="plan")
     screen.run()
     with refuses(LayoutError, "paint('difference')", "this run has no comparison", "Try the plan"):
         screen.paint("difference")
     screen.reroute("a:0", "in/b:0")  # a cycle
     with pytest.raises(PlanError):
-        screen.run(of="plan")
-    assert screen.state.ran.pane == "source"
+        screen.run(target="plan")
+    assert screen.state.run.pane == "source"
 
 
 def test_another_step_takes_the_run_of_a_plan_away():
     screen = row_of_ops()
     screen.bypass("in/c")
-    screen.run({"a:0": "[1, 2]"}, of="plan")
-    assert traits(screen)["run"]["apart"]["op"] == "d"
+    screen.run({"a:0": "[1, 2]"}, target="plan")
+    assert traits(screen)["run"]["first_difference"]["op"] == "d"
     screen.bypass("in/b")
     assert traits(screen)["run"] == {}
 
@@ -119,14 +119,14 @@ def test_an_applied_plan_is_compared_with_what_was_before():
     ed = gs.open(trained())
     screen = ed.screen
     with refuses(PlanError, "before()", "no plan is applied", "Apply a plan first"):
-        screen.run(of="applied")
+        screen.run(target="applied")
     screen.bypass("net/b")
     screen.apply()
     assert [feed["tensor"] for feed in screen.run_form("applied")["feeds"]] == ["x:0"]
-    screen.run({"x:0": "[[1, 0]]"}, of="applied")
+    screen.run({"x:0": "[[1, 0]]"}, target="applied")
     shown = traits(screen)
     assert shown["run"]["pane"] == "source"
-    assert shown["run"]["apart"]["op"] == shown["selected"][0] == "y"
+    assert shown["run"]["first_difference"]["op"] == shown["selected"][0] == "y"
     assert shown["run"]["code"] == "gs.compare(ed.before(), ed, {'x:0': [[1, 0]]}, seed=0)"
     assert shown["scenes"]["source"]["legend"]["title"].startswith("difference")
     assert len(ed.history) == 1
@@ -139,8 +139,8 @@ def test_an_applied_copy_is_compared_with_its_original():
     screen.mark_output("y:0")
     screen.copy("again")
     screen.apply()
-    screen.run(of="applied", seed=3)
-    assert screen.state.ran.distances["again/y"] == 0.0
+    screen.run(target="applied", seed=3)
+    assert screen.state.run.distances["again/y"] == 0.0
     assert traits(screen)["status"]["text"].endswith("no values differ")
 
 
@@ -152,6 +152,6 @@ def test_an_input_that_a_plan_takes_away_is_fed_before_it_alone():
     screen = gs.open(graph).screen
     screen.reroute("x:0", "fixed:0")
     screen.remove(["x"])
-    screen.run({}, of="plan", seed=1)
-    assert traits(screen)["run"]["apart"]["op"] == "y"
-    assert screen.state.ran.trace.results["y:0"].tolist() == [-1.0, -2.0]
+    screen.run({}, target="plan", seed=1)
+    assert traits(screen)["run"]["first_difference"]["op"] == "y"
+    assert screen.state.run.trace.results["y:0"].tolist() == [-1.0, -2.0]

@@ -64,7 +64,7 @@ def test_one_can_stand_at_any_step_of_the_history_and_go_on_from_there():
     steps = [one["step"] for one in traits(screen)["plan"]["history"]]
 
     def stood(step):
-        screen.stand(step)
+        screen.go_to_step(step)
         shown = traits(screen)
         names = {"y", "end", "one/y", "two/y"} & set(ed.snapshot.names) - ed.orphans
         return shown["status"]["text"].partition(" ")[2], names, [one["ahead"] for one in shown["plan"]["history"]]
@@ -78,10 +78,10 @@ def test_one_can_stand_at_any_step_of_the_history_and_go_on_from_there():
     assert run(ed.graph, "two/y:0", {"two/x:0": X}).tolist() == (X**2).tolist()
     # what was planned and marked is as it was
     assert (len(ed.draft), ed.draft.check(), traits(screen)["boundary"]["outputs"][0]["tensor"]) == (1, (), "x:0")
-    with refuses(PlanError, "stand(9): the history has no such step", "Choose one of 0, 1, 2, 3"):
-        screen.stand(9)
-    screen.stand(steps[0])
-    screen.drop_step(0)
+    with refuses(PlanError, "go_to_step(9): the history has no such step", "Choose one of 0, 1, 2, 3"):
+        screen.go_to_step(9)
+    screen.go_to_step(steps[0])
+    screen.remove_step(0)
     screen.select(["y"])
     screen.copy("three")
     screen.apply()  # from here on the history is another one
@@ -106,7 +106,7 @@ def test_what_the_last_applied_plan_did_is_shown_after_undo_redo_and_code_too():
     assert "one/" in shown()
     screen.redo()
     assert "two/" in shown(), "it can be compared again"
-    screen.stand(0)
+    screen.go_to_step(0)
     assert shown() == ""
     ed.redo()
     assert "one/" in shown()
@@ -206,7 +206,7 @@ def test_names_on_screen_follow_those_that_plans_give():
     screen.redo()
     screen.redo()
     assert names() == after
-    screen.stand(0)
+    screen.go_to_step(0)
     ed.apply(ed.plan().rename("in", to="code"))  # by code it is the same
     assert traits(screen)["selected"] == ["code/", "code/c"]
     # what is undone later is called as it is then

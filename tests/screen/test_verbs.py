@@ -52,7 +52,7 @@ def test_the_method_has_the_arguments_of_the_table(name):
 def test_examples_fit_and_are_complete(name):
     for example in COMMAND_SPECS[name].examples():
         assert list(example) == [arg.name for arg in COMMAND_SPECS[name].args]
-        assert all(arg.kind.fits(example[arg.name]) for arg in COMMAND_SPECS[name].args)
+        assert all(arg.kind.accepts(example[arg.name]) for arg in COMMAND_SPECS[name].args)
 
 
 def test_no_key_means_two_things_and_each_verb_of_a_key_is_there():
@@ -67,7 +67,7 @@ def test_what_is_written_from_the_table_is_up_to_date():
         assert path.read_text() == text, f"{path.name} is old: python tools/write_verbs.py"
 
 
-_WRONG = {k.words: w for k, w in ((TEXT_OR_NONE, 3), (COUNT, "a"), (NAMES, 3), (NUMBERS, 3), (YES_OR_NO, "yes"))}
+_WRONG = {k.description: w for k, w in ((TEXT_OR_NONE, 3), (COUNT, "a"), (NAMES, 3), (NUMBERS, 3), (YES_OR_NO, "yes"))}
 
 
 _JUDGED = [(verb, arg) for verb in COMMAND_SPECS.values() for arg in verb.args if arg.kind is not ANYTHING]
@@ -78,11 +78,11 @@ def test_an_argument_of_another_kind_is_refused_in_three_parts(verb, arg):
     ed = gs.open(tiny())
     screen = ed.screen
     before = screen.state
-    given = {**verb.examples()[0], arg.name: _WRONG.get(arg.kind.words, ["x"])}
+    given = {**verb.examples()[0], arg.name: _WRONG.get(arg.kind.description, ["x"])}
     with pytest.raises(SurgeryError) as caught:
         getattr(screen, verb.name)(**given)
     assert caught.value.request.startswith(f"{verb.name}({arg.name}=")
-    assert caught.value.problem.endswith(f" is not {arg.kind.words}")
+    assert caught.value.problem.endswith(f" is not {arg.kind.description}")
     assert caught.value.suggestion == f"Call it as {verb.usage}"
     assert screen.state is before
 

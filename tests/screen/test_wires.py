@@ -13,35 +13,39 @@ tf1 = tf.compat.v1
 
 
 def _fits(reported: dict) -> dict[str, list[tuple[str, int]]]:
-    fits = {box: [(t["op"], t["input"]) for t in inputs if not t["why"]] for box, inputs in reported["boxes"].items()}
+    fits = {
+        box: [(t["op"], t["input"]) for t in inputs if not t["reason"]] for box, inputs in reported["boxes"].items()
+    }
     return {box: inputs for box, inputs in fits.items() if inputs}
 
 
 def test_inputs_by_box_and_of_a_fold_those_that_read_something_outside():
     screen = row_of_ops()
     screen.fold("in/")
-    reported = screen.takers("e:0")
+    reported = screen.input_candidates("e:0")
     assert (reported["tensor"], reported["text"], reported["pane"]) == ("e:0", "float32 (2,)", "source")
     assert _fits(reported) == {"in/": [("in/b", 0)], "d": [("d", 0)]}
     why = "that makes a cycle: 'e:0' is computed from it"
-    assert reported["boxes"]["e"] == [{"op": "e", "input": 0, "reads": "a:0", "why": why, "adaptable": False}]
+    assert reported["boxes"]["e"] == [
+        {"op": "e", "input": 0, "current_input": "a:0", "reason": why, "adaptable": False}
+    ]
     screen.unfold("in/")
-    assert _fits(screen.takers("e:0")) == {"in/b": [("in/b", 0)], "in/c": [("in/c", 0)], "d": [("d", 0)]}
+    assert _fits(screen.input_candidates("e:0")) == {"in/b": [("in/b", 0)], "in/c": [("in/c", 0)], "d": [("d", 0)]}
 
 
 def test_a_box_that_one_tensor_leaves_stands_for_it():
     screen = row_of_ops()
-    assert screen.takers("in/")["tensor"] == "in/c:0"
-    with refuses(SelectionError, "takers('nix:0')"):
-        screen.takers("nix:0")
+    assert screen.input_candidates("in/")["tensor"] == "in/c:0"
+    with refuses(SelectionError, "input_candidates('nix:0')"):
+        screen.input_candidates("nix:0")
 
 
 def test_what_is_told_to_fit_is_connected():
     screen = row_of_ops()
-    for box, inputs in screen.takers("e:0")["boxes"].items():
+    for box, inputs in screen.input_candidates("e:0")["boxes"].items():
         for one in inputs:
             screen.connect("e:0", to=one["op"], input=one["input"])
-            assert bool(screen.draft.check()) == (one["why"] != ""), (box, one)
+            assert bool(screen.draft.check()) == (one["reason"] != ""), (box, one)
             screen.undo()
 
 
@@ -49,7 +53,7 @@ def test_of_a_plan_the_boxes_are_those_after_it():
     screen = row_of_ops()
     screen.select(["in/"])
     screen.copy("copy")
-    reported = screen.takers("e:0")
+    reported = screen.input_candidates("e:0")
     assert reported["pane"] == "destination"
     assert any(box.startswith("copy/") for box in _fits(reported))
     assert traits(screen)["plan"]["steps"]
@@ -61,12 +65,12 @@ def test_what_does_not_fit_by_dtype_or_shape_can_be_adapted_as_it_says():
         tf.identity(tf1.placeholder(tf.uint8, [None, 28, 28], name="pixels"), name="raw")
         tf.exp(tf1.placeholder(tf.float32, [None, 784], name="x"), name="y")
     screen = gs.open(graph).screen
-    (one,) = screen.takers("raw:0")["boxes"]["y"]
+    (one,) = screen.input_candidates("raw:0")["boxes"]["y"]
     assert one["adaptable"], one
-    assert not screen.takers("x:0")["boxes"]["y"][0]["adaptable"]
+    assert not screen.input_candidates("x:0")["boxes"]["y"][0]["adaptable"]
     first, *_ = screen.adapters("raw:0", "y", 0)
-    assert first == {"by": ["reshape"], "text": "cast to float32, then reshape to (?, 784)"}
-    screen.adapt("raw:0", "y", one["input"], first["by"])
+    assert first == {"kinds": ["reshape"], "text": "cast to float32, then reshape to (?, 784)"}
+    screen.adapt("raw:0", "y", one["input"], first["kinds"])
     assert not screen.draft.check()
     assert screen.draft.to_code().count(".adapt('raw:0', to='y', input=0, by='reshape')") == 1
     assert screen.adapters("y:0", "y", 0) == []
@@ -86,7 +90,7 @@ def test_of_another_graph_the_copy_is_meant():
     screen = ed.screen
     screen.select(["y"])
     screen.copy("new")
-    reported = screen.takers("y:0")
+    reported = screen.input_candidates("y:0")
     assert (reported["tensor"], reported["pane"], reported["copies"]) == ("new/y:0", "destination", 0)
     assert ("b", 0) in _fits(reported)["b"]
     screen.connect(reported["tensor"], to="b", input=0)
@@ -111,7 +115,7 @@ def two(shape=(2,)):
 
 def test_a_tensor_of_another_graph_fits_where_its_copy_would():
     screen = two()
-    reported = screen.takers("y:0")
+    reported = screen.input_candidates("y:0")
     assert (reported["tensor"], reported["text"], reported["pane"], reported["copies"]) == (
         "y:0",
         "float32 (2,)",
@@ -127,7 +131,7 @@ def test_a_tensor_of_another_graph_fits_where_its_copy_would():
     assert "copy/other" not in screen.draft.after().index
     assert traits(screen)["status"]["text"] == ("4 new ops; copy/y:0 will feed input 0 of b, in a new graph")
     assert len(screen.draft.steps) == 2
-    assert screen.takers("y:0")["copies"] == 0
+    assert screen.input_candidates("y:0")["copies"] == 0
 
 
 def test_a_tensor_of_another_graph_takes_the_place_of_a_placeholder():
@@ -139,10 +143,10 @@ def test_a_tensor_of_another_graph_takes_the_place_of_a_placeholder():
 
 def test_a_tensor_of_another_graph_is_adapted_in_one_verb():
     screen = two((1, 2))
-    (one,) = screen.takers("y:0")["boxes"]["b"]
+    (one,) = screen.input_candidates("y:0")["boxes"]["b"]
     assert one["adaptable"]
     first, *_ = screen.adapters("y:0", "b", 0, pane="source")
-    screen.copy_and_connect("y:0", "b", 0, by=first["by"])
+    screen.copy_and_connect("y:0", "b", 0, by=first["kinds"])
     assert not screen.draft.check()
     screen.undo()
     assert not screen.draft.steps
@@ -152,7 +156,7 @@ def test_of_an_output_of_the_boundary_the_region_is_copied():
     screen = two()
     screen.mark_input("m:0")
     screen.mark_output("y:0")
-    assert screen.takers("y:0")["copies"] == 2
+    assert screen.input_candidates("y:0")["copies"] == 2
     screen.copy_and_connect("y:0", "b")
     new = screen.draft.after().names[3:]
     assert sorted(new) == ["copy/m", "copy/y"]
@@ -160,7 +164,7 @@ def test_of_an_output_of_the_boundary_the_region_is_copied():
 
 def test_nothing_of_another_graph_that_is_not_there_is_copied():
     screen = two()
-    for act in (screen.takers, lambda tensor: screen.copy_and_connect(tensor, "b")):
+    for act in (screen.input_candidates, lambda tensor: screen.copy_and_connect(tensor, "b")):
         with refuses(SelectionError, "nix:0"):
             act("nix:0")
     with refuses(SelectionError, "copy_and_connect('y:0', 'nix')"):

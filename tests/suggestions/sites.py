@@ -22,7 +22,7 @@ CLASSES = {"Fault", *(name for name, one in vars(errors).items() if isinstance(o
 _MAKERS = {
     SurgeryError.__init__.__code__,
     Fault.__init__.__code__,
-    RecipeContext.refused.__code__,
+    RecipeContext.precondition_error.__code__,
     errors.unknown_name.__code__,
 }
 

@@ -11,7 +11,7 @@ TRIED = {way.site for module in (test_editors, test_graphs, test_plans) for way 
 
 #: Why nothing is followed -> the places of plan/ and graph/. A new place needs a `Way`, not a line here.
 WITHOUT = {
-    "it passes on the suggestions of others": ["plan/fault.py:Fault.error"],
+    "it passes on the suggestions of others": ["plan/fault.py:Fault.to_error"],
     "its texts are empty": ["graph/graph.py:Graph._inside#3"],
     "only a graph without TensorFlow has ops of which nothing is known": [
         "plan/resolve/insert.py:adapt", "plan/resolve/insert.py:_adapter"],
@@ -26,7 +26,7 @@ WITHOUT = {
     "not tried yet": [
         "graph/graph.py:Graph._inside#2", "graph/layers.py:Layers.find#2", "graph/layers.py:expand_layers#2",
         "graph/references.py:ReferenceResolver.tensor", "graph/references.py:ReferenceResolver.consumer#2",
-        "graph/references.py:ReferenceResolver.whole",
+        "graph/references.py:ReferenceResolver.op_or_scope",
         "plan/resolve/replace.py:_rewire", "plan/resolve/replace.py:_sites"],
 }  # fmt: skip
 

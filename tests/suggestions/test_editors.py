@@ -204,9 +204,9 @@ TABLE: list[tuple[Any, ...]] = [
      lambda ed, _: ed.save("a.pb", outputs="y:0", freeze=True, values="initial"), untold),
     ("tf/save/save.py:_frozen_untrained", "values=session", lambda ed: ed.save("a.pb", outputs="y:0", freeze=True),
      lambda ed, _: ed.save("a.pb", outputs="y:0", freeze=True, values=ready(ed)), untold),
-    ("tf/save/save.py:SaveRequest.refuse#2", "leave out outputs=", lambda ed: ed.save("a.pb", outputs=[]),
+    ("tf/save/save.py:SaveRequest.check#2", "leave out outputs=", lambda ed: ed.save("a.pb", outputs=[]),
      lambda ed, _: ed.save("a.pb")),
-    ("tf/save/save.py:SaveRequest.refuse#3", "signatures={", lambda ed: ed.save("a", signatures={"serve": ("x:0", [])}),
+    ("tf/save/save.py:SaveRequest.check#3", "signatures={", lambda ed: ed.save("a", signatures={"serve": ("x:0", [])}),
      lambda ed, _: ed.save("a", signatures={"serve": ("x:0", "z:0")})),
     # -- values
     ("tf/values/restore.py:restore#3", "partial=True", lambda ed: ed.restore("model.ckpt"),

@@ -132,7 +132,7 @@ def test_cut_in_the_middle(corpus, id, filled):
     clear = "clear" if corpus.item(id)["run"].get("clear_devices") else "keep"
     found = cut(src, values, feeds, fetches, clear)
     if found is None and set(src.snapshot.types) & CALLS:  # all the work is done inside calls
-        src.opened = replace(src.opened, outputs={name: name for name in fetches})
+        src.opened_graph = replace(src.opened_graph, outputs={name: name for name in fetches})
         inner = src.inlined()
         own = values if isinstance(values, dict) or values is None else inner
         found = cut(inner, own, feeds, inner.outputs.values(), clear)
@@ -159,7 +159,7 @@ def agree(src: Any, values: Any, found: Any, feeds: dict[str, Any], device: str)
     part = gs.open(plan.base.owner)
     done = part.apply(part.plan().copy(block, **about(values, device)))
     assert len(plan.effect.copies[0].ops) <= src.snapshot.size
-    assert {p.was for p in plan.effect.placeholders} == {at, *leaks}
+    assert {p.original for p in plan.effect.placeholders} == {at, *leaks}
     got = settled(part).run(done[out].name, {done[t].name: v for t, v in at_cut.items()})
     if np.asarray(want).dtype.kind == "f":  # TensorFlow fuses ops across the cut where it may
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)

@@ -95,7 +95,7 @@ def test_frozen_it_gives_the_golden_or_says_why_not(corpus, id, tmp_path):
         with pytest.raises(PlanError, match=r"needs? a variable, and freezing would make it a constant"):
             src.save(tmp_path / "f.pb", outputs=list(fetches), freeze=True)
         return
-    values = "initial" if src.untrained() else None  # a bundle whose checkpoint is not there
+    values = "initial" if src.initial_only() else None  # a bundle whose checkpoint is not there
     src.save(tmp_path / "f.pb", outputs=list(fetches), freeze=True, device="clear", values=values)
     back = gs.open(tmp_path / "f.pb")
     assert not back.snapshot.state.variables
@@ -115,11 +115,11 @@ def test_its_checkpoint_restores_into_a_copy_and_back(corpus, id, tmp_path):
     done = dst.apply(dst.plan().copy(src.select(), to="deep/copy", variables="initial", device="clear"))
     dst.session(config=SOFT)
     report = dst.restore(corpus.checkpoint(id), scope="deep/copy", partial=True)
-    assert report.found
+    assert report.restored
     got = run(dst.session(), {n: done[n].name for n in fetches}, {done[n].name: v for n, v in feeds.items()})
     corpus.compare(id, got)
     dst.save(tmp_path / "back.ckpt", scope="deep/copy")
     old = tf.train.load_checkpoint(str(corpus.checkpoint(id)))
     new = tf.train.load_checkpoint(str(tmp_path / "back.ckpt"))
-    for name in list(report.found.values())[:20]:
+    for name in list(report.restored.values())[:20]:
         np.testing.assert_array_equal(new.get_tensor(name), old.get_tensor(name))

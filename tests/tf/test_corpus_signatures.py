@@ -34,7 +34,7 @@ def opened(corpus: Any, id: str) -> tuple[Any, dict[str, str], dict[str, str]]:
     """Returns an editor of what an item serves, and its arguments and results: name in the golden -> name here."""
     item = corpus.item(id)
     ed = gs.open(corpus.path(id), tags=item["run"].get("tags"))
-    says = item["signatures"][ed.opened.serving.opened]
+    says = item["signatures"][ed.opened_graph.serving.opened_signature]
     feeds, fetches = corpus.golden(id)
     ins = {tensor: ed.inputs[name] for name, tensor in says["inputs"].items()}
     outs = {tensor: ed.outputs[name] for name, tensor in says["outputs"].items()}

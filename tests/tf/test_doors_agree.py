@@ -59,7 +59,7 @@ def copied(request: Request) -> list[Any]:
     ed, dst = request.editor(), gs.open(tf.Graph())
     block = ed.select(inputs=request.inputs or None, outputs=request.outputs)
     done = dst.apply(dst.plan().copy(block, to="t", unmapped="placeholder", control="drop", values=ed))
-    there = {p.was: f"{p.name}:0" for p in done.effect.placeholders}
+    there = {p.original: f"{p.name}:0" for p in done.effect.placeholders}
     there |= {name: f"t/{name}" for name in request.feeds if f"t/{name}".partition(":")[0] in dst.snapshot.index}
     feeds = {there[name]: value for name, value in request.feeds.items() if name in there}
     return request.ran(dst, [there[name] if name in request.feeds else done[name] for name in request.outputs], feeds)
@@ -111,7 +111,7 @@ def signed(request: Request) -> list[Any]:
 
 def traced(request: Request) -> list[Any]:
     trace = request.editor().trace(request.feeds, request.outputs)
-    assert not trace.stopped, trace.stopped
+    assert not trace.stop_reason, trace.stop_reason
     return [trace.results[name] for name in request.outputs]
 
 

@@ -13,7 +13,7 @@ from tests.needs import ROOT
 
 
 def test_a_new_graph_has_the_origins_of_what_it_is_made_from():
-    one = GraphOrigin(Graph.of([("w", "WriteFile", [])]))
+    one = GraphOrigin(Graph.from_ops([("w", "WriteFile", [])]))
     first = tf.Graph()
     add_origins(first, [one])
     assert origins(empty_graph(tf.Graph(), first)) == (one,)

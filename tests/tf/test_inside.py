@@ -231,7 +231,7 @@ def test_by_hand_a_boundary_of_what_is_selected_inside(session):
     screen.unfold(CALL)
     screen.unfold(INNER)
     screen.select([f"{INNER}/squared", f"{INNER}/Identity", LOW])
-    screen.boundary_of_selection()
+    screen.mark_boundary()
     assert screen.state.marks.inputs == ("x:0",)
     assert screen.state.marks.outputs == (f"{LOW}:0",)
     assert screen.region.names == [INNER, LOW]  # the same computation

@@ -160,7 +160,7 @@ def test_a_loop_in_a_cond_in_a_loop_keeps_its_gradient_that_was_built_before():
     done = ed.apply(ed.plan().copy(ed.select(), to="t"))
     with graph.as_default():
         (again,) = tf.gradients(done["y:0"], done["x:0"])
-    assert not done.made.missed
+    assert not done.applied_ops.partial_contexts
     got = run(graph, ["slope:0", done["slope:0"], again], {"x:0": X, done["x:0"]: X})
     np.testing.assert_array_equal(got[0], got[1])
     np.testing.assert_array_equal(got[0], got[2])
@@ -212,7 +212,7 @@ def test_loops_and_conds_are_whole_though_control_inputs_are_dropped(kind):
     block = src.select(inputs="x:0", outputs=["y:0", "z:0"])
     done = dst.apply(dst.plan().copy(block, to="t", unmapped="placeholder", control="drop"))
     assert "first" not in done
-    assert not done.made.missed
+    assert not done.applied_ops.partial_contexts
     with dst.graph.as_default():
         assert None not in tf.gradients([done["y:0"], done["z:0"]], done["x:0"])
 

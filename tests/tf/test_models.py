@@ -233,11 +233,11 @@ def written(chain):
     again, other = ed.keras_model(), chain.kind.make()
     again.save(folder / "again.keras")
     as_it_is = taught(other, other.trainable_variables, chain.kind.given())
-    assert bool(again.surgery.layers) == (chain.kind.part is not None)
+    assert bool(again.surgery.new_layers) == (chain.kind.part is not None)
     return {
         "rewired": (False, turned),
         "rewired.keras": (True, turned),
-        "again.keras": (bool(again.surgery.layers), as_it_is),
+        "again.keras": (bool(again.surgery.new_layers), as_it_is),
     }
 
 

@@ -76,7 +76,7 @@ def test_what_is_open_stays_open(graph):
     assert plan.steps[0].ops == ("PartitionedCall", "PartitionedCall/bend")
     by_hand = ed.plan().inline("PartitionedCall").set_attr("PartitionedCall/low", "_a", 1)
     assert [step.ops for step in by_hand.steps] == [("PartitionedCall",), ("PartitionedCall/low",)]
-    assert not by_hand.steps[0].opens
+    assert not by_hand.steps[0].is_implicit
     alone = ed.plan().inline("PartitionedCall/bend")
     assert alone.steps[0].ops == ("PartitionedCall", "PartitionedCall/bend")
     assert "If" not in {alone.after().types[i] for i, n in enumerate(alone.after().names) if n.startswith("Part")}
@@ -126,7 +126,7 @@ def test_what_a_plan_opens_and_takes_out_is_never_made(graph):
     plan = ed.plan().collapse(ed.select(name=[*INNER, LOW]), name="both")
     assert "both" in plan.after().index
     assert not {*INNER, LOW} & set(plan.after().names)
-    assert "stay" not in str(plan.effect.replaced[-1])
+    assert "stay" not in str(plan.effect.replacements[-1])
 
 
 def test_a_match_that_an_earlier_step_takes_out_is_not_replaced(graph):

@@ -113,12 +113,12 @@ def test_what_is_fed_is_not_run_in_a_trace(how):
     for build, name in ((comes_from_an_iterator, "mid:0"), (comes_second_from_an_iterator, "mid:1")):
         ed = gs.open(session_of(build))
         trace = ed.trace({name: MID}, "y", **how)
-        assert not trace.stopped
+        assert not trace.stop_reason
         assert list(trace.feeds) == [name]
         assert trace[name].sample.tolist() == [1.0, 2.0]
         np.testing.assert_array_equal(trace.results["y:0"], [11.0, 22.0])
         stopped = ed.trace({name: MID}, ["y", "mid_1"])
-        assert "has not been initialized" in stopped.stopped
+        assert "has not been initialized" in stopped.stop_reason
 
 
 @pytest.mark.parametrize("door", CUTS)

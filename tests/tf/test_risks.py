@@ -20,7 +20,7 @@ def text(graph_def, name, *values):
 
 def snapshot(graph_def, **about):
     functions = {f.signature.name: f for f in graph_def.library.function}
-    return Graph.read(graph_def.node, functions_of=lambda: functions, **about)
+    return Graph.from_nodes(graph_def.node, functions_of=lambda: functions, **about)
 
 
 def function(graph_def, name, arguments=(), nodes=()):
@@ -45,8 +45,8 @@ def call(graph_def, name, kind, inputs=(), **functions):
 
 
 def test_a_plain_graph_is_clean():
-    found = risks(Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])], title="net"))
-    assert (len(found), bool(found), found.words) == (0, False, "")
+    found = risks(Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x"])], title="net"))
+    assert (len(found), bool(found), found.summary) == (0, False, "")
     assert str(found) == "net: clean"
 
 
@@ -252,7 +252,7 @@ def test_what_is_printed():
         "  writes files  's' (SaveV2) writes; fed",
         "  needs a library that is not loaded here, which may do anything: Own>Op",
     ]
-    assert found.words == "2 ops that write files or read files, 'w' (WriteFile), 'r' (ReadFile)"
+    assert found.summary == "2 ops that write files or read files, 'w' (WriteFile), 'r' (ReadFile)"
     assert found.table()[1]["load"] == "init op 'i'"
 
 

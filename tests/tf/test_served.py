@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
 
 def test_a_signature_is_chosen_in_the_same_editor(folder):
     ed = gs.open(folder)
-    assert ed.opened.serving.names == ["double", "scale", "beside"]
+    assert ed.opened_graph.serving.names == ["double", "scale", "beside"]
     assert "twice" in ed.snapshot.index
     ed.show_signature("scale")
     assert "scale; others: double" in str(ed)
@@ -42,9 +42,9 @@ def test_a_signature_is_chosen_in_the_same_editor(folder):
     assert ed.session().run(ed.outputs["scaled"], {ed.inputs["x"]: [1.0, 2.0]}).tolist() == [3.0, 6.0]
     ed.show_signature("beside")
     assert "minus" in ed.snapshot.index
-    assert "function='beside'" in ed.opened.code
+    assert "function='beside'" in ed.opened_graph.code
     ed.show_signature("double")
-    assert ed.opened.code == f"gs.open({folder!r}, signature='double')"
+    assert ed.opened_graph.code == f"gs.open({folder!r}, signature='double')"
 
 
 def test_what_cannot_be_shown_is_refused(folder):
@@ -67,9 +67,9 @@ def test_what_cannot_be_shown_is_refused(folder):
 def test_by_hand_the_list_shows_what_is_chosen(folder):
     ed = gs.open(folder)
     screen, reported = ed.screen, []
-    screen.on_change(lambda: reported.append(screen.traits()["views"]["serves"]))
+    screen.on_change(lambda: reported.append(screen.traits()["views"]["signature"]))
     views = screen.traits()["views"]
-    assert (views["served"], views["serves"]) == (["double", "scale", "beside"], "double")
+    assert (views["signatures"], views["signature"]) == (["double", "scale", "beside"], "double")
     screen.insert("Identity", "twice:0")
     with pytest.raises(gs.PlanError) as found:
         screen.show_signature("scale")
@@ -77,7 +77,7 @@ def test_by_hand_the_list_shows_what_is_chosen(folder):
     screen.undo()
     screen.show_signature("scale")
     shown = screen.traits()
-    assert reported[-1] == shown["views"]["serves"] == "scale"
+    assert reported[-1] == shown["views"]["signature"] == "scale"
     assert "scaled" in {box["name"] for box in shown["scenes"]["source"]["boxes"]}
     assert shown["status"]["text"].startswith("scale of ")
     screen.insert("Identity", "scaled:0")

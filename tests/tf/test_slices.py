@@ -95,7 +95,7 @@ def test_a_training_goes_on_with_the_original(kind):
         tf.multiply(m.target, 2.0, name="twice")
     plan = ed.plan().reroute("target:0", to="twice:0", exclude="twice").on_copies(scope="new")
     assert plan.preview().counts["ops"] == len(plan.effect.new_names)
-    assert not any("Resource" in t or "Apply" in t for t in plan.after().types[plan.effect.first :])
+    assert not any("Resource" in t or "Apply" in t for t in plan.after().types[plan.effect.first_new :])
     short = ed.plan().reroute("target:0", to="twice:0", exclude="twice").on_copies(scope="short", until="loss")
     assert short.effect.new_names == ["short/SquaredDifference", "short/loss"]
     assert any("set state still use the original" in w for w in plan.effect.warnings), plan.effect.warnings

@@ -42,7 +42,7 @@ def test_what_needs_tensorflow_says_what_is_missing(elsewhere):
 def test_what_needs_none_still_works(elsewhere):
     _, path = elsewhere
     assert run("-m", "graphsurgeon", "doctor", path=path).returncode == 0
-    code = "import graphsurgeon as gs; print(gs.Graph.of([('a', 'Const', []), ('b', 'Neg', ['a'])]).size)"
+    code = "import graphsurgeon as gs; print(gs.Graph.from_ops([('a', 'Const', []), ('b', 'Neg', ['a'])]).size)"
     assert run("-c", code, path=path).stdout == "2\n"
 
 

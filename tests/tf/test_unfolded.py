@@ -24,7 +24,7 @@ def unfolded(snapshot):
 
 
 def rows(graph):
-    return dict(zip(graph.names, graph.written(), strict=True))
+    return dict(zip(graph.names, graph.node_def_inputs(), strict=True))
 
 
 def beside(made, base):
@@ -59,8 +59,8 @@ def test_it_is_what_inlining_makes():
 def test_a_real_model_is_what_inlining_makes(corpus, id):
     ed = gs.open(corpus.path(id))
     whole = unfolded(ed.snapshot)
-    plain = [c for c in ed.snapshot.names if whole.find(c) is not None and whole.find(c)[1].plain]
-    found, made = whole.expanded(p.path for p in whole.expand_all().parts[1:]).graph, ed.inlined(*plain).snapshot
+    plain = [c for c in ed.snapshot.names if whole.find(c) is not None and whole.find(c)[1].is_plain]
+    found, made = whole.expanded(p.path for p in whole.expand_all().frames[1:]).graph, ed.inlined(*plain).snapshot
     assert data(found) == data(made, beside(made, ed.snapshot))
 
 
@@ -76,7 +76,7 @@ def test_a_function_that_many_ops_call_is_read_once_for_each_shape_it_is_given()
     with tf.Graph().as_default() as graph:
         for size in (2, 2, 2, 3):
             outer(tf.zeros([size]))
-    _, *parts = unfolded(gs.open(graph).snapshot).expand_all().parts
+    _, *parts = unfolded(gs.open(graph).snapshot).expand_all().frames
     counts = Counter(id(part.graph) for part in parts)
     assert sorted(counts.values()) == [1, 2, 3, 6]
     assert len({part.path for part in parts}) == 12
@@ -196,7 +196,7 @@ def test_a_custom_gradient_is_looked_at_searched_and_not_changed(saved):
     assert hits[0] in boxes
     ed.screen.fold(f"{op}/")
     boxes = {box["name"]: box for box in ed.screen.traits()["scenes"]["source"]["boxes"]}
-    assert boxes[op]["sub"].startswith("IdentityN · gradient")
+    assert boxes[op]["subtitle"].startswith("IdentityN · gradient")
     counted = dict(ed.screen.details(op)["rows"])
     assert counted["gradient"].startswith(f"6 ops; function='{function}")
     assert "FLOPs" not in counted  # nobody runs it here

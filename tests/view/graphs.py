@@ -16,7 +16,7 @@ Op = tuple[str, str, list[str]]
 def chain(count: int, scope: str = "", op_type: str = "Neg") -> Graph:
     """Returns ops that read each other, one after the other."""
     names = [f"{scope}op_{chr(97 + i % 26)}{i}x" for i in range(count)]
-    return Graph.of([(n, op_type, [names[i - 1]] if i else []) for i, n in enumerate(names)])
+    return Graph.from_ops([(n, op_type, [names[i - 1]] if i else []) for i, n in enumerate(names)])
 
 
 def layer(scope: str, source: str) -> list[Op]:
@@ -45,7 +45,7 @@ def network(layers: int = 3) -> Graph:
     ops += [("save/Const", "Const", []), ("save/SaveV2", "SaveV2", ["save/Const", "densea/w"])]
     ops += [("save/control", "Identity", ["save/Const", "^save/SaveV2"])]
     ops += [("init", "NoOp", [f"^dense{chr(97 + i)}/w/Assign" for i in range(layers)])]
-    return Graph.of(ops)
+    return Graph.from_ops(ops)
 
 
 def towers(count: int = 16, ops: int = 9) -> Graph:
@@ -55,7 +55,7 @@ def towers(count: int = 16, ops: int = 9) -> Graph:
         for k in range(ops):
             made.append((f"tower_{t}/op{k}", "Neg", [f"tower_{t}/op{k - 1}" if k else "split"]))
     made.append(("join", "AddN", [f"tower_{t}/op{ops - 1}" for t in range(count)]))
-    return Graph.of(made)
+    return Graph.from_ops(made)
 
 
 def node(name: str, op: str, inputs: list[str], **attr: Any) -> SimpleNamespace:

@@ -15,7 +15,7 @@ BASE = [("x", "Placeholder", []), ("a/p", "Neg", ["x"]), ("a/q", "Exp", ["a/p"])
 
 def both(before, after, keys=({"a/"}, {"a/"}), renamed=()):
     """Returns the two scenes, aligned and placed, and by name where their boxes and frames stand."""
-    graphs = Graph.of(before), Graph.of(after)
+    graphs = Graph.from_ops(before), Graph.from_ops(after)
     scenes = [build(Tree(graph), open_) for graph, open_ in zip(graphs, keys, strict=True)]
     pairs = [
         (i, graphs[1].index[dict(renamed).get(name, name)])
@@ -41,7 +41,7 @@ def test_what_is_in_both_has_one_place_and_one_size():
     assert {(e.source, e.target) for e in before.edges} == {("b0", "b1"), ("b1", "b2"), ("b2", "b3")}
     names = {box.id: box.name for box in later.boxes}
     assert ("a/p", "new") in {(names[e.source], names[e.target]) for e in later.edges}
-    assert all(edge.d for part in (before, later) for edge in part.edges)
+    assert all(edge.path for part in (before, later) for edge in part.edges)
 
 
 def test_nothing_stands_where_something_else_stood():
@@ -88,8 +88,8 @@ def test_a_scope_open_in_one_and_folded_in_the_other_has_both():
 
 
 def test_pictures_of_nothing():
-    nothing = build(Tree(Graph.of([])))
+    nothing = build(Tree(Graph.from_ops([])))
     none = np.empty(0, np.int32)
-    found = align_scenes(nothing, build(Tree(Graph.of(BASE))), (none, none))
+    found = align_scenes(nothing, build(Tree(Graph.from_ops(BASE))), (none, none))
     before, after = found.split(place(found.whole))
     assert (len(before.boxes), len(after.boxes)) == (0, 3)

@@ -29,7 +29,7 @@ def mobile(count=16, scope="net/", start=1):
         if i % 2 == 0:
             ops.append((f"{scope}block_{i}_add", "AddV2", [before, ops[-1][0]]))
     ops.append((f"{scope}predictions", "MatMul", [ops[-1][0]]))
-    return Graph.of(ops)
+    return Graph.from_ops(ops)
 
 
 def staged(stages=(3, 4, 6, 3), scope="net/"):
@@ -41,7 +41,7 @@ def staged(stages=(3, 4, 6, 3), scope="net/"):
             for name in ("pad", "conv", "bn", "relu"):
                 ops.append((f"{scope}conv{s + 2}_block{b + 1}_{name}", name.title() + "2D", [ops[-1][0]]))
             ops.append((f"{scope}conv{s + 2}_block{b + 1}_add", "Add", [before, ops[-1][0]]))
-    return Graph.of([*ops, (f"{scope}predictions", "MatMul", [ops[-1][0]])])
+    return Graph.from_ops([*ops, (f"{scope}predictions", "MatMul", [ops[-1][0]])])
 
 
 def line(names):
@@ -123,7 +123,7 @@ def test_a_model_reads_as_stem_blocks_and_head():
     named = [f"~net/block_{i}/" for i in range(1, 17)]
     assert boxes(scene) == ["x", "~net/stem/", *named, "net/predictions"]
     assert set(boxes(scene, "kind")) == {"op", "scope"}
-    said = {b.label: b.sub for b in scene.boxes}
+    said = {b.label: b.subtitle for b in scene.boxes}
     assert said["block_1"] == "3 ops · Conv·DepthwiseConv·Conv"
     assert said["block_2"] == "4 ops · Conv·DepthwiseConv·Conv + residual"
     assert list(edges(scene)) == list(zip(boxes(scene), boxes(scene)[1:], strict=False))
@@ -133,7 +133,7 @@ def test_a_series_of_blocks_says_how_many_and_a_block_shows_its_residual_edge():
     tree = Tree(mobile())
     folded = build(tree, {"net/"})
     (series,) = [b for b in folded.boxes if b.kind == "series"]
-    assert (series.name, series.sub, series.count) == ("~net/block_[1..16]/", "16 blocks", 56)
+    assert (series.name, series.subtitle, series.count) == ("~net/block_[1..16]/", "16 blocks", 56)
     opened = build(tree, {"net/", series.name, "~net/block_4/"})
     assert [g.name for g in opened.groups] == ["net/", "~net/block_[1..16]/", "~net/block_4/"]
     found = edges(opened)
@@ -144,17 +144,17 @@ def test_blocks_that_are_alike_are_a_series_of_one_kind():
     ops = [("x", "Placeholder", [])]
     for i in range(12):
         ops += [(f"layer_{i}_{name}", "MatMul", [ops[-1][0]]) for name in ("attention", "ffn")]
-    scene = build(Tree(Graph.of(ops)))
-    assert [(b.label, b.sub) for b in scene.boxes if b.kind == "series"] == [("layer_[0..11]", "2 ops ×12")]
+    scene = build(Tree(Graph.from_ops(ops)))
+    assert [(b.label, b.subtitle) for b in scene.boxes if b.kind == "series"] == [("layer_[0..11]", "2 ops ×12")]
 
 
 def test_stages_hold_blocks_and_open_together():
     tree = Tree(staged())
     folded = build(tree, {"net/"})
     assert boxes(folded, "label") == ["x", "conv2", "conv3", "conv4", "conv5", "predictions"]
-    assert folded.boxes[3].sub == "6 blocks of Conv + residual"
+    assert folded.boxes[3].subtitle == "6 blocks of Conv + residual"
     more = [("x", "Placeholder", []), *((f"net/{c}", "Neg", ["x"]) for c in "abcd")]
-    wide = Graph.of([*more, *[(n, t, i) for n, t, i in _ops(staged()) if n != "x"]])
+    wide = Graph.from_ops([*more, *[(n, t, i) for n, t, i in _ops(staged()) if n != "x"]])
     keys = first_unfolded(Tree(wide))
     assert {f"~net/conv{i}/" for i in (2, 3, 4, 5)} <= keys
     assert "~net/conv4_block6/" in boxes(build(Tree(wide), keys))
@@ -169,13 +169,13 @@ def mixed(counts=(3, 5, 3)):
         for letter in "abcdefgh"[:count]:
             for branch in ("Branch_0", "Branch_1"):
                 ops.append((f"net/Mixed_{stage}{letter}/{branch}/conv", "Conv2D", [ops[-1][0]]))
-    return Graph.of([*ops, ("net/logits/mul", "Mul", [ops[-1][0]])])
+    return Graph.from_ops([*ops, ("net/logits/mul", "Mul", [ops[-1][0]])])
 
 
 def test_scopes_that_are_counted_are_the_blocks_of_their_stage():
     tree = Tree(mixed())
     folded = build(tree, {"net/"})
-    said = {box.label: box.sub for box in folded.boxes if box.label.startswith("Mixed")}
+    said = {box.label: box.subtitle for box in folded.boxes if box.label.startswith("Mixed")}
     assert said == {
         "Mixed_5": "3 blocks of Conv ×2",
         "Mixed_6": "5 blocks of Conv ×2",
@@ -190,7 +190,7 @@ def test_scopes_of_a_block_that_do_different_things_are_not_its_blocks():
     for i in range(14):
         for part in ("attention", "mlp"):
             ops += [(f"net/layer_{i}_{part}/{name}", "MatMul", [ops[-1][0]]) for name in ("a", "b")]
-    tree = Tree(Graph.of(ops))
+    tree = Tree(Graph.from_ops(ops))
     item = find_item(tree, "~net/layer_3/")
     assert item is not None
     assert item.blocks() == []
@@ -201,7 +201,7 @@ def test_a_second_tower_opens_before_the_stages_of_the_first():
     towers = [
         (f"{tower}/{n}", t, [i if i == x else f"{tower}/{i}" for i in ins]) for tower in ("a", "b") for n, t, ins in one
     ]
-    scene = build(tree := Tree(Graph.of([(x, "Placeholder", []), *towers])), first_unfolded(tree))
+    scene = build(tree := Tree(Graph.from_ops([(x, "Placeholder", []), *towers])), first_unfolded(tree))
     names = [box.name.lstrip("~") for box in scene.boxes if "Mixed" in box.name]
     assert [n for n in names if n.startswith("b/")] == [n.replace("a/", "b/", 1) for n in names if n.startswith("a/")]
     assert len(names) > 2
@@ -219,7 +219,7 @@ def test_a_chain_is_never_cut_inside_a_block():
     ops = _ops(mobile())
     for name in names:
         ops.append((f"net/{name}", "Neg", [ops[-1][0]]))
-    tree = Tree(Graph.of(ops))
+    tree = Tree(Graph.from_ops(ops))
     for item in tree.inside(Item("scope", "net/", "", tops=(1,), bottom=tree.graph.scopes.index["net"])):
         held = {tree.graph.names[op].rpartition("_")[0] for op in tree.ops_of(item).tolist()}
         assert item.kind != "series" or item.leaf == "block_[1..16]" or not any("block" in name for name in held)
@@ -258,10 +258,10 @@ def test_each_op_is_met_once_under_names_that_are_unique(names, seed):
     for i, name in enumerate(names):
         read = random.choice(i, size=min(i, int(random.integers(0, 3))), replace=False).tolist() if i else []
         ops.append((name, str(random.choice(["Neg", "Add", "Const"])), [names[j] for j in read]))
-    graph = Graph.of(ops)
+    graph = Graph.from_ops(ops)
     tree = Tree(graph)
     assert (reached(tree, everything=True) == 1).all()
-    again = Tree(Graph.of(ops))
+    again = Tree(Graph.from_ops(ops))
     assert [i.name for i in again.inside(again.root)] == [i.name for i in tree.inside(tree.root)]
     for op in np.flatnonzero(tree.helpers.kind == 0).tolist()[::7]:
         scene = build(tree, keys_to(tree, op))

@@ -12,12 +12,12 @@ def test_a_long_chain_is_set_in_columns():
     assert max(placed.w / placed.h, placed.h / placed.w) <= 2.5
     columns = [b for i, b in enumerate(placed.boxes) if i and b.y < placed.boxes[i - 1].y]
     assert 1 <= len(columns) <= 4
-    assert all(0 <= x <= placed.w and 0 <= y <= placed.h for e in placed.edges for x, y in samples(e.d))
+    assert all(0 <= x <= placed.w and 0 <= y <= placed.h for e in placed.edges for x, y in samples(e.path))
     at = {b.id: b for b in placed.boxes}
     for edge in placed.edges:
-        for x, y in samples(edge.d):
+        for x, y in samples(edge.path):
             assert not any(b.x < x < b.x + b.w and b.y + 1 < y < b.y + b.h - 1 for b in at.values())
-        (x, y), box = samples(edge.d)[-1], at[edge.target]
+        (x, y), box = samples(edge.path)[-1], at[edge.target]
         assert abs(x - box.x - box.w / 2) < 2
         assert abs(y - box.y) < 2
 
@@ -41,7 +41,7 @@ def test_a_long_frame_has_columns_inside():
     ops = [("x", "Placeholder", []), *((n, t, [graph.names[i - 1]] if i else ["x"]) for i, (n, t) in enumerate(
         zip(graph.names, graph.types, strict=True)))]  # fmt: skip
     ops.append(("y", "Exp", [graph.names[-1]]))
-    placed = place(build(Tree(Graph.of(ops)), {"net/"}))
+    placed = place(build(Tree(Graph.from_ops(ops)), {"net/"}))
     (frame,) = placed.groups
     assert max(placed.w / placed.h, placed.h / placed.w) <= 4
     first, *inside, last = placed.boxes
@@ -54,7 +54,7 @@ def test_a_long_frame_has_columns_inside():
     assert all(frame.y < b.y and b.y + b.h < frame.y + frame.h for b in inside)
     at = {b.id: b for b in placed.boxes}
     for edge in placed.edges:
-        points = samples(edge.d, 24)
+        points = samples(edge.path, 24)
         assert not any(b.x < x < b.x + b.w and b.y + 1 < y < b.y + b.h - 1 for x, y in points for b in at.values())
         for (x, y), box in ((points[0], at[edge.source]), (points[-1], at[edge.target])):
             assert box.x <= x <= box.x + box.w
@@ -64,6 +64,6 @@ def test_a_long_frame_has_columns_inside():
 def test_what_hangs_together_by_many_edges_is_not_cut():
     names = [f"{chr(97 + i % 26)}{i}x" for i in range(40)]
     ops = [(n, "Foo", [*names[i - 1 : i], *names[: min(i, 1)]]) for i, n in enumerate(names)]
-    placed = place(build(Tree(Graph.of(ops))))
+    placed = place(build(Tree(Graph.from_ops(ops))))
     assert len(placed.boxes) == 40
     assert all(b.x >= 0 and b.x + b.w <= placed.w and b.y + b.h <= placed.h for b in placed.boxes)

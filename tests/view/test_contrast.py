@@ -22,11 +22,11 @@ def chain(*ops: str, title: str = "graph") -> Graph:
         name, _, kind = op.partition(":")
         triples.append((name, kind or ("Neg" if last else "Placeholder"), [last] if last else []))
         last = name
-    return Graph.of(triples, title=title)
+    return Graph.from_ops(triples, title=title)
 
 
 def boxes(scene):
-    return {box.name: (box.state, box.sub) for box in scene.boxes}
+    return {box.name: (box.state, box.subtitle) for box in scene.boxes}
 
 
 def edges(scene):
@@ -81,7 +81,9 @@ def test_a_scope_that_is_wholly_new_stays_folded_or_has_a_marked_frame():
 def test_what_is_hidden_is_counted_where_it_helps():
     def net(constant: str) -> Graph:
         extra = [(f"o{i}", "Neg", [f"o{i - 1}" if i else "y"]) for i in range(45)]
-        return Graph.of([("x", "Placeholder", []), (constant, "Const", []), ("y", "Add", ["x", constant]), *extra])
+        return Graph.from_ops(
+            [("x", "Placeholder", []), (constant, "Const", []), ("y", "Add", ["x", constant]), *extra]
+        )
 
     scene = contrast(diff(net("k"), net("k2")))
     assert boxes(scene)["y"] == ("changed", "Add · rewired")

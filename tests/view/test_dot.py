@@ -23,7 +23,7 @@ def test_boxes_clusters_and_edges():
 def test_names_that_look_like_dot():
     names = ["<b>html</b>", 'say "hi"', "ends with \\", "\\N \\G \\n", 'x", URL="javascript:alert(1)', "a\nb", "nul\0"]
     names += ["b0 -> b1;", "//comment", "#x", "漢 😀", "\u202eabc", "-1.5", "node", "\ud800"]
-    graph = Graph.of([(n, "Foo", []) for n in names])
+    graph = Graph.from_ops([(n, "Foo", []) for n in names])
     found = json.loads(graphviz.WASM.run(to_dot(Tree(graph), {"+"}).source))
     things = [t for t in found["objects"] if t["name"].startswith("b")]
     assert len(things) == len(found["objects"]) == len(build(Tree(graph), {"+"}).boxes)
@@ -39,7 +39,7 @@ def test_quoted_is_one_place():
 def test_hostile_names_re_parse_to_the_same_nodes():
     from tests.view.test_hostile import NAMES
 
-    graph = Graph.of([(f"s{i % 3}/{name}", name[:3000] or "T", []) for i, name in enumerate(NAMES)])
+    graph = Graph.from_ops([(f"s{i % 3}/{name}", name[:3000] or "T", []) for i, name in enumerate(NAMES)])
     for keys in (set(), {"s0/", "s1/", "s2/", "s0/+", "s1/+", "s2/+"}):
         scene = build(Tree(graph), keys)
         source = to_dot(Tree(graph), keys).source
@@ -58,6 +58,6 @@ def test_hostile_names_re_parse_to_the_same_nodes():
 
 def test_edges_of_hostile_names_re_parse():
     names = ["a\\", 'b"', "<i>", "c\nd"]
-    graph = Graph.of([(n, "Neg", [names[i - 1]] if i else []) for i, n in enumerate(names)])
+    graph = Graph.from_ops([(n, "Neg", [names[i - 1]] if i else []) for i, n in enumerate(names)])
     found = json.loads(graphviz.WASM.run(to_dot(Tree(graph)).source))
     assert [(e["tail"], e["head"]) for e in found["edges"]] == [(0, 1), (1, 2), (2, 3)]

@@ -1,4 +1,4 @@
-"""Dtypes of ops, for colours."""
+"""Dtypes of ops, for colors."""
 
 from __future__ import annotations
 

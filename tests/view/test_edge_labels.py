@@ -25,21 +25,21 @@ def test_edge_labels_cover_nothing():
         if edge.label:
             w = width(edge.label, SUBLABEL) / 2
             for box in placed.boxes:
-                apart = edge.lx + w <= box.x or edge.lx - w >= box.x + box.w
-                assert apart or edge.ly + 5 <= box.y or edge.ly - 5 >= box.y + box.h
+                apart = edge.label_x + w <= box.x or edge.label_x - w >= box.x + box.w
+                assert apart or edge.label_y + 5 <= box.y or edge.label_y - 5 >= box.y + box.h
 
 
 def test_edge_labels_stay_in_the_picture():
     edge = Edge("e", "b0", "b1", 1, False, ["a:0"], label="float32 (?, 128)")
-    edge.d = line(90, 0, 90, 60)
+    edge.path = line(90, 0, 90, 60)
     half = width(edge.label, SUBLABEL) / 2
     place_labels([], [], [edge], 100.0)
     assert edge.label
-    assert edge.lx + half <= 100
+    assert edge.label_x + half <= 100
     edge.label = "float32 (?, 128)"
     place_labels([], [], [edge], 95.0)
-    assert edge.lx - half >= 0
-    edge.d = line(30, 0, 30, 60)
+    assert edge.label_x - half >= 0
+    edge.path = line(30, 0, 30, 60)
     place_labels([], [], [edge], 60.0)
     assert edge.label == ""
 
@@ -53,9 +53,9 @@ def test_a_label_stands_at_the_first_free_place_of_its_edge(lines, corners):
     boxes = [Box(f"b{i}", "op", f"b{i}", "b", "", 1, "other", x=x, y=y, w=64, h=40) for i, (x, y) in enumerate(corners)]
     edges = [Edge(f"e{i:02}", "a", "b", 1, False, ["a:0"], label="int32 (2,)") for i in range(len(lines))]
     for edge, (a, b, c, d) in zip(edges, lines, strict=True):
-        edge.d = line(a, b, c, d)
+        edge.path = line(a, b, c, d)
     place_labels(boxes, [], edges, 300.0)
-    paths = [samples(edge.d, 6) for edge in edges]
+    paths = [samples(edge.path, 6) for edge in edges]
     taken = [(b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1) for b in boxes]
     w, h = width("int32 (2,)", SUBLABEL) + 2, SUBLABEL + 2
     for edge, points in zip(edges, paths, strict=True):
@@ -67,7 +67,7 @@ def test_a_label_stands_at_the_first_free_place_of_its_edge(lines, corners):
                 continue
             if not any(left < c and a < right and top < d and b < bottom for a, b, c, d in taken):
                 taken.append((left, top, right, bottom))
-                assert (edge.label, edge.lx, edge.ly) == ("int32 (2,)", round(x, 1), round(y, 1))
+                assert (edge.label, edge.label_x, edge.label_y) == ("int32 (2,)", round(x, 1), round(y, 1))
                 break
         else:
             assert edge.label == ""

@@ -17,7 +17,7 @@ AFTER = [*BEFORE[:3], ("t/c", "Mul", ["s/b", "x"]), ("n/d", "Neg", ["t/c"]), ("n
 
 def both():
     """Returns the graph before and after, and which ops stay."""
-    before, after = Graph.of(BEFORE), Graph.of(AFTER)
+    before, after = Graph.from_ops(BEFORE), Graph.from_ops(AFTER)
     stay = np.arange(before.size)
     return before, after, (stay, stay)
 
@@ -39,8 +39,8 @@ def test_an_edge_at_an_op_that_stays_is_joined_and_one_between_new_ops_is_new():
 
 
 def test_inputs_that_change_places_are_no_other_edges():
-    before = Graph.of([("x", "Placeholder", []), ("y", "Placeholder", []), ("z", "Sub", ["x", "y"])])
-    after = Graph.of([("x", "Placeholder", []), ("y", "Placeholder", []), ("z", "Sub", ["y", "x"])])
+    before = Graph.from_ops([("x", "Placeholder", []), ("y", "Placeholder", []), ("z", "Sub", ["x", "y"])])
+    after = Graph.from_ops([("x", "Placeholder", []), ("y", "Placeholder", []), ("z", "Sub", ["y", "x"])])
     assert not added_edges(after, before, (np.arange(3), np.arange(3))).data.any()
 
 
@@ -55,7 +55,7 @@ def test_what_a_plan_connects_is_joined_between_new_ops_too():
 def test_a_drawn_edge_of_which_a_part_changes_counts_it():
     ops = [("x", "Split", []), ("s/a", "Neg", ["x"]), ("s/b", "Neg", ["x:1"]), ("s/c", "Neg", [])]
     more = [*ops[:3], ("s/c", "Neg", ["x:2"])]
-    before, after = Graph.of(ops), Graph.of(more)
+    before, after = Graph.from_ops(ops), Graph.from_ops(more)
     same = np.arange(4), np.arange(4)
     kinds = added_edges(after, before, same)
     assert states(after, kinds) == {("x", "s/"): ("changed", "+1")}
@@ -64,7 +64,7 @@ def test_a_drawn_edge_of_which_a_part_changes_counts_it():
 
 def test_the_counts_of_a_changed_edge_stay_where_there_is_no_room_for_a_label():
     ops = [("x", "Split", []), *((f"s/a{i}", "Neg", [f"x:{i}"]) for i in range(2))]
-    before, after = Graph.of([*ops, ("s/z", "Neg", [])]), Graph.of([*ops, ("s/z", "Neg", ["x:5"])])
+    before, after = Graph.from_ops([*ops, ("s/z", "Neg", [])]), Graph.from_ops([*ops, ("s/z", "Neg", ["x:5"])])
     same = np.arange(4), np.arange(4)
     placed = place(build(Tree(after), (), kinds=added_edges(after, before, same)), direction="LR")
     assert [edge.label for edge in placed.edges] == ["+1"]
@@ -72,15 +72,15 @@ def test_the_counts_of_a_changed_edge_stay_where_there_is_no_room_for_a_label():
 
 def test_control_edges_have_states_too():
     ops = [("x", "Placeholder", []), ("y", "Neg", []), ("z", "Neg", ["x"])]
-    before, after = Graph.of(ops), Graph.of([*ops[:2], ("z", "Neg", ["x", "^y"])])
+    before, after = Graph.from_ops(ops), Graph.from_ops([*ops[:2], ("z", "Neg", ["x", "^y"])])
     same = np.arange(3), np.arange(3)
     assert states(after, added_edges(after, before, same)) == {("y", "z"): ("joined", "")}
     assert states(after, lost_edges(after, before, same)) == {("y", "z"): ("removed", "")}
 
 
 def test_ops_with_other_numbers_are_the_same_ops():
-    before = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Neg", ["y"])])
-    after = Graph.of([("x", "Placeholder", []), ("z", "Neg", ["x"])])
+    before = Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Neg", ["y"])])
+    after = Graph.from_ops([("x", "Placeholder", []), ("z", "Neg", ["x"])])
     same = np.array([0, 2]), np.array([0, 1])
     assert states(after, added_edges(after, before, same)) == {("x", "z"): ("joined", "")}
     found = states(before, lost_edges(before, after, same))

@@ -18,7 +18,7 @@ def deep(extra=()):
         names.append(ops[-1][0])
     ops += [("out/head/logits", "MatMul", [names[-1]]), ("out/head/y", "Softmax", ["out/head/logits"])]
     ops += [("gradients/g/mul", "Mul", ["out/head/y"]), ("save/Save", "SaveV2", ["out/head/logits"])]
-    return Graph.of([*ops, *extra])
+    return Graph.from_ops([*ops, *extra])
 
 
 def names(graph, numbers):
@@ -51,7 +51,7 @@ def test_signatures_know_better():
 def test_of_many_the_highest_few_count():
     ops = [(f"a/b/{chr(97 + i)}", "Placeholder", []) for i in range(10)] + [("top", "Placeholder", [])]
     ops += [("y", "AddN", [name for name, *_ in ops])]
-    graph = Graph.of(ops)
+    graph = Graph.from_ops(ops)
     found = names(graph, ends(Tree(graph))[0])
     assert len(found) == MOST
     assert "top" in found
@@ -63,7 +63,7 @@ def test_pinned_ops_have_boxes_of_their_own_and_are_counted_once():
     scene = build(Tree(graph), frozenset(), pins=pins)
     at = {box.name: box for box in scene.boxes}
     assert at["out/head/y"].label == "out/head/y"
-    assert at["out/head/"].sub == "1 op"
+    assert at["out/head/"].subtitle == "1 op"
     plain = build(Tree(graph), frozenset())
     assert sum(b.count for b in scene.boxes) == sum(b.count for b in plain.boxes)
     assert [e.tensors for e in scene.edges if e.target == at["out/head/y"].id] == [["out/head/logits:0"]]
@@ -86,6 +86,6 @@ def test_a_first_picture_opens_what_holds_little_but_ends():
 def test_a_series_of_inputs_names_them_all():
     ops = [(f"in_{i}", "Placeholder", []) for i in range(6)] + [("y", "AddN", [f"in_{i}" for i in range(6)])]
     ops += [(f"{chr(97 + i)}x", "Neg", ["y"]) for i in range(14)]
-    scene = build(Tree(Graph.of(ops)), pins=range(6))
+    scene = build(Tree(Graph.from_ops(ops)), pins=range(6))
     assert scene.boxes[0].name == "~in_[0..5]"
-    assert scene.boxes[0].sub == "Placeholder ×6"
+    assert scene.boxes[0].subtitle == "Placeholder ×6"

@@ -33,7 +33,7 @@ def read(corpus):
         names = () if meta is None else [one.name for one in signatures(meta)]
         pairs = {name: signature_tensors(meta, name) for name in names}
         served = {name: Ends(inputs=inputs, outputs=outputs) for name, (inputs, outputs) in pairs.items()}
-        return Graph.read(nodes.node, title=id), OpenedGraph(other_signatures=served).ends
+        return Graph.from_nodes(nodes.node, title=id), OpenedGraph(other_signatures=served).ends
 
     return one
 
@@ -72,7 +72,7 @@ def test_first_picture(corpus, read, id):
     assert len(boxes) >= min(6 if id in LAYERED else 8, core, graph.size)
     for box in boxes.values():
         assert all(box.w >= width(line, LABEL, bold=True) + 4 for line in box.lines), box.label
-        assert box.w >= width(box.sub, SUBLABEL) + 4, box.sub
+        assert box.w >= width(box.subtitle, SUBLABEL) + 4, box.subtitle
         assert "\u2026" not in box.label.replace(" \u2026 ", ""), f"{box.label!r} is cut"
     for frame in picture.groups:
         assert frame.w >= width(frame.label, LABEL, bold=True) + 10, frame.label
@@ -93,7 +93,7 @@ def test_first_picture(corpus, read, id):
             assert a.x + a.w <= b.x or b.x + b.w <= a.x or a.y + a.h <= b.y or b.y + b.h <= a.y
     for edge in picture.edges:
         others = [b for b in picture.boxes if b.id not in (edge.source, edge.target)]
-        for x, y in samples(edge.d, 24):
+        for x, y in samples(edge.path, 24):
             hit = next((b for b in others if b.x + 1 < x < b.x + b.w - 1 and b.y + 1 < y < b.y + b.h - 1), None)
             assert hit is None, f"{edge.tensors[:1]} runs through {hit.name!r}"
 
@@ -101,7 +101,7 @@ def test_first_picture(corpus, read, id):
 def test_what_a_function_captures_stays_folded():
     ops = [("x", "_Arg", []), ("unknown", "_Arg", []), *((f"unknown_{i}", "_Arg", []) for i in range(200))]
     ops += [("call", "PartitionedCall", [name for name, *_ in ops]), ("result", "_Retval", ["call"])]
-    graph = Graph.of(ops)
+    graph = Graph.from_ops(ops)
     scene = build(Tree(graph), first_unfolded(Tree(graph)))
     assert [b.name for b in scene.boxes] == ["x", "unknown", "~unknown_[0..199]", "call", "result"]
 
@@ -114,6 +114,6 @@ def test_layers_that_follow_each_other_open_and_towers_beside_each_other_do_not(
         ops += [(f"part_{i}/op{k}", "Neg", [f"part_{i}/op{k - 1}" if k else source]) for k in range(20)]
     ops.append(("head/sum", "AddN", [f"part_{i}/op19" for i in range(6)][5 if follow else 0 :]))
     ops += [(f"head/{name}", "Neg", [ops[-1][0]]) for name in "abcdefg"]
-    tree = Tree(Graph.of(ops))
+    tree = Tree(Graph.from_ops(ops))
     assert ("~part_[0..5]/" in first_unfolded(tree)) == follow
     assert ("head/" in first_unfolded(tree)) != follow

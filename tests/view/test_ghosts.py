@@ -30,7 +30,7 @@ def test_states_of_frames_and_of_edges_that_go():
 
 
 def test_the_sign_of_a_removed_edge_stands_alone():
-    tree = Tree(Graph.of([("x", "Split", []), ("y", "Pack", ["x:0", "x:1"])]))
+    tree = Tree(Graph.from_ops([("x", "Split", []), ("y", "Pack", ["x:0", "x:1"])]))
     labels = [(edge.state, edge.label) for marks in ({}, {1: "removed"}) for edge in build(tree, (), marks).edges]
     assert labels == [("", "×2"), ("removed", "")]
 
@@ -42,7 +42,7 @@ def test_a_fold_whose_drawn_ops_are_all_new_is_new():
         for layer, kind in (("expand", "Conv2D"), ("project", "Conv2D"), ("act", "Relu")):
             scope = f"net/block_{i}_{layer}"
             ops += [(f"{scope}/w", "Const", []), (f"{scope}/{kind}", kind, [ops[-1][0], f"{scope}/w"])]
-    graph = Graph.of(ops)
+    graph = Graph.from_ops(ops)
     tree = Tree(graph)
     made = {op: "new" for op, name in enumerate(graph.names) if name.startswith("net/")}
     closed = build(tree, {"net/"}, made)

@@ -12,7 +12,7 @@ from graphsurgeon.view.tree import Tree
 
 def of(*ops, outside=1):
     """Returns the gist of all but the first ops of a graph."""
-    graph = Graph.of(list(ops))
+    graph = Graph.from_ops(list(ops))
     members = tuple(Item("op", name, name, i) for i, name in enumerate(graph.names) if i >= outside)
     return gist(Tree(graph), Item("block", "~b/", "b", members=members))
 
@@ -44,7 +44,7 @@ def test_a_sum_of_what_came_in_and_what_was_made_of_it_is_a_residual():
 
 
 def test_sums_inside_a_layer_are_its_own():
-    graph = Graph.of([X, ("c", "Conv2D", ["x"]), ("norm/a", "Neg", ["x"]), ("norm/s", "AddV2", ["norm/a", "x"])])
+    graph = Graph.from_ops([X, ("c", "Conv2D", ["x"]), ("norm/a", "Neg", ["x"]), ("norm/s", "AddV2", ["norm/a", "x"])])
     tree = Tree(graph)
     layer = Item("scope", "norm/", "norm", tops=(graph.scopes.index["norm"],))
     assert gist(tree, Item("block", "~b/", "b", members=(Item("op", "c", "c", 1), layer))) == "Conv"

@@ -26,7 +26,7 @@ def trained():
         ops.append((f"gradients/{name}_grad/g", "Mul", [last, name]))
         last = ops[-1][0]
     ops += [("GradientDescent/update_a/Apply", "ApplyGradientDescent", [last]), ("step", "ResourceApplyAdam", [last])]
-    return Graph.of([*ops, *((f"t{chr(97 + i)}q", "Tile", ["x"]) for i in range(4))])
+    return Graph.from_ops([*ops, *((f"t{chr(97 + i)}q", "Tile", ["x"]) for i in range(4))])
 
 
 def shown(graph, filters, unfolded=()):
@@ -59,7 +59,7 @@ def test_gradients_of_a_block_stand_beside_it():
     ops.append(("gradients/Fill", "Fill", [ops[-1][0]]))
     for name, *_ in ops[-2:0:-1]:
         ops.append((f"gradients/{name}_grad/g", "Mul", [ops[-1][0], name]))
-    scene = shown(Graph.of(ops), Filters(training="beside"), {"~block_[1..7]/"})
+    scene = shown(Graph.from_ops(ops), Filters(training="beside"), {"~block_[1..7]/"})
     at = {b.name: b for b in scene.boxes}
     new = at["~gradients/block_3/"]
     assert (new.label, new.count, new.beside) == ("∇ block_3", 2, at["~block_3/"].id)
@@ -92,9 +92,9 @@ def test_every_op_is_drawn_or_counted_whatever_is_put_away():
 def test_hidden_types_go_and_come_back():
     graph = trained()
     scene = shown(graph, Filters(hidden=frozenset({"Tile"})))
-    assert all(b.sub != "Tile" for b in scene.boxes)
+    assert all(b.subtitle != "Tile" for b in scene.boxes)
     assert scene.stats["hidden"]["hidden ops"] == 4
-    assert sum(b.sub == "Tile" for b in shown(graph, Filters()).boxes) == 4
+    assert sum(b.subtitle == "Tile" for b in shown(graph, Filters()).boxes) == 4
 
 
 def test_helpers_are_called_back_by_kind():
@@ -131,6 +131,6 @@ def test_gradients_inside_a_folded_scope_come_out_of_it():
         ops.append((f"loss/gradients/{name}_grad/g", "Mul", [last, name]))
         last = ops[-1][0]
     ops += [(f"t{chr(97 + i)}q", "Tile", ["x"]) for i in range(14)]
-    scene = shown(Graph.of(ops), Filters(training="beside"))
+    scene = shown(Graph.from_ops(ops), Filters(training="beside"))
     assert "loss/" in [b.name for b in scene.boxes]
     assert {b.label: b.count for b in scene.boxes if b.beside} == {"∇ a": 2, "∇ b": 2}

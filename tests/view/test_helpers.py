@@ -6,7 +6,7 @@ from tests.view.graphs import network, node
 
 
 def kinds(graph):
-    found = Helpers.of(graph)
+    found = Helpers.from_graph(graph)
     return {name: KINDS[k] for name, k in zip(graph.names, found.kind.tolist(), strict=True)}
 
 
@@ -21,14 +21,14 @@ def test_what_is_hidden_in_a_network():
 
 def test_a_variable_and_its_helpers_are_one_thing():
     graph = network()
-    thing = Helpers.of(graph).thing
+    thing = Helpers.from_graph(graph).owner
     variable = graph.index["densea/w"]
     assert thing[graph.index["densea/w/read"]] == thing[graph.index["densea/w/Assign"]] == variable
 
 
 def test_initializers_outside_the_scope_of_their_variable():
     found = kinds(
-        Graph.of(
+        Graph.from_ops(
             [
                 ("start/shape", "Const", []),
                 ("start/normal", "RandomNormal", ["start/shape"]),
@@ -50,7 +50,7 @@ def test_initializers_outside_the_scope_of_their_variable():
 
 def test_captured_variables_of_a_function():
     found = kinds(
-        Graph.read(
+        Graph.from_nodes(
             [
                 node("x", "_Arg", []),
                 node("kernel", "_Arg", []),
@@ -65,7 +65,7 @@ def test_captured_variables_of_a_function():
 
 
 def test_summaries_and_unconnected_ops():
-    graph = Graph.of(
+    graph = Graph.from_ops(
         [("a", "Placeholder", []), ("b", "HistogramSummary", ["a"]), ("c", "Foo", [])]
         + [(f"n{i}q", "Neg", ["a"]) for i in range(12)]
     )
@@ -79,4 +79,4 @@ def test_behind():
 
 
 def test_empty_graph():
-    assert Helpers.of(Graph.of([])).kind.tolist() == []
+    assert Helpers.from_graph(Graph.from_ops([])).kind.tolist() == []

@@ -47,7 +47,7 @@ ELEMENTS = {"svg", "title", "defs", "marker", "path", "rect", "g", "text", "circ
 
 def graph_of(name):
     ops = [(name, "Foo", []), (f"{name}/in<side>", name or "T", [name]), (f"s/{name}/x", "Bar", [name])]
-    return Graph.of([(n, t, [i for i in inputs if i and ":" not in i]) for n, t, inputs in ops])
+    return Graph.from_ops([(n, t, [i for i in inputs if i and ":" not in i]) for n, t, inputs in ops])
 
 
 @pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
@@ -69,7 +69,7 @@ def test_name(name):
 
 
 def test_hostile_and_harmless_graphs_give_the_same_dot():
-    bad = build(Tree(Graph.of([("<script>", "Foo", []), ('"];x[', "Foo", ["<script>"])])))
-    good = build(Tree(Graph.of([("aaaaaaaa", "Foo", []), ("bbbbb", "Foo", ["aaaaaaaa"])])))
+    bad = build(Tree(Graph.from_ops([("<script>", "Foo", []), ('"];x[', "Foo", ["<script>"])])))
+    good = build(Tree(Graph.from_ops([("aaaaaaaa", "Foo", []), ("bbbbb", "Foo", ["aaaaaaaa"])])))
     strip = re.compile(r"(width|height)=[\d.]+")
     assert [strip.sub("", dot) for dot in drawn(bad)] == [strip.sub("", dot) for dot in drawn(good)]

@@ -38,16 +38,16 @@ def test_places_all_within_the_picture():
 
 def test_boxes_are_as_wide_as_their_words():
     names = ["a_name_of_more_than_forty_characters_on_two_lines", "x", "漢字漢字漢字漢字漢字"]
-    placed = layout.place(build(Tree(Graph.of([(n, "Placeholder", []) for n in names]))))
+    placed = layout.place(build(Tree(Graph.from_ops([(n, "Placeholder", []) for n in names]))))
     for box in placed.boxes:
-        assert box.w >= max(*(width(line, LABEL) for line in box.lines), width(box.sub, SUBLABEL)) + 12
+        assert box.w >= max(*(width(line, LABEL) for line in box.lines), width(box.subtitle, SUBLABEL)) + 12
 
 
 def test_edges_run_from_box_to_box():
     placed = layout.place(build(Tree(towers()), {"~tower_[0..15]"}))
     at = {b.id: b for b in placed.boxes}
     for edge in placed.edges:
-        points = samples(edge.d)
+        points = samples(edge.path)
         for (x, y), box in ((points[0], at[edge.source]), (points[-1], at[edge.target])):
             assert box.x - 2 <= x <= box.x + box.w + 2
             assert box.y - 2 <= y <= box.y + box.h + 2
@@ -65,13 +65,15 @@ def test_directions():
 
 
 def test_boxes_without_edges_stand_in_rows():
-    placed = layout.place(build(Tree(Graph.of([(f"{chr(97 + i % 26)}{i}x", "Placeholder", []) for i in range(40)]))))
+    placed = layout.place(
+        build(Tree(Graph.from_ops([(f"{chr(97 + i % 26)}{i}x", "Placeholder", []) for i in range(40)])))
+    )
     assert max(placed.w / placed.h, placed.h / placed.w) < 3
 
 
 def test_a_wide_fan_is_not_one_line():
     ops = [(f"{chr(97 + i % 26)}{i}x", "Placeholder", []) for i in range(30)]
-    placed = layout.place(build(Tree(Graph.of([*ops, ("sum", "AddN", [o[0] for o in ops])]))))
+    placed = layout.place(build(Tree(Graph.from_ops([*ops, ("sum", "AddN", [o[0] for o in ops])]))))
     assert max(placed.w / placed.h, placed.h / placed.w) <= 4
     assert not overlaps(placed.boxes)
 
@@ -139,28 +141,28 @@ def test_dict_is_json_and_always_the_same():
     one, two = (layout.place(build(Tree(network()), {"densea/"})).to_dict() for _ in range(2))
     assert json.dumps(one) == json.dumps(two)
     assert set(one) == {"rev", "w", "h", "direction", "boxes", "groups", "edges", "stats", "columns"}
-    keys = "id kind name label sub count family x y w h state outputs hidden detail"
+    keys = "id kind name label subtitle count family x y w h state outputs hidden detail"
     assert set(one["boxes"][0]) == set(keys.split())
     assert set(one["groups"][0]) == {"id", "name", "label", "count", "x", "y", "w", "h", "depth", "state"}
     assert set(one["edges"][0]) == {
         "id",
         "from",
         "to",
-        "d",
-        "n",
+        "path",
+        "count",
         "control",
         "quiet",
         "state",
         "label",
-        "lx",
-        "ly",
+        "label_x",
+        "label_y",
         "tensors",
         "texts",
     }
 
 
 def test_nothing_to_place():
-    placed = layout.place(build(Tree(Graph.of([]))))
+    placed = layout.place(build(Tree(Graph.from_ops([]))))
     assert placed.to_dict()["boxes"] == []
 
 
@@ -176,7 +178,7 @@ def test_the_largest_picture_is_a_small_message():
     for i in range(399):
         scope = f"a_scope_with_a_name_as_long_as_they_are_{'abcdefghijklmnopqrst'[i // 20]}/block_{i % 20}"
         ops.append((f"{scope}/an_operation_{i}", f"T{i}", [ops[i // 2][0], ops[i][0]]))
-    graph = Graph.of(ops)
+    graph = Graph.from_ops(ops)
     scene = build(Tree(graph), {f"{name}/" for name in graph.scopes.names if name})
     assert len(scene.boxes) > 200
     assert len(json.dumps(layout.place(scene).to_dict())) < 1_000_000
@@ -184,7 +186,7 @@ def test_the_largest_picture_is_a_small_message():
 
 def test_what_two_pictures_have_stands_in_the_order_of_the_first():
     ops = [("x", "Placeholder", []), *((f"{letter}/op", "Neg", ["x"]) for letter in "abcd")]
-    placed = layout.place(build(Tree(Graph.of(ops)), {"a/", "b/"}), direction="TB")
+    placed = layout.place(build(Tree(Graph.from_ops(ops)), {"a/", "b/"}), direction="TB")
     like = placed.to_dict()
     for box in (*like["boxes"], *like["groups"]):
         box["x"] = placed.w - box["x"] - box["w"]
@@ -194,12 +196,12 @@ def test_what_two_pictures_have_stands_in_the_order_of_the_first():
             name for name, _ in sorted(((b["name"], b["x"]) for b in boxes if b["name"] != "x"), key=lambda b: b[1])
         ]
 
-    again = layout.place(build(Tree(Graph.of([*ops, ("new", "Neg", ["x"])])), {"a/", "b/"}), previous=like)
+    again = layout.place(build(Tree(Graph.from_ops([*ops, ("new", "Neg", ["x"])])), {"a/", "b/"}), previous=like)
     assert [name for name in order(again.to_dict()["boxes"]) if name != "new"] == order(like["boxes"])
     assert again.direction == "TB"
     for box in again.boxes:
         assert 0 <= box.x <= again.w - box.w
-    ends = {edge.target: samples(edge.d)[-1] for edge in again.edges}
+    ends = {edge.target: samples(edge.path)[-1] for edge in again.edges}
     for box in again.boxes[1:]:
         assert box.x - 8 <= ends[box.id][0] <= box.x + box.w + 8, "edges are mirrored, too"
 

@@ -22,7 +22,7 @@ OPS = st.lists(
 def graph(ops):
     """Returns a graph whose ops read earlier ones, and have names that do not fold."""
     names = [f"{scope}{chr(97 + i)}{'xyz'[i % 3] * (1 + i % 7)}" for i, (scope, _) in enumerate(ops)]
-    return Graph.of(
+    return Graph.from_ops(
         [(name, f"T{i}", sorted({names[r % i] for r in reads}) if i else []) for i, (name, (_, reads)) in
          enumerate(zip(names, ops, strict=True))]
     )  # fmt: skip
@@ -57,7 +57,7 @@ def test_boxes_frames_and_lines_never_meet(direction, ops, unfolded):
             assert other is thing or other.group != thing.group or apart(thing, other)
     at = {box.id: box for box in placed.boxes}
     for edge in placed.edges:
-        points = samples(edge.d, 24)
+        points = samples(edge.path, 24)
         for (x, y), box in ((points[0], at[edge.source]), (points[-1], at[edge.target])):
             assert box.x - 1 <= x <= box.x + box.w + 1
             assert box.y - 1 <= y <= box.y + box.h + 1

@@ -110,7 +110,7 @@ def test_blocks_say_where_something_goes_past_them(model):
     said = {}
     for item in (_block(tree, leaf) for leaf in BLOCKS[name]):
         (box,) = [b for b in build(tree, keys_to(tree, item.first, item.name)).boxes if b.name == item.name]
-        said[item.leaf] = box.sub
+        said[item.leaf] = box.subtitle
     assert [leaf for leaf, sub in said.items() if sub.endswith("+ residual")] == SHORTCUTS[name]
     for leaf in SHORTCUTS[name][:2]:  # unfolded, it is drawn as an edge
         item = _block(tree, leaf)

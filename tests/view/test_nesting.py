@@ -29,12 +29,12 @@ def test_the_rows_are_the_boxes_of_all_scenes(graph):
     tree, nesting = nested(graph)
     rows = {row["name"]: row for row in nesting.rows}
     assert len(rows) == len(nesting.rows)
-    assert nesting.shut == 0
+    assert nesting.closed_count == 0
     assert [name for name, row in rows.items() if row["parent"] < 0] == [box.name for box in build(tree).boxes]
     for box in build(tree, {"densea/", "~tower_[0..15]/"}).boxes:
         row = rows[box.name]
-        texts = [row[key] for key in ("kind", "label", "sub", "count", "family", "outputs")]
-        assert texts == [box.kind, box.label, box.sub, box.count, box.family, box.outputs]
+        texts = [row[key] for key in ("kind", "label", "subtitle", "count", "family", "outputs")]
+        assert texts == [box.kind, box.label, box.subtitle, box.count, box.family, box.outputs]
 
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=IDS)
@@ -53,7 +53,7 @@ def test_the_edges_are_those_of_every_scene(graph):
         drawn = {box.id: box.name for box in scene.boxes}
         there = {one for one in tensors if {one[0], one[1]} <= set(drawn.values())}
         data = [edge for edge in scene.edges if not edge.control]
-        assert {(drawn[e.source], drawn[e.target], e.n, tuple(e.tensors)) for e in data} == there
+        assert {(drawn[e.source], drawn[e.target], e.count, tuple(e.tensors)) for e in data} == there
 
 
 def test_the_first_picture_is_laid_out_as_it_is_drawn():
@@ -89,7 +89,7 @@ def test_boxes_lie_in_their_frame_and_lines_end_at_boxes_or_at_the_border(direct
 def test_what_does_not_fit_stays_folded_and_is_counted():
     whole, part = nested(towers())[1], nested(towers(), limit=20)[1]
     assert len(part.rows) <= 20 < len(whole.rows)
-    assert part.shut > 0
+    assert part.closed_count > 0
     names = [row["name"] for row in whole.rows]
     assert [row["name"] for row in part.rows] == names[: len(part.rows)]
 
@@ -126,7 +126,7 @@ def test_hidden_ops_are_counted_in_the_fold_that_they_are_in():
 
 
 def test_control_inputs_are_edges_where_no_tensor_joins_their_ends():
-    graph = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x", "^x"]), ("z", "Neg", ["y", "^x"])])
+    graph = Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x", "^x"]), ("z", "Neg", ["y", "^x"])])
     _, nesting = nested(graph)
     found = connections(graph, nesting)
     assert [(a, b) for a, b, *_ in found["controls"]] == [(0, 2)]
@@ -134,6 +134,6 @@ def test_control_inputs_are_edges_where_no_tensor_joins_their_ends():
 
 
 def test_a_graph_without_ops():
-    _, nesting = nested(Graph.of([]))
+    _, nesting = nested(Graph.from_ops([]))
     assert nesting.rows == []
-    assert connections(Graph.of([]), nesting) == {"tensors": [], "edges": [], "controls": []}
+    assert connections(Graph.from_ops([]), nesting) == {"tensors": [], "edges": [], "controls": []}

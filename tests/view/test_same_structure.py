@@ -18,29 +18,29 @@ def block(scope, source, names=("a", "b", "c"), types=("Conv2D", "Mul", "Relu"),
 
 def test_the_same_blocks_whatever_they_read_and_are_called():
     ops = [("x", "Placeholder", []), *block("one", "x"), *block("two", "one/c"), *block("odd", "x", names="pqr")]
-    assert repeated_scopes(Tree(Graph.of(ops)), ["one/", "two/", "odd/"]) == [["one/", "two/", "odd/"]]
+    assert repeated_scopes(Tree(Graph.from_ops(ops)), ["one/", "two/", "odd/"]) == [["one/", "two/", "odd/"]]
 
 
 def test_the_same_ops_in_another_order_are_matched_by_name():
     again = block("two", "x")
     ops = [("x", "Placeholder", []), *block("one", "x"), *reversed(again)]
-    assert repeated_scopes(Tree(Graph.of(ops)), ["one/", "two/"]) == [["one/", "two/"]]
+    assert repeated_scopes(Tree(Graph.from_ops(ops)), ["one/", "two/"]) == [["one/", "two/"]]
 
 
 def test_the_same_types_wired_differently_are_told_apart():
     wires = ((-1,), (-1, 0), (1,))
     ops = [("x", "Placeholder", []), *block("one", "x"), *block("two", "x", wires=wires), *block("three", "x")]
-    assert repeated_scopes(Tree(Graph.of(ops)), ["one/", "two/", "three/"]) == [["one/", "three/"]]
+    assert repeated_scopes(Tree(Graph.from_ops(ops)), ["one/", "two/", "three/"]) == [["one/", "three/"]]
 
 
 def test_another_dtype_or_another_output_is_another_structure():
     def pair(scope, dtype, port=0):
         return [node(f"{scope}/s", "Split", [], T=dtype), node(f"{scope}/n", "Neg", [f"{scope}/s:{port}"], T=dtype)]
 
-    graph = Graph.read([*pair("a", 1), *pair("b", 2), *pair("c", 1), *pair("d", 1, 1)])
+    graph = Graph.from_nodes([*pair("a", 1), *pair("b", 2), *pair("c", 1), *pair("d", 1, 1)])
     assert repeated_scopes(Tree(graph), ["a/", "b/", "c/", "d/"]) == [["a/", "c/"]]
 
 
 def test_what_is_no_scope_is_left_out():
-    graph = Graph.of([("x", "Placeholder", []), *block("one", "x")])
+    graph = Graph.from_ops([("x", "Placeholder", []), *block("one", "x")])
     assert repeated_scopes(Tree(graph), ["x", "one/", "gone/"]) == []

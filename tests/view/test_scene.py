@@ -14,7 +14,7 @@ from tests.view.graphs import boxes, chain, network, node
 def test_folded_network():
     scene = build(Tree(network()))
     assert boxes(scene) == ["x", "densea/", "denseb/", "densec/", "gradients/"]
-    assert boxes(scene, "sub") == ["Placeholder", "7 ops", "7 ops", "7 ops", "2 ops"]
+    assert boxes(scene, "subtitle") == ["Placeholder", "7 ops", "7 ops", "7 ops", "2 ops"]
     assert scene.stats["ops"] == 28
     assert scene.stats["hidden"] == {"saving ops": 3, "no-ops": 1}
 
@@ -37,7 +37,7 @@ def test_every_op_is_in_a_box_or_counted():
         hidden = np.flatnonzero(scene.op_box < 0)
         from graphsurgeon.view.helper_ops import Helpers
 
-        assert things == len(set(Helpers.of(graph).thing[hidden].tolist()))
+        assert things == len(set(Helpers.from_graph(graph).owner[hidden].tolist()))
         assert shown + len(hidden) == graph.size
 
 
@@ -52,19 +52,19 @@ def test_plus_shows_what_is_hidden():
 
 def test_variable_tells_dtype_and_shape():
     nodes = [node("w", "VariableV2", [], dtype=1, shape=[3, 3, 64]), node("w/read", "Identity", ["w"])]
-    assert build(Tree(Graph.read(nodes))).boxes[0].sub == "VariableV2 · float32 (3, 3, 64)"
-    graph = Graph.of([("v", "VariableV2", [])], outputs_of=lambda i: [TensorInfo("float32_ref", (2, None))])
-    assert build(Tree(graph)).boxes[0].sub == "VariableV2 · float32 (2, ?)"
+    assert build(Tree(Graph.from_nodes(nodes))).boxes[0].subtitle == "VariableV2 · float32 (3, 3, 64)"
+    graph = Graph.from_ops([("v", "VariableV2", [])], outputs_of=lambda i: [TensorInfo("float32_ref", (2, None))])
+    assert build(Tree(graph)).boxes[0].subtitle == "VariableV2 · float32 (2, ?)"
 
 
 def test_small_graphs_are_shown_whole():
-    scene = build(Tree(Graph.of([("a", "Const", []), ("b", "Const", []), ("c", "Add", ["a", "b"])])))
+    scene = build(Tree(Graph.from_ops([("a", "Const", []), ("b", "Const", []), ("c", "Add", ["a", "b"])])))
     assert boxes(scene) == ["a", "b", "c"]
     assert scene.stats["hidden"] == {}
 
 
 def test_a_graph_of_constants_only_shows_them():
-    scene = build(Tree(Graph.of([(f"{chr(97 + i)}x", "Const", []) for i in range(20)])))
+    scene = build(Tree(Graph.from_ops([(f"{chr(97 + i)}x", "Const", []) for i in range(20)])))
     assert len(scene.boxes) == 20
 
 
@@ -77,16 +77,16 @@ def test_a_scope_of_helpers_only_shows_them_when_unfolded():
 
 def test_scope_with_one_op_is_drawn_as_that_op():
     ops = [("x", "Placeholder", []), ("a/Relu/c", "Const", []), ("a/Relu", "Relu", ["x", "a/Relu/c"])]
-    graph = Graph.of(ops + [(f"y{i}q", "Neg", ["a/Relu"]) for i in range(12)])
+    graph = Graph.from_ops(ops + [(f"y{i}q", "Neg", ["a/Relu"]) for i in range(12)])
     relu = build(Tree(graph)).boxes[1]
-    assert (relu.kind, relu.name, relu.label, relu.sub) == ("op", "a/Relu", "a/Relu", "Relu")
+    assert (relu.kind, relu.name, relu.label, relu.subtitle) == ("op", "a/Relu", "a/Relu", "Relu")
     assert relu.hidden == {"constants": 1}
 
 
 @pytest.mark.parametrize("call", ["PartitionedCall", "StatefulPartitionedCall_3"])
 def test_a_call_that_nobody_named_is_called_as_the_scope_it_is_alone_in(call):
     ops = [("x", "Placeholder", []), (f"layer/{call}", call.partition("_")[0], ["x"]), ("b/mine", "Neg", ["x"])]
-    labels = [box.label for box in build(Tree(Graph.of(ops))).boxes]
+    labels = [box.label for box in build(Tree(Graph.from_ops(ops))).boxes]
     assert labels == ["x", "layer", "b/mine"]
 
 
@@ -101,7 +101,7 @@ def test_scope_in_scope_opens_at_once():
 
 
 def test_groups_are_nested():
-    graph = Graph.of(
+    graph = Graph.from_ops(
         [("x", "Placeholder", []), ("a/y", "Neg", ["x"]), ("a/b/z", "Neg", ["a/y"]), ("a/b/u", "Neg", ["a/b/z"])]
     )
     scene = build(Tree(graph), {"a/", "a/b/"})
@@ -118,7 +118,7 @@ def test_boxes_of_ops_scopes_and_helpers():
 
 
 def test_more_than_400_boxes_are_refused():
-    graph = Graph.of([(f"s{i // 40}q/op{chr(97 + i % 40 % 26)}{i}z", "Neg", []) for i in range(480)])
+    graph = Graph.from_ops([(f"s{i // 40}q/op{chr(97 + i % 40 % 26)}{i}z", "Neg", []) for i in range(480)])
     with pytest.raises(LayoutError) as error:
         build(Tree(graph), {f"s{k}q/" for k in range(12)})
     assert "unfolding 's9q/'" in str(error.value)
@@ -135,20 +135,20 @@ def test_building_twice_gives_the_same():
 def test_first_picture_opens_the_model_and_leaves_gradients():
     graph = chain(30, "net/")
     more = [("gradients/" + n.removeprefix("net/"), "Neg", [n]) for n in graph.names]
-    both = graph.extended(Graph.of([*((n, "Neg", []) for n in graph.names), *more]).nodes[30:])
+    both = graph.with_nodes(Graph.from_ops([*((n, "Neg", []) for n in graph.names), *more]).nodes[30:])
     assert first_unfolded(Tree(both)) == {"net/"}
 
 
 def test_first_picture_keeps_towers_folded_where_there_is_more_to_see():
     ops = [(f"model/part{chr(97 + i)}/op{k}", "Neg", []) for i in range(10) for k in range(3)]
     ops += [(f"tower_{t}/op{k}", "Neg", []) for t in range(16) for k in range(20)]
-    scene = build(Tree(Graph.of(ops)), first_unfolded(Tree(Graph.of(ops))))
+    scene = build(Tree(Graph.from_ops(ops)), first_unfolded(Tree(Graph.from_ops(ops))))
     assert boxes(scene)[-1] == "~tower_[0..15]/"
     assert 8 <= len(scene.boxes) <= 40
 
 
 def test_empty_graph():
-    scene = build(Tree(Graph.of([])), first_unfolded(Tree(Graph.of([]))))
+    scene = build(Tree(Graph.from_ops([])), first_unfolded(Tree(Graph.from_ops([]))))
     assert (scene.boxes, scene.edges, scene.stats["ops"]) == ([], [], 0)
 
 
@@ -156,7 +156,7 @@ def test_boxes_of_layers_say_the_class():
     ops = [("x", "Placeholder", [])]
     ops += [(f"m/d/op{i}", "Neg", [f"m/d/op{i - 1}" if i else "x"]) for i in range(8)]
     ops += [("m/r/Softplus", "Softplus", ["m/d/op7"]), ("m/t/Tanh", "Tanh", ["m/r/Softplus"])]
-    tree = Tree(Graph.of(ops), layers={"m/d/": "Dense", "m/r/": "Activation", "m/t/": "tanh"})
-    boxes = {box.label: box.sub for box in build(tree, ["m/"]).boxes}
+    tree = Tree(Graph.from_ops(ops), layers={"m/d/": "Dense", "m/r/": "Activation", "m/t/": "tanh"})
+    boxes = {box.label: box.subtitle for box in build(tree, ["m/"]).boxes}
     assert boxes == {"x": "Placeholder", "d": "Dense · 8 ops", "r/Softplus": "Activation · Softplus", "t/Tanh": "Tanh"}
     assert "d · Dense" in [group.label for group in build(tree, ["m/", "m/d/"]).groups]

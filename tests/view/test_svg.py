@@ -21,7 +21,7 @@ def picture(graph, unfolded=(), marks=None, **how):
 
 
 def three():
-    return Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Abs", ["y"])])
+    return Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Abs", ["y"])])
 
 
 def texts(svg):
@@ -43,7 +43,7 @@ def test_it_is_read_aloud():
 
 def test_tooltips_hold_full_names():
     name = "a_name_of_more_than_forty_characters_that_is_cut_in_the_middle"
-    root = ET.fromstring(picture(Graph.of([(name, "Placeholder", [])])))
+    root = ET.fromstring(picture(Graph.from_ops([(name, "Placeholder", [])])))
     assert any(name in (t.text or "") for t in root.iter(f"{NS}title"))
 
 
@@ -67,7 +67,7 @@ def test_nothing_from_outside():
     ("state", "sign", "dash"),
     [("new", "+", "5 3"), ("orphan", "×", "2 3"), ("changed", "Δ", None), ("conflict", "⚠", None)],
 )
-def test_states_have_a_colour_and_a_sign(state, sign, dash):
+def test_states_have_a_color_and_a_sign(state, sign, dash):
     plain, svg = picture(chain(3)), picture(chain(3), marks={1: state})
     assert sign in texts(svg)
     assert sign not in texts(plain)
@@ -113,12 +113,12 @@ def test_escape():
 
 
 def test_empty_picture():
-    assert ET.fromstring(picture(Graph.of([]))).tag == f"{NS}svg"
+    assert ET.fromstring(picture(Graph.from_ops([]))).tag == f"{NS}svg"
 
 
 def test_no_entry_of_the_legend_leaves_a_narrow_picture():
-    placed = place(build(Tree(Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])))).to_dict()
-    items = [{"key": f"k{i}", "text": f"a family of ops {i}", "colour": "#336699", "boxes": 1} for i in range(5)]
+    placed = place(build(Tree(Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x"])])))).to_dict()
+    items = [{"key": f"k{i}", "text": f"a family of ops {i}", "color": "#336699", "boxes": 1} for i in range(5)]
     placed["legend"] = {"by": "family", "title": "", "items": items, "faded": []}
     root = ET.fromstring(to_svg(placed))
     said = [e for e in root.iter(f"{NS}text") if (e.text or "").startswith("a family")]
@@ -128,12 +128,12 @@ def test_no_entry_of_the_legend_leaves_a_narrow_picture():
 
 def test_ops_of_unknown_types_are_hatched_and_folds_count_them():
     ops = [("net/x", "Placeholder", []), ("net/tok", "Mine", ["net/x"]), ("y", "Neg", ["net/tok"])]
-    graph = Graph.of(ops, unknown=frozenset({"Mine"}))
+    graph = Graph.from_ops(ops, unknown_types=frozenset({"Mine"}))
     hatched = [picture(graph, unfolded).count('stroke-opacity="0.4"') for unfolded in ((), {"net/"})]
     assert hatched == [1, 1]
     assert "2 ops · 1 unknown" in texts(picture(graph))
     assert "Mine" in texts(picture(graph, {"net/"}))
-    assert picture(Graph.of(ops)).count("stroke-opacity") == 0
+    assert picture(Graph.from_ops(ops)).count("stroke-opacity") == 0
 
 
 def test_signs_are_explained_below_the_picture():

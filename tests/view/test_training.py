@@ -73,7 +73,7 @@ def layers(scene):
 def test_the_conds_of_moving_averages_initialize(averaged):
     conds = [name for name in averaged.names if name.startswith("cond")]
     assert len([name for name in conds if name.endswith("/Merge")]) == 2 * LAYERS
-    kind = Helpers.of(averaged).kind
+    kind = Helpers.from_graph(averaged).kind
     assert {KINDS[kind[averaged.index[name]]] for name in conds} == {"initializers"}
     scene = first(averaged)
     assert layers(scene) == [f"net/fc{i}/" for i in range(1, LAYERS + 1)]
@@ -84,7 +84,7 @@ def test_queues_of_tokens_are_hidden_and_the_network_is_open(replicated):
     scene = first(replicated)
     queues = [name for name in replicated.names if "sync_token_q" in name]
     assert queues
-    kind = Helpers.of(replicated).kind
+    kind = Helpers.from_graph(replicated).kind
     assert {KINDS[kind[replicated.index[name]]] for name in queues} == {"queue ops"}
     assert scene.stats["hidden"]["queue ops"] >= len(queues)
     assert layers(scene) == [f"net/fc{i}/" for i in range(1, LAYERS + 1)]
@@ -100,7 +100,7 @@ def test_a_queue_that_feeds_the_model_is_drawn():
             x = tf.nn.relu(x, name=f"step_{chr(97 + i)}")
         queue.close()
     snapshot = gs.open(graph).snapshot
-    kind = Helpers.of(snapshot).kind
+    kind = Helpers.from_graph(snapshot).kind
     assert "queue ops" not in {KINDS[k] for k in kind.tolist()}
 
 
@@ -112,7 +112,7 @@ def test_scopes_that_each_go_around_with_the_model_fold_into_a_series():
         ops += [(f"{scope}/a", "Exp", ["net/read"]), (f"{scope}/b", "Neg", [f"{scope}/a"])]
         ops.append((f"net/use{i}", "AddV2", [f"{scope}/b", f"net/use{i - 1}" if i else "net/read"]))
     ops += [(f"y{chr(97 + i)}q", f"Type{i}", [f"net/use{i}"]) for i in range(8)]
-    scene = build(Tree(Graph.of(ops)))
+    scene = build(Tree(Graph.from_ops(ops)))
     assert "~cond_[0..7]/" in boxes(scene)
     found = edges(scene)
     assert {("net/", "~cond_[0..7]/"), ("~cond_[0..7]/", "net/")} <= set(found)
@@ -122,4 +122,4 @@ def test_scopes_that_each_go_around_with_the_model_fold_into_a_series():
         scope = f"cond_{i}" if i else "cond"
         ops += [(f"{scope}/a", "Exp", [ops[-1][0]]), (f"{scope}/b", "Neg", [f"{scope}/a"])]
         ops.append((f"mid{chr(97 + i)}q", f"Type{i}", [f"{scope}/b"]))
-    assert "cond_3/" in boxes(build(Tree(Graph.of(ops))))
+    assert "cond_3/" in boxes(build(Tree(Graph.from_ops(ops))))

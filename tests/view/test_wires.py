@@ -10,7 +10,7 @@ from tests.view.graphs import edges
 
 
 def test_meta_edges_count_tensors_once():
-    graph = Graph.of(
+    graph = Graph.from_ops(
         [
             ("a/x", "Split", []),
             ("a/y", "Neg", ["a/x"]),
@@ -20,24 +20,26 @@ def test_meta_edges_count_tensors_once():
         ]
     )
     (edge,) = build(Tree(graph)).edges
-    assert (edge.n, edge.label, edge.control) == (3, "×3", False)
+    assert (edge.count, edge.label, edge.control) == (3, "×3", False)
     assert edge.tensors == ["a/x:0", "a/x:1", "a/y:0"]
     assert build(Tree(graph)).stats["hidden"] == {"control edges": 1}
 
 
 def test_one_tensor_tells_dtype_and_shape():
-    graph = Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"])], outputs_of=lambda i: [TensorInfo("int32", (2,))])
+    graph = Graph.from_ops(
+        [("a", "Placeholder", []), ("b", "Neg", ["a"])], outputs_of=lambda i: [TensorInfo("int32", (2,))]
+    )
     assert build(Tree(graph)).edges[0].label == "int32 (2,)"
     assert build(Tree(graph)).boxes[0].outputs == 1
 
 
 def test_control_edges_are_drawn_where_alone_and_few():
     ops = [("a", "Foo", []), ("b", "Foo", ["^a"]), ("c", "Foo", ["a", "^a"])]
-    found = edges(build(Tree(Graph.of(ops))))
+    found = edges(build(Tree(Graph.from_ops(ops))))
     assert found["a", "b"].control
     assert found["a", "b"].tensors == ["^a"]
     assert not found["a", "c"].control
-    many = build(Tree(Graph.of([("a", "Foo", []), *((f"b{i}q", "Foo", ["^a"]) for i in range(10))])))
+    many = build(Tree(Graph.from_ops([("a", "Foo", []), *((f"b{i}q", "Foo", ["^a"]) for i in range(10))])))
     assert (len(many.edges), many.stats["hidden"]) == (4, {"control edges": 6})
 
 
@@ -46,7 +48,7 @@ def test_edges_of_hubs_are_quiet_and_those_of_gradients_sooner():
         ops = [(f"s{chr(97 + i)}/x", f"Type{i}", []) for i in range(count)]
         ends = [(f"{leaf}/sum", "AddN", [name for name, *_ in ops]), (f"{leaf}/end", "Neg", [f"{leaf}/sum"])]
         more = [(f"s{chr(97 + i)}/y", "Neg", [f"s{chr(97 + i)}/x"]) for i in range(count)]
-        return [e.quiet for e in build(Tree(Graph.of([*ops, *more, *ends]))).edges]
+        return [e.quiet for e in build(Tree(Graph.from_ops([*ops, *more, *ends]))).edges]
 
     assert fan("gradients", HUB - 1) == [False] * (HUB - 1)
     assert fan("gradients", HUB) == [True] * HUB

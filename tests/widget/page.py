@@ -52,7 +52,7 @@ _LAB_DARK = {
     "--jp-brand-color1": "#2196f3",
 }  # fmt: skip
 
-#: The page is the same in both themes, but for its colours.
+#: The page is the same in both themes, but for its colors.
 _RUN_AXE = """dark => axe.run("main", {
   resultTypes: ["violations"],
   ...(dark ? {runOnly: {type: "rule", values: ["color-contrast", "link-in-text-block"]}}
@@ -74,7 +74,7 @@ class WidgetPage:
         page: a Playwright page.
         shown: a screen, or a widget.
         answered: False leaves every message unanswered, as a busy kernel does.
-        dark: gives the page JupyterLab's dark colours.
+        dark: gives the page JupyterLab's dark colors.
         more: shows the widget below those that are on the page.
 
     Attributes:

@@ -92,7 +92,7 @@ class PlainFacts:
         return 0, False
 
     def pattern(self, selection: Selection) -> Any:
-        return Pattern.of(selection)
+        return Pattern.from_graph(selection)
 
     def check_inserted(self, op_type: str, name: str) -> None:
         """Any op will do."""
@@ -124,8 +124,8 @@ class PlainSubject:
 
     snapshot: Graph
     history: Any = field(default_factory=History)
-    opened: OpenedGraph = field(default_factory=lambda: OpenedGraph(None))
-    values: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(known=False, init_ops=([], {})))
+    opened_graph: OpenedGraph = field(default_factory=lambda: OpenedGraph(None))
+    values: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(has_values=False, init_ops=([], {})))
     layers: Layers = NO_LAYERS
     orphans: frozenset[str] = frozenset()
     changes: Changes = field(default_factory=Changes)
@@ -140,7 +140,7 @@ class PlainSubject:
     def apply(self, plan: Plan) -> Applied:
         faults = plan.check()
         if faults:
-            raise faults[0].error(len(faults) - 1)
+            raise faults[0].to_error(len(faults) - 1)
         text, number = "; ".join(map(step_text, plan.steps)), len(self.history) + 1
         done = Applied(plan.effect, self.snapshot, plan.after(), text, number)
         self.history.append(done)
@@ -160,7 +160,7 @@ class PlainSubject:
 
     def _turned(self, done: Applied, undone: bool) -> Applied:
         done.undone, self.snapshot = undone, done.before if undone else done.after
-        self.changes.tell()
+        self.changes.notify()
         return done
 
     def select(self, *, inputs: Any = None, outputs: Any = None) -> Selection:

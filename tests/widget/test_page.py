@@ -371,7 +371,7 @@ def test_a_tensor_is_dragged_to_what_shall_read_it(widget_page):
     mouse.move(port["x"] + port["width"] / 2, port["y"] + port["height"] / 2)
     mouse.down()
     mouse.move(*_middle(shown, "softmax2"), steps=5)
-    shown.settle("takers")
+    shown.settle("input_candidates")
     page.locator(".gs-tip", has_text="input 0 of softmax2").wait_for()
     assert page.locator(".gs-fits").count() > 1
     assert page.locator(".gs-item[aria-label^='softmax2'].gs-fits.gs-aimed").count() == 1
@@ -396,7 +396,7 @@ def test_a_tensor_of_the_other_graph_is_copied_with_what_makes_it(widget_page):
     mouse.down()
     box = page.locator('.gs-pane-destination .gs-item[aria-label^="scale"]').bounding_box()
     mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=5)
-    shown.settle("takers")
+    shown.settle("input_candidates")
     page.locator(".gs-tip", has_text="input 0 of scale: copies the ").wait_for()
     cut = page.locator(".gs-over-svg").evaluate(
         """e => {
@@ -494,7 +494,7 @@ def test_hits_are_whole_and_have_the_room_of_an_empty_inspector(widget_page):
 def test_why_a_recipe_does_not_apply_is_readable_and_stays_in_its_column(widget_page):
     why = f"'gradients/{'vgg_16_' * 12}/dropout/mul_1_grad/Mul' masks a tensor"
     names = "abcdefgh"
-    recipes = [Recipe(name, f"Remove {name}", print, "Strip", missing=lambda _: why) for name in names]
+    recipes = [Recipe(name, f"Remove {name}", print, "Strip", unavailable_reason=lambda _: why) for name in names]
     screen = plain_screen(destination=None, recipes=recipes)
     page = widget_page(screen).page
     page.get_by_role("button", name="Recipes").click()

@@ -129,13 +129,13 @@ def test_changes_from_a_thread_while_the_screen_holds_its_lock(screen):
 
     def lay_out():
         for i in range(50):
-            with screen.turn():
+            with screen.exclusive():
                 screen.set_budget(100 + i)
 
     thread = threading.Thread(target=lay_out)
     thread.start()
     for i in range(50):
-        with screen.turn():
+        with screen.exclusive():
             screen.select([("images", "split")[i % 2]], "set")
     thread.join(60)
     assert not thread.is_alive()

@@ -57,11 +57,11 @@ def resolve(base: Graph, steps: tuple[Step, ...], backend: Backend) -> PlanResul
         steps: the steps, in order.
         backend: the TensorFlow functions that the steps may call.
     """
-    so_far = EditState(PlanResult(base, steps, base, judge=backend), backend)
+    so_far = EditState(PlanResult(base, steps, base, shape_checker=backend), backend)
     fault_counts: list[int] = []  # how many faults there were after each step
     for so_far.step, step in enumerate(steps):
         if isinstance(step, BARRIER_STEPS):
-            so_far.settle()
+            so_far.update_names()
             refuse_cycles(so_far, fault_counts)
         before = len(so_far.faults)
         try:
@@ -70,12 +70,12 @@ def resolve(base: Graph, steps: tuple[Step, ...], backend: Backend) -> PlanResul
         except RefusedStep as refused:
             so_far.faults += refused.faults
         except SurgeryError as error:
-            so_far.faults.append(Fault.of(error))
+            so_far.faults.append(Fault.from_error(error))
         so_far.faults[before:] = [dataclasses.replace(one, step=so_far.step) for one in so_far.faults[before:]]
         fault_counts.append(len(so_far.faults))
     refuse_cycles(so_far, fault_counts)
     effect = so_far.effect()
-    unknown = base.unknown.union(*(copied.source.unknown for copied in effect.copies))
-    if unknown != effect.after.unknown:
-        effect = dataclasses.replace(effect, after=dataclasses.replace(effect.after, unknown=unknown))
+    unknown = base.unknown_types.union(*(copied.source.unknown_types for copied in effect.copies))
+    if unknown != effect.after.unknown_types:
+        effect = dataclasses.replace(effect, after=dataclasses.replace(effect.after, unknown_types=unknown))
     return finalize(effect)

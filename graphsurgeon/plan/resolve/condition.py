@@ -38,7 +38,7 @@ def resolve_condition(step: ConditionStep, state: EditState) -> Iterator[GraphDe
         raise PlanError(request, f"{graph.names[tensor[0]]}:{tensor[1]} is {info}", suggestion)
     decision = fix_predicate(graph, tensor, bool(step.value))
     _refuse_loops(request, graph, decision)
-    flows = [op for op in _dependent_conds(graph, decision.known) if not decision.dead[op]]
+    flows = [op for op in _dependent_conds(graph, decision.values) if not decision.dead[op]]
     if not flows and not decision.switches:
         raise PlanError(request, f"no condition depends on {step.tensor!r}", _conditions_text(graph))
     late = [op for op in (*decision.switches, *np.flatnonzero(decision.dead).tolist(), *flows) if op >= size]
@@ -59,13 +59,15 @@ def resolve_condition(step: ConditionStep, state: EditState) -> Iterator[GraphDe
 
 def _dependent_conds(graph: Graph, predicates: Any) -> list[int]:
     """The v2 conds and cases whose condition is a known tensor."""
-    return [op for op in np.flatnonzero(graph.typed(BRANCHES + CASES)).tolist() if graph.data.ends(op)[0] in predicates]
+    return [
+        op for op in np.flatnonzero(graph.type_mask(BRANCHES + CASES)).tolist() if graph.data.ends(op)[0] in predicates
+    ]
 
 
 def _conditions_text(graph: Graph) -> str:
     """The conditions of the graph, in words."""
-    asks = [graph.data.ends(op)[:1] for op in np.flatnonzero(graph.typed(BRANCHES + CASES)).tolist()]
-    asks += [graph.data.ends(op)[1:2] for op in np.flatnonzero(graph.typed(["Switch", "RefSwitch"])).tolist()]
+    asks = [graph.data.ends(op)[:1] for op in np.flatnonzero(graph.type_mask(BRANCHES + CASES)).tolist()]
+    asks += [graph.data.ends(op)[1:2] for op in np.flatnonzero(graph.type_mask(["Switch", "RefSwitch"])).tolist()]
     first = dict.fromkeys(_source(graph, end) for ends in asks for end in ends)
     names = [repr(f"{graph.names[op]}:{port}") for op, port in first if graph.types[op] != "LoopCond"]
     return f"The conditions are {few(names, 6)}" if names else "There is no cond in this graph"
@@ -80,8 +82,8 @@ def _source(graph: Graph, end: Tensor) -> Tensor:
 
 
 def _refuse_loops(request: str, graph: Graph, decision: PredicateEffect) -> None:
-    for tensor in decision.known:
-        for op in (tensor[0], *(reader for reader, _ in graph.readers(tensor))):
+    for tensor in decision.values:
+        for op in (tensor[0], *(reader for reader, _ in graph.consumers_of(tensor))):
             if graph.types[op] == "LoopCond":
                 problem = f"{graph.names[op]!r} computes the condition of a while_loop in each round"
                 raise PlanError(request, problem, f"Unroll the loop: unroll({graph.names[op]!r}, times)")
@@ -89,14 +91,16 @@ def _refuse_loops(request: str, graph: Graph, decision: PredicateEffect) -> None
 
 def _refuse(request: str, graph: Graph, decision: PredicateEffect) -> None:
     names = graph.names
-    if decision.torn:
-        problem = f"{names[decision.torn[0]]!r} merges more than two branches, and more than one of them stays"
-        predicate = graph.name(next(iter(decision.known)))
+    if decision.partial_merges:
+        problem = (
+            f"{names[decision.partial_merges[0]]!r} merges more than two branches, and more than one of them stays"
+        )
+        predicate = graph.name(next(iter(decision.values)))
         way = f"Make the condition a constant instead: .reroute({predicate!r}, to='constant:0')"
         raise PlanError(request, problem, way)
-    if decision.observed:
-        merge = decision.observed[0]
-        reader, at = graph.readers((merge, 1))[0]
+    if decision.index_merges:
+        merge = decision.index_merges[0]
+        reader, at = graph.consumers_of((merge, 1))[0]
         step = f".connect('number:0', to={names[reader]!r}{f', input={at}' if at else ''})"
         problem = f"{names[reader]!r} reads {names[merge] + ':1'!r}, the number of the branch that was taken"
         raise PlanError(request, problem, f"Connect a constant to it first: {step}")
@@ -110,38 +114,38 @@ class _PassedControl:
     """The control inputs that replace removed ops, for their consumers and for the ops that wait for them."""
 
     graph: Graph
-    gone: Any
-    found: PredicateEffect
+    removed: Any
+    effect: PredicateEffect
 
     def sources(self, op: int) -> list[int]:
         """Returns the ops that a removed op got its values from."""
-        ends = [self.found.subs[one] for one in ((op, 0), (op, 1)) if one in self.found.subs]
+        ends = [self.effect.substitutes[one] for one in ((op, 0), (op, 1)) if one in self.effect.substitutes]
         return [end[0] for end in ends] or [end[0] for end in self.graph.data.ends(op)[:1]]
 
-    def waits(self, op: int, reading: bool) -> list[int]:
+    def control_inputs(self, op: int, reading: bool) -> list[int]:
         """Returns the ops to wait for instead of a removed op, for its consumers (`reading`) or its waiting ops."""
         out: dict[int, None] = {}
         todo, visited = [(op, reading)], set[int]()
         while todo:
             one, is_read = todo.pop()
-            if one in visited or self.found.dead[one]:
+            if one in visited or self.effect.dead[one]:
                 continue
             visited.add(one)
-            if not self.gone[one]:
+            if not self.removed[one]:
                 out[one] = None
                 continue
             todo += [(other, False) for other in self.graph.control.row(one).tolist()]
             # An op need not wait for a known value. A consumer need not wait either, because its input orders it.
-            is_predicate = any((one, port) in self.found.known for port in (0, 1))
+            is_predicate = any((one, port) in self.effect.values for port in (0, 1))
             todo += [
-                (other, is_read) for other in self.sources(one) if self.gone[other] or not (is_read or is_predicate)
+                (other, is_read) for other in self.sources(one) if self.removed[other] or not (is_read or is_predicate)
             ]
         return list(out)
 
 
 def _removal_delta(graph: Graph, decision: PredicateEffect) -> GraphDelta:
     """Removes the dead branch and the ops of the condition; connects remaining ops to the other branch."""
-    subs = resolve_replacements(decision.subs)
+    subs = resolve_replacements(decision.substitutes)
     removed = decision.dead.copy()
     removed[decision.switches] = True
     removed[[op for op, _ in subs]] = True
@@ -154,7 +158,7 @@ def _removal_delta(graph: Graph, decision: PredicateEffect) -> GraphDelta:
         reader, old = int(rows[at]), (int(graph.data.node[at]), int(graph.data.port[at]))
         if old in subs:
             edges.append((reader, at - int(graph.data.ptr[reader]), subs[old]))
-            extra.setdefault(reader, []).extend(passing.waits(old[0], reading=True))
+            extra.setdefault(reader, []).extend(passing.control_inputs(old[0], reading=True))
     waiting = np.flatnonzero(removed[graph.control.node] & ~removed[graph.control.rows])
     reordered = dict.fromkeys([*(op for op, more in extra.items() if more), *graph.control.rows[waiting].tolist()])
     waits: dict[int, list[int]] = {}
@@ -162,7 +166,7 @@ def _removal_delta(graph: Graph, decision: PredicateEffect) -> GraphDelta:
     for op in reordered:
         new: list[int] = []
         for other in graph.control.row(op).tolist():
-            new += passing.waits(other, reading=False) if removed[other] else [other]
+            new += passing.control_inputs(other, reading=False) if removed[other] else [other]
         new += extra.get(op, [])
         if loop is not None and loop[op] >= 0 and not new and not len(graph.data.row(op)):
             new = _in_frame(removed, passing, graph.control.row(op).tolist())
@@ -173,8 +177,8 @@ def _removal_delta(graph: Graph, decision: PredicateEffect) -> GraphDelta:
     scope = graph.names[decision.switches[0]].rpartition("/")[0]
     lost = counted(int(decision.dead.sum()), "ops")
     return GraphDelta(
-        edges=edges, waits=waits, checked=True, removed=frozenset(region), decided=frozenset(region),
-        replaced=[Replacement(match, scope, ends, ())],
+        edges=edges, control_inputs=waits, is_acyclic=True, removed=frozenset(region), pruned=frozenset(region),
+        replacements=[Replacement(match, scope, ends, ())],
         warnings=[f"{lost} removed, because nothing can make them run any more: "
                   + few(graph.names[i] for i in np.flatnonzero(decision.dead).tolist())] if decision.dead.any() else [],
     )  # fmt: skip
@@ -182,7 +186,7 @@ def _removal_delta(graph: Graph, decision: PredicateEffect) -> GraphDelta:
 
 def _with_helpers(graph: Graph, decision: PredicateEffect, removed: Any) -> None:
     """Also removes helper ops of the condition: pivots, and copies of the predicate without remaining consumers."""
-    (asks, _), *copies = decision.known
+    (asks, _), *copies = decision.values
     for op in sorted({op for op, _ in copies} - {asks}, reverse=True):
         if graph.types[op] == "Identity" and not removed[op]:
             readers = graph.consumers.row(op).tolist()
@@ -213,7 +217,7 @@ def _replace_with_branch(request: str, state: EditState, op: int, tensor: Tensor
     answers = {text: values[end] for text, end in zip(graph.input_names(op), graph.data.ends(op), strict=True)
                if end in values}  # fmt: skip
     with errors_of(request):
-        by = state.backend.branch(state.base, name, answers)
+        by = state.backend.branch_builder(state.base, name, answers)
     yield from replace_matches(
         state, request, ReplaceTargets([region_of(graph, op, request, "Leave it as it is")]), by, name
     )
@@ -221,4 +225,4 @@ def _replace_with_branch(request: str, state: EditState, op: int, tensor: Tensor
 
 def _readers(state: EditState, tensor: Tensor) -> list[str]:
     bench = state.bench
-    return [bench.names[op] for op, _ in bench.readers(tensor) if op not in state.removed]
+    return [bench.names[op] for op, _ in bench.consumers_of(tensor) if op not in state.removed]

@@ -61,7 +61,7 @@ def resolve_copy(step: CopyStep, state: EditState) -> GraphDelta:
     if early:
         return GraphDelta(faults=early)
     copy_set = _copy_set(step, bench)
-    if copy_set.unfit:
+    if copy_set.failed:
         return GraphDelta(faults=copy_set.faults)
     entry = _entering_tensors(step, bench, copy_set, same)
     control = _control_inputs(step, bench, copy_set, entry, same)
@@ -78,13 +78,13 @@ def resolve_copy(step: CopyStep, state: EditState) -> GraphDelta:
     copied = replace(copied, collections=_collections(copied, state))
     warnings = _warnings(copied, copy_set.mask)
     for edges, on in (
-        (control.released, "ops that set frozen or replaced variables"),
-        (control.looping, "ops of a loop that is not copied"),
+        (control.from_writers, "ops that set frozen or replaced variables"),
+        (control.from_loops, "ops of a loop that is not copied"),
     ):
         if edges:
             warnings.append(f"{counted(len(edges), 'control inputs')} on {on} left out: {few(edges)}")
-    warnings += map(str, control.lost)
-    return GraphDelta(copies=[copied], joins=_joins(copied, copy_set.mask), warnings=warnings)
+    warnings += map(str, control.lost_writes)
+    return GraphDelta(copies=[copied], connections=_joins(copied, copy_set.mask), warnings=warnings)
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,10 @@ class _CopySet:
         closure, mask, ops, originals: the ops to copy, with their names.
         policy: variable -> its treatment.
         mapping: source tensor -> tensor of the destination, as requested.
-        baked: source tensor -> the array that replaces it.
+        constants: source tensor -> the array that replaces it.
         reuse: source op -> its existing copy.
         faults: the faults found.
-        unfit: whether the later parts are skipped.
+        failed: whether the later parts are skipped.
     """
 
     closure: Closure
@@ -107,10 +107,10 @@ class _CopySet:
     originals: Sequence[str]
     policy: dict[str, str]
     mapping: dict[Tensor, tuple[str, int]]
-    baked: dict[Tensor, object]
+    constants: dict[Tensor, object]
     reuse: dict[int, str]
     faults: list[Fault]
-    unfit: bool
+    failed: bool
 
 
 def _copy_set(step: CopyStep, mutable_graph: MutableGraph) -> _CopySet:
@@ -138,16 +138,16 @@ class _EnteringTensors:
     """The tensors that enter a copy: each is mapped, kept, or replaced by a stand-in.
 
     Args:
-        external: source tensor -> tensor of the destination.
+        input_map: source tensor -> tensor of the destination.
         placeholders, constants: the stand-ins.
-        taken: names in use below the scope.
+        used_names: names in use below the scope.
         faults: the faults of tensors that must be mapped but are not.
     """
 
-    external: dict[Tensor, tuple[str, int]]
+    input_map: dict[Tensor, tuple[str, int]]
     placeholders: list[NewPlaceholder]
     constants: list[NewConstant]
-    taken: set[str]
+    used_names: set[str]
     faults: list[Fault]
 
 
@@ -156,7 +156,7 @@ def _entering_tensors(
 ) -> _EnteringTensors:
     selection, graph, closure = step.selection, step.selection.graph, copy_set.closure
     entry = _EnteringTensors({}, [], [], set(copy_set.originals), [])
-    external, refused = entry.external, []
+    external, refused = entry.input_map, []
     keeps = step.unmapped == "keep" and same_graph
     for sub in closure.substitutes:
         tensor = (graph.index[sub.info.op], 0)
@@ -167,7 +167,9 @@ def _entering_tensors(
             full = join_scope(step.to, sub.info.op)
             entry.constants.append(NewConstant(full, f"{sub.info.op}:0", None, value_info(sub.info), sub.info.op))
             external[tensor] = (full, 0)
-    enters = entering_tensors(graph, copy_set.mask, frozenset([*copy_set.mapping, *copy_set.baked, *selection.inputs]))
+    enters = entering_tensors(
+        graph, copy_set.mask, frozenset([*copy_set.mapping, *copy_set.constants, *selection.inputs])
+    )
     if step.unmapped == "placeholder":
         enters += [t for t in selection.outputs if t in selection.inputs and t not in enters]  # they pass through
     for tensor in enters:
@@ -180,9 +182,9 @@ def _entering_tensors(
             external[tensor] = external[end]
         elif end in copy_set.mapping:
             external[end] = external[tensor] = copy_set.mapping[end]
-        elif end in copy_set.baked:
+        elif end in copy_set.constants:
             full, info = _stand_in(step, entry, end), graph.info(op, port) or TensorInfo("unknown", None)
-            entry.constants.append(NewConstant(full, name, copy_set.baked[end], info))
+            entry.constants.append(NewConstant(full, name, copy_set.constants[end], info))
             external[tensor] = (full, 0)
         elif op in copy_set.reuse:
             external[tensor] = (copy_set.reuse[op], port)
@@ -200,7 +202,7 @@ def _entering_tensors(
     external.update({t: copy_set.mapping[t] for t in selection.outputs if t in copy_set.mapping})  # it passes through
     entry.faults.extend([unmapped_fault(step, same_graph, refused)] if refused else [])
     fed = selection.inputs if step.unmapped != "include" and not keeps else ()
-    cuts = frozenset([*copy_set.mapping, *copy_set.baked, *fed])
+    cuts = frozenset([*copy_set.mapping, *copy_set.constants, *fed])
     torn = array_fault(graph, copy_set.mask, cuts, ~copy_set.mask if keeps else None)
     entry.faults.extend([Fault(request_of(step), *torn)] if torn else [])
     return entry
@@ -210,7 +212,7 @@ def _existing_tensor(mutable_graph: MutableGraph, graph: Graph, tensor: Tensor) 
     """Returns a source tensor in the graph of the plan, with calls folded; None for a tensor inside a call."""
     op, port = tensor
     if graph.unfolded is not None:
-        outside = graph.unfolded.outside(graph.name(tensor))
+        outside = graph.unfolded.outer_tensor(graph.name(tensor))
         if not outside:
             return None
         op, port = graph.folded.tensor(outside)
@@ -226,8 +228,8 @@ def _outside(graph: Graph, tensor: Tensor) -> Tensor:
 
 def _stand_in(step: CopyStep, entry: _EnteringTensors, tensor: Tensor) -> str:
     """A name for the stand-in of a tensor."""
-    leaf = placeholder_name(step.selection.graph.names[tensor[0]], tensor[1], entry.taken)
-    entry.taken.add(leaf)
+    leaf = placeholder_name(step.selection.graph.names[tensor[0]], tensor[1], entry.used_names)
+    entry.used_names.add(leaf)
     return join_scope(step.to, leaf)
 
 
@@ -236,11 +238,11 @@ def _inside_faults(
 ) -> list[Fault]:
     """Returns the faults of ops with their new inputs, and of mapped tensors that do not enter the copy."""
     graph, mapping = step.selection.graph, copy_set.mapping
-    plain = {graph.tensor(p.was) for p in entry.placeholders}
+    plain = {graph.tensor(p.original) for p in entry.placeholders}
     plain |= {t for t in mapping if not _is_reference(state.bench, mapping[t])}
     faults = reference_faults(graph, copy_set.mask, plain, request_of(step))
     faults += preflight_faults(step, copy_set.mask, state.base, same_graph)
-    unused = [f"{graph.names[op]}:{port}" for op, port in mapping if (op, port) not in entry.external]
+    unused = [f"{graph.names[op]}:{port}" for op, port in mapping if (op, port) not in entry.input_map]
     return faults + [unused_fault(step, name) for name in unused[:1]]
 
 
@@ -249,20 +251,20 @@ class _ControlInputs:
     """The control inputs of copied ops from ops that are not copied.
 
     Args:
-        kept: op that is not copied -> op of the destination that the copies wait for instead.
+        mapped: op that is not copied -> op of the destination that the copies wait for instead.
         dropped: left-out edges: (op, its control input).
-        released: edges from ops that set frozen or replaced variables, as text.
-        looping: edges from ops of the same loop, which is not copied, as text.
+        from_writers: edges from ops that set frozen or replaced variables, as text.
+        from_loops: edges from ops of the same loop, which is not copied, as text.
         faults: faults of edges that must not be dropped.
-        lost: reads that are ordered after a write, if the write does not run with the copy.
+        lost_writes: reads that are ordered after a write, if the write does not run with the copy.
     """
 
-    kept: dict[int, str]
+    mapped: dict[int, str]
     dropped: list[tuple[str, str]]
-    released: list[str]
-    looping: list[str]
+    from_writers: list[str]
+    from_loops: list[str]
     faults: list[Fault]
-    lost: list[LostWrite]
+    lost_writes: list[LostWrite]
 
 
 def _control_inputs(
@@ -273,9 +275,9 @@ def _control_inputs(
     original = list[tuple[int, int]]()
     loop, lost = loops_of(graph), list[tuple[int, int]]()
     # An op that waits for a replaced op waits for its replacement.
-    follows = {op: name for (op, _), (name, _) in entry.external.items()}
+    follows = {op: name for (op, _), (name, _) in entry.input_map.items()}
     for inside, outside in control_entering(graph, copy_set.mask):
-        if closure.gone[outside] and not closure.shared[outside]:
+        if closure.excluded[outside] and not closure.shared[outside]:
             released.append(f"{graph.names[inside]} after {graph.names[outside]}")
             continue  # only copied variables need the op to wait for
         if outside in copy_set.reuse:
@@ -303,7 +305,7 @@ def _names(step: CopyStep, graph: MutableGraph, copy_set: _CopySet) -> tuple[lis
     if step.names is None:
         return [lead + name for name in copy_set.originals], lead
     names = [copied_name(step.to, name, step.names) for name in copy_set.originals]
-    there = not step.to or graph.taken(step.to)  # an earlier copy there may have the same keys
+    there = not step.to or graph.is_name_used(step.to)  # an earlier copy there may have the same keys
     return names, f"{names[0]}/" if there and names else lead
 
 
@@ -326,11 +328,11 @@ def _copy_result(
         policy = copy_set.policy[v.op]
         if policy != "share" and copy_set.mask[graph.index[v.op]]:
             settable = policy == "copy" and step.values is not None
-            variables.append(new_variable(v, policy, step.to, entry.taken, settable, step.names))
-    turned = {op: kind for sub in closure.substitutes for op, kind in sub.readers.items()}
+            variables.append(new_variable(v, policy, step.to, entry.used_names, settable, step.names))
+    turned = {op: kind for sub in closure.substitutes for op, kind in sub.new_types.items()}
     turned |= dict.fromkeys(lone_loop_entries(graph, copy_set.mask), "Identity")
     return CopyResult(
-        step, ops, names, place, entry.external, entry.placeholders, entry.constants, variables, [], control.kept,
+        step, ops, names, place, entry.input_map, entry.placeholders, entry.constants, variables, [], control.mapped,
         control.dropped, closure, turned, key,
     )  # fmt: skip
 
@@ -366,19 +368,19 @@ def _has_entries(collection: str, state: EditState) -> bool:
 
 def _joins(copy_result: CopyResult, mask: Mask) -> list[Connection]:
     """The edges that join the copy to the existing ops of the destination."""
-    graph, fresh = copy_result.source, {p.name for p in copy_result.stand_ins}
+    graph, fresh = copy_result.source, {p.name for p in copy_result.replacement_ops}
     return [
         Connection(f"{name}:{port}", copy_result.renamed(graph.names[reader]), at, graph.name(tensor))
-        for tensor, (name, port) in copy_result.external.items()
+        for tensor, (name, port) in copy_result.input_map.items()
         if name not in fresh
-        for reader, at in graph.readers(tensor)
+        for reader, at in graph.consumers_of(tensor)
         if mask[reader]
     ]
 
 
 def _attribute_warnings(copy_result: CopyResult, mask: Mask) -> list[str]:
     graph, out = copy_result.source, []
-    mapped = {graph.names[op] for op, _ in copy_result.external} | {graph.names[op] for op in copy_result.control_kept}
+    mapped = {graph.names[op] for op, _ in copy_result.input_map} | {graph.names[op] for op in copy_result.control_map}
     far = far_devices(graph, mask, mapped)
     if far:
         out.append(f"{counted(len(far), 'colocations')} with ops outside left out: "
@@ -398,15 +400,17 @@ def _attribute_warnings(copy_result: CopyResult, mask: Mask) -> list[str]:
 def _warnings(copy_result: CopyResult, mask: Mask) -> list[str]:
     out: list[str] = []
     inputs = {f"{copy_result.source.names[op]}:{port}" for op, port in copy_result.step.selection.inputs}
-    leaked = [p.was for p in copy_result.placeholders if inputs and p.was not in inputs]
+    leaked = [p.original for p in copy_result.placeholders if inputs and p.original not in inputs]
     if leaked:
         became, them = ("a placeholder", "it") if len(leaked) == 1 else ("placeholders", "them")
         text = f"leak: {few(leaked)} became {became} without being marked as input: "
         out.append(PlanWarning(text + f"name {them} in inputs= too, or feed {them}", Kind.LEAK))
-    if copy_result.dropped:
-        text = f"{counted(len(copy_result.dropped), 'control inputs')} from outside dropped: "
-        out.append(PlanWarning(text + few([f"{a} after {b}" for a, b in copy_result.dropped]), Kind.DROPPED_CONTROL))
-    empty = [v.name for v in copy_result.variables if not v.made.initializer]
+    if copy_result.dropped_control:
+        text = f"{counted(len(copy_result.dropped_control), 'control inputs')} from outside dropped: "
+        out.append(
+            PlanWarning(text + few([f"{a} after {b}" for a, b in copy_result.dropped_control]), Kind.DROPPED_CONTROL)
+        )
+    empty = [v.name for v in copy_result.variables if not v.new_info.initializer]
     if empty:
         has = "has" if len(empty) == 1 else "have"
         out.append(f"{few(empty)} {has} no initial value in the source: give values, or set it yourself")

@@ -28,14 +28,14 @@ def refuse_cycles(state: EditState, fault_counts: list[int]) -> None:
         ring = ops_on_new_cycles(state.after, [(link.op, link.source) for link in links])
         if not ring.any():
             break
-        parts = strong_components(state.after, state.after.typed(TURNING))
+        parts = strong_components(state.after, state.after.type_mask(TURNING))
         # If several steps have edges on a cycle, the last of these steps has closed it.
         on = sorted((link for link in links if ring[link.op] and ring[link.source]), key=lambda link: -link.step)
         last = {int(parts[link.op]): link for link in reversed(on)}
         for link in last.values():
-            source = bench.names[link.source] if link.at is None else bench.name(bench.source(link.op, link.at))
+            source = bench.names[link.source] if link.input is None else bench.name(bench.source(link.op, link.input))
             problem = f"that makes a cycle: {source!r} is computed from {bench.names[link.op]!r}"
-            way = "Choose an op above it" if link.at is None else "Choose a tensor above it"
+            way = "Choose an op above it" if link.input is None else "Choose a tensor above it"
             faults.append((link.step, Fault(request_of(state.steps[link.step]), problem, way, step=link.step)))
         guilty = {link.step for link in last.values()}
         _remove([link for link in links if link.step in guilty], bench)
@@ -46,11 +46,13 @@ def refuse_cycles(state: EditState, fault_counts: list[int]) -> None:
 
 def _present(links: Iterable[AddedEdge], graph: MutableGraph) -> list[AddedEdge]:
     """Returns the edges that still exist."""
-    waits = {op: set(graph.waits(op)) for op in {link.op for link in links if link.at is None}}
+    waits = {op: set(graph.control_inputs(op)) for op in {link.op for link in links if link.input is None}}
     return [
         link
         for link in links
-        if (link.source in waits[link.op] if link.at is None else link.source == graph.source(link.op, link.at)[0])
+        if (
+            link.source in waits[link.op] if link.input is None else link.source == graph.source(link.op, link.input)[0]
+        )
     ]
 
 
@@ -58,9 +60,9 @@ def _remove(links: Sequence[AddedEdge], graph: MutableGraph) -> None:
     """Removes control edges, and restores the former inputs, the last one first."""
     waits = defaultdict[int, set[int]](set)
     for link in reversed(links):
-        if link.at is None:
+        if link.input is None:
             waits[link.op].add(link.source)
         else:
-            graph.set_input(link.op, link.at, link.was)
+            graph.set_input(link.op, link.input, link.previous)
     for op, sources in waits.items():
-        graph.set_waits(op, [i for i in graph.waits(op) if i not in sources])
+        graph.set_control_inputs(op, [i for i in graph.control_inputs(op) if i not in sources])

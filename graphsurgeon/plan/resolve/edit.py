@@ -25,16 +25,16 @@ def rename(step: RenameStep, state: EditState) -> Iterator[GraphDelta]:
     names_by_op: dict[int, str] = {}
     for old in sorted(names, key=len):  # a new name for an op overrides that of its scope
         own = [bench.index[old]] if old in bench.index else []
-        ops = [*own, *bench.inside(old)]
+        ops = [*own, *bench.ops_in_scope(old)]
         if not ops:
-            now = state.now_called(old)
+            now = state.new_name(old)
             near = f"An earlier step renamed it to {now!r}" if now else ""
             near = near or did_you_mean(old, [*state.after.scopes.names[1:], *state.after.names])
             raise PlanError(request_of(step), f"no op and no scope is called {old!r}", near)
         names_by_op.update({op: names[old] + bench.names[op][len(old) :] for op in ops})
     _refuse(step, state, names_by_op)
     new_names = {op: name for op, name in names_by_op.items() if name != bench.names[op]}
-    yield GraphDelta(names=new_names, values=() if step.values is None else tuple(names_by_op))
+    yield GraphDelta(new_names=new_names, revalued=() if step.values is None else tuple(names_by_op))
 
 
 def _refuse(step: RenameStep, state: EditState, new_names: Mapping[int, str]) -> None:
@@ -42,7 +42,7 @@ def _refuse(step: RenameStep, state: EditState, new_names: Mapping[int, str]) ->
     bench, owners = state.bench, dict[str, int]()
     bad = next((new for old, new in step.names if new != old and not valid_name(new)), None)
     if bad is not None:
-        raise PlanError(request_of(step), *invalid_name_fault(bad, "a name of an op", bench.taken))
+        raise PlanError(request_of(step), *invalid_name_fault(bad, "a name of an op", bench.is_name_used))
     for op, name in new_names.items():
         there = bench.index.get(name)
         problem = ""
@@ -52,7 +52,7 @@ def _refuse(step: RenameStep, state: EditState, new_names: Mapping[int, str]) ->
             problem = problem or f"{bench.names[owners[name]]!r} and {bench.names[op]!r} would both be called {name!r}"
         if problem:
             wish = next((new for _, new in step.names if name == new or name.startswith(f"{new}/")), name)
-            way = f"Type a name that is free, such as {free_name(wish, bench.taken)!r}"
+            way = f"Type a name that is free, such as {free_name(wish, bench.is_name_used)!r}"
             raise PlanError(request_of(step), problem, f"{way}, or rename both at once: {{old: new, ...}}")
         owners[name] = op
 
@@ -111,4 +111,4 @@ def rebuild(step: RebuildStep, state: EditState) -> Iterator[GraphDelta]:
     them = "it" if needed_count == 1 else "them"
     kept = f"{counted(needed_count, 'orphans')} kept, because other ops need {them}"
     warnings = [kept] if needed_count else []
-    yield GraphDelta(warnings=warnings, removed=frozenset(removed.nonzero()[0].tolist()), anew=True)
+    yield GraphDelta(warnings=warnings, removed=frozenset(removed.nonzero()[0].tolist()), needs_new_graph=True)

@@ -48,12 +48,12 @@ class LoopFunction:
 
     Args:
         nodes: name -> NodeDef.
-        given: the names of the arguments: first the loop variables, then the constants of the loop.
+        arguments: the names of the arguments: first the loop variables, then the constants of the loop.
         results: the results, in the form of NodeDef inputs.
     """
 
     nodes: Mapping[str, Any]
-    given: Sequence[str]
+    arguments: Sequence[str]
     results: Sequence[str]
 
 
@@ -110,12 +110,12 @@ def trip_count_of(
     """
     values = list(start)
     for count in range(limit + 1):
-        answer = scalar(test.nodes, test.results[0], dict(zip(test.given, values, strict=True)), array)
+        answer = scalar(test.nodes, test.results[0], dict(zip(test.arguments, values, strict=True)), array)
         if answer is None:
             return None
         if not bool(answer):
             return count
-        environment = dict(zip(body.given, values, strict=True))
+        environment = dict(zip(body.arguments, values, strict=True))
         values[: len(body.results)] = [scalar(body.nodes, text, environment, array) for text in body.results]
     return limit + 1
 
@@ -125,12 +125,12 @@ def collapse(step: CollapseStep, state: EditState) -> Iterator[GraphDelta]:
     request = request_of(step)
     (numbers,) = ops_of(state, request, step.ops)
     graph = state.after
-    problem = name_problem(step.name, lambda name: name.lower() in graph.lowered, graph.title)
+    problem = name_problem(step.name, lambda name: name.lower() in graph.lowercase_names, graph.title)
     if problem is not None:
         raise PlanError(request, *problem)
     touched = {name for name, _, _ in state.edits} | set(state.changes)
     origin = _origin_graph(state, numbers)
-    late = [graph.names[i] for i in numbers if i not in origin.own or graph.names[i] in touched]
+    late = [graph.names[i] for i in numbers if i not in origin.numbers or graph.names[i] in touched]
     if late:
         raise PlanError(request, f"{late[0]!r} is made or changed by this plan", "Apply these steps first")
     (marked,) = tensors_of(state, request, _selected_outputs(step))
@@ -140,15 +140,17 @@ def collapse(step: CollapseStep, state: EditState) -> Iterator[GraphDelta]:
     if not ends:
         raise PlanError(request, "the ops have no output tensor", "Select ops that compute something")
     ops = np.flatnonzero(mask).tolist()
-    arguments = origin.given(graph, ops)
+    arguments = origin.entering_tensors(graph, ops)
     inputs = {f"in{k}": f"{graph.names[op]}:{port}" for k, (op, port) in enumerate(arguments.values())}
     outputs = {f"out{k}": f"{graph.names[op]}:{port}" for k, (op, port) in enumerate(ends)}
     region = Region(graph, ops, inputs, outputs)
     source = origin.graph
     takes = tuple(f"{source.names[op]}:{port}" for op, port in arguments)
-    gives = tuple(f"{source.names[origin.own[op]]}:{port}" for op, port in ends)
+    gives = tuple(f"{source.names[origin.numbers[op]]}:{port}" for op, port in ends)
     with errors_of(request):
-        by = state.backend.collapse_builder(source, source.mask(origin.own[op] for op in ops), takes, gives, step.name)
+        by = state.backend.collapse_builder(
+            source, source.mask(origin.numbers[op] for op in ops), takes, gives, step.name
+        )
     targets = ReplaceTargets([region], hint=lambda: "Also select the ops between its ops")
     yield from replace_matches(state, request, targets, by, step.name, single_op=True)
     if stay and not state.faults:
@@ -162,24 +164,24 @@ class _OriginGraph:
 
     Args:
         graph: the snapshot of this graph.
-        own: number of an op after the steps so far -> its number in `graph`.
+        numbers: number of an op after the steps so far -> its number in `graph`.
     """
 
     graph: Graph
-    own: Mapping[int, int]
+    numbers: Mapping[int, int]
 
-    def given(self, after: Graph, ops: Sequence[int]) -> dict[Tensor, Tensor]:
+    def entering_tensors(self, after: Graph, ops: Sequence[int]) -> dict[Tensor, Tensor]:
         """Returns the tensors that enter ops: tensor of `graph` -> tensor after the steps so far."""
         inside, arguments = set(ops), dict[Tensor, Tensor]()
         for op in ops:
-            pairs = zip(self.graph.data.ends(self.own[op]), after.data.ends(op), strict=True)
+            pairs = zip(self.graph.data.ends(self.numbers[op]), after.data.ends(op), strict=True)
             arguments.update((there, now) for there, now in pairs if now[0] not in inside)
         return arguments
 
 
 def _selected_outputs(step: CollapseStep) -> list[str]:
     """Returns the names of the outputs that the selection was made with; an op inside may be their only consumer."""
-    selection = step.given
+    selection = step.code_argument
     return [selection.graph.name(tensor) for tensor in selection.outputs] if isinstance(selection, Selection) else []
 
 
@@ -187,7 +189,7 @@ def _origin_graph(state: EditState, numbers: Sequence[int]) -> _OriginGraph:
     """Returns the graph that the first op comes from; the other ops may come from another graph."""
     for copied in state.copies:
         if copied.role == "graft" and not copied.variables:
-            own = {int(copied.place[op]): op for op in copied.ops.tolist()}
+            own = {int(copied.positions[op]): op for op in copied.ops.tolist()}
             if numbers and numbers[0] in own:
                 return _OriginGraph(copied.source, own)
     return _OriginGraph(state.base, {op: op for op in numbers if op < state.base.size})
@@ -198,7 +200,7 @@ def _refuse_collapse(request: str, graph: Graph, mask: Mask) -> None:
     if not mask.any():
         problem = "it contains only variables, placeholders and the ops that set them"
         raise PlanError(request, problem, "Select ops that compute something")
-    flow = np.flatnonzero(mask & ((loops_of(graph) >= 0) | graph.typed(FLOW_TYPES))).tolist()
+    flow = np.flatnonzero(mask & ((loops_of(graph) >= 0) | graph.type_mask(FLOW_TYPES))).tolist()
     if flow:
         problem = f"{graph.names[flow[0]]!r} is part of a TF1 loop or cond, and a function would lose its gradient"
         raise PlanError(request, problem, "Select ops outside of the loop or cond")
@@ -217,7 +219,7 @@ def _inside(graph: Graph, mask: Mask) -> tuple[Mask, list[str]]:
 
     The other ops are variables with their parts, feeds, resources, and initializers of tables and iterators.
     """
-    out = graph.typed(FEED_TYPES | VARIABLE_TYPES | {"PlaceholderWithDefault"})
+    out = graph.type_mask(FEED_TYPES | VARIABLE_TYPES | {"PlaceholderWithDefault"})
     for variable in graph.state.variables.values():
         if variable.op in graph.index:
             out |= variable_parts(graph, variable)
@@ -230,7 +232,7 @@ def _inside(graph: Graph, mask: Mask) -> tuple[Mask, list[str]]:
     # Ops that only a variable needs, such as its initial value, stay outside with the variable.
     rows = graph.data.rows
     consumed, needed_outside = graph.mask(graph.data.node), graph.mask(graph.data.node[~inside[rows] & ~out[rows]])
-    inside &= backward(graph, inside & (needed_outside | ~consumed) & ~graph.typed(["Const"]), within=inside)
+    inside &= backward(graph, inside & (needed_outside | ~consumed) & ~graph.type_mask(["Const"]), within=inside)
     return inside, [graph.names[i] for i in np.flatnonzero(mask & ~inside).tolist()]
 
 
@@ -263,18 +265,18 @@ def inline(step: InlineStep, state: EditState) -> Iterator[GraphDelta]:
             raise PlanError(request, problem, f"Apply that step first: ed.apply(plan); ed.plan().inline({names[0]!r})")
         with errors_of(request):
             if graft is None:
-                by = state.backend.inlined(state.base, names[0], inside[names[0]])
+                by = state.backend.inline_builder(state.base, names[0], inside[names[0]])
             else:  # this plan has made the call: its function is in the source graph of the graft
-                by = state.backend.inlined(graft.source, graft.source.names[int(graft.ops[0])], inside[names[0]])
+                by = state.backend.inline_builder(graft.source, graft.source.names[int(graft.ops[0])], inside[names[0]])
         suggestion = "Leave this call as it is, or use ed.inlined()"
         regions = [region_of(graph, op, request, suggestion) for op in ops]
         below = _INLINE_PARTS.get(graph.types[ops[0]], ()) or _leaves(graph, ops[0])
-        targets = ReplaceTargets(regions, below=below)
+        targets = ReplaceTargets(regions, inner_scopes=below)
         yield from replace_matches(state, request, targets, by)
         if state.faults:
             return
-        if targets.refused:
-            raise PlanError(request, targets.refused[0], suggestion)
+        if targets.refusals:
+            raise PlanError(request, targets.refusals[0], suggestion)
 
 
 def _call_key(state: EditState, op: int, inside: Sequence[str]) -> Any:
@@ -301,8 +303,8 @@ def _leaves(graph: Graph, op: int) -> tuple[str, ...]:
 def _single_op_graft(state: EditState, op: int) -> CopyResult | None:
     """The graft that consists of this op alone; None if there are other ops in it, or the op is not from a graft."""
     for copied in state.copies:
-        if copied.role == "graft" and copied.place[copied.ops].tolist() == [op]:
-            return None if copied.stand_ins or copied.variables else copied
+        if copied.role == "graft" and copied.positions[copied.ops].tolist() == [op]:
+            return None if copied.replacement_ops or copied.variables else copied
     return None
 
 
@@ -314,7 +316,7 @@ def unroll(step: UnrollStep, state: EditState) -> Iterator[GraphDelta]:
     """Replaces a loop by copies of its body."""
     request, graph = request_of(step), state.after
     op, loop = _find_loop(request, graph, step.loop)
-    numbers = [op] if loop is None else np.flatnonzero(loops_of(graph) == loops_of(graph)[loop.asks]).tolist()
+    numbers = [op] if loop is None else np.flatnonzero(loops_of(graph) == loops_of(graph)[loop.loop_cond]).tolist()
     touched = {name for name, _, _ in state.edits} | set(state.changes)
     late = [graph.names[i] for i in numbers if i >= state.base.size or graph.names[i] in touched]
     if late:
@@ -328,13 +330,13 @@ def unroll(step: UnrollStep, state: EditState) -> Iterator[GraphDelta]:
         reads, gives = graph.input_names(op), [f"{name}:{k}" for k in range(len(graph.outputs(op) or ()))]
     else:
         name, trip_count = (
-            graph.names[loop.asks].rpartition("/")[0] or "loop",
+            graph.names[loop.loop_cond].rpartition("/")[0] or "loop",
             _rounds_of_loop(state, loop, step.times),
         )
         reads = [graph.input_names(i)[0] for i in (*loop.enters, *loop.constants)]
         gives = [f"{graph.names[i]}:0" for i in loop.exits if i >= 0]
     inputs, outputs = ({f"{word}{k}": t for k, t in enumerate(ts)} for word, ts in (("in", reads), ("out", gives)))
-    targets = ReplaceTargets([Region(graph, numbers, inputs, outputs)], below=_UNROLL_PARTS)
+    targets = ReplaceTargets([Region(graph, numbers, inputs, outputs)], inner_scopes=_UNROLL_PARTS)
     yield from replace_matches(state, request, targets, by, name)
     if not state.faults and trip_count != step.times:
         why = "the number of its rounds is known only when it runs"
@@ -356,13 +358,13 @@ def _find_loop(request: str, graph: Graph, name: str) -> tuple[int, Loop | None]
     candidates = [loop for loop in loops if number is not None and number in loop.parts]
     if not candidates:
         lead = f"{name.strip('/')}/"
-        inside = sorted((graph.names[loop.asks].count("/"), at) for at, loop in enumerate(loops)
-                        if graph.names[loop.asks].startswith(lead))  # fmt: skip
+        inside = sorted((graph.names[loop.loop_cond].count("/"), at) for at, loop in enumerate(loops)
+                        if graph.names[loop.loop_cond].startswith(lead))  # fmt: skip
         candidates = [loops[at] for depth, at in inside if depth == inside[0][0]]
     if len(candidates) == 1:
-        return candidates[0].asks, candidates[0]
-    names = [graph.names[loop.asks] for loop in candidates or loops]
-    names += [] if candidates else [graph.names[i] for i in np.flatnonzero(graph.typed(_WHILE_TYPES)).tolist()]
+        return candidates[0].loop_cond, candidates[0]
+    names = [graph.names[loop.loop_cond] for loop in candidates or loops]
+    names += [] if candidates else [graph.names[i] for i in np.flatnonzero(graph.type_mask(_WHILE_TYPES)).tolist()]
     problem = f"contains {len(candidates)} loops" if candidates else "is not a loop or a part of a loop"
     if number is None and not candidates and name.strip("/") not in graph.scopes.index:
         graph.find(name, request)
@@ -374,9 +376,11 @@ def _refuse_unroll(request: str, graph: Graph, loop: Loop, numbers: Sequence[int
     kinds = {graph.types[i] for i in numbers}
     around = [graph.data.ends(i)[0][0] for i in (*loop.enters, *loop.constants)]
     deep = loops_of(graph)
-    inner = next((i for i in around if deep[i] == deep[loop.asks] or graph.types[i] in ("Switch", "RefSwitch")), -1)
+    inner = next(
+        (i for i in around if deep[i] == deep[loop.loop_cond] or graph.types[i] in ("Switch", "RefSwitch")), -1
+    )
     if inner >= 0:
-        problem = f"{graph.names[loop.asks]!r} is inside of another loop, or of a cond"
+        problem = f"{graph.names[loop.loop_cond]!r} is inside of another loop, or of a cond"
         raise PlanError(request, problem, "Unroll the outer loop, or resolve the condition, in an earlier plan")
     if any(kind.startswith("StackPush") for kind in kinds):
         problem = "the graph already contains the gradient of this loop"
@@ -386,19 +390,19 @@ def _refuse_unroll(request: str, graph: Graph, loop: Loop, numbers: Sequence[int
 
 
 def _rounds_of_loop(state: EditState, loop: Loop, limit: int) -> int | None:
-    graph, array = state.after, state.backend.array
+    graph, array = state.after, state.backend.constant_array
     nodes = dict(zip(graph.names, graph.nodes, strict=True))
     enters = [graph.input_names(i)[0] for i in (*loop.enters, *loop.constants)]
     start = [scalar(nodes, text, {}, array) for text in enters]
     fixed = [graph.names[i] for i in loop.constants]
-    test = LoopFunction(nodes, [*(graph.names[i] for i in loop.merges), *fixed], graph.input_names(loop.asks))
-    turned = [graph.input_names(i)[0] for i in loop.turns]
+    test = LoopFunction(nodes, [*(graph.names[i] for i in loop.merges), *fixed], graph.input_names(loop.loop_cond))
+    turned = [graph.input_names(i)[0] for i in loop.next_iterations]
     body = LoopFunction(nodes, [*(graph.names[i] for i in loop.switches), *fixed], turned)
     return trip_count_of(test, body, start, limit, array)
 
 
 def _rounds_of_while(state: EditState, op: int, limit: int) -> int | None:
-    graph, array = state.after, state.backend.array
+    graph, array = state.after, state.backend.constant_array
     nodes = dict(zip(graph.names, graph.nodes, strict=True))
     start = [scalar(nodes, text, {}, array) for text in graph.input_names(op)]
     turns = []

@@ -74,18 +74,20 @@ def insert_subgraph(
     if not delta.copies:  # this step or an earlier step has a fault
         return Graft(delta, ({},) * len(sites), ((),) * len(sites))
     copied = replace(delta.copies[0], role="graft")
-    joins = [Connection(c.tensor, c.to, c.input) for c in delta.joins]  # ops that a plan builds had no inputs before
+    joins = [
+        Connection(c.tensor, c.to, c.input) for c in delta.connections
+    ]  # ops that a plan builds had no inputs before
     outputs = []
     for results in piece.outputs:
         where = {key: small.tensor(name) for key, name in results.items()}
-        outputs.append({key: arguments.get(op, (int(copied.place[op]), port)) for key, (op, port) in where.items()})
+        outputs.append({key: arguments.get(op, (int(copied.positions[op]), port)) for key, (op, port) in where.items()})
     by_scope: dict[str, list[str]] = {site.scope: [] for site in sites}
-    for name in copied.made:
+    for name in copied.new_names:
         scope = outer_name(name, by_scope)
         if scope is not None:
             by_scope[scope].append(name)
     names = tuple(tuple(by_scope[site.scope]) for site in sites)
-    return Graft(replace(delta, copies=[copied], joins=joins), tuple(outputs), names)
+    return Graft(replace(delta, copies=[copied], connections=joins), tuple(outputs), names)
 
 
 def site_scope(
@@ -97,15 +99,17 @@ def site_scope(
     ops are in subscopes with these names; only the subscopes must be empty.
 
     Example:
-        >>> g = Graph.of([("a", "Const", []), ("b/c", "Const", [])])
+        >>> g = Graph.from_ops([("a", "Const", []), ("b/c", "Const", [])])
         >>> used = set()
         >>> site_scope(g, "a", used), site_scope(g, "a", used), site_scope(g, "b", used)
         ('a', 'a_1', 'b_1')
     """
 
     def is_taken(name: str) -> bool:
-        an_op = name.lower() in graph.lowered and (op or name != preferred)
-        full = any(graph.taken(f"{name}/{part}") for part in subscopes) if subscopes else name in graph.scopes.index
+        an_op = name.lower() in graph.lowercase_names and (op or name != preferred)
+        full = (
+            any(graph.is_name_used(f"{name}/{part}") for part in subscopes) if subscopes else name in graph.scopes.index
+        )
         return name.lower() in used_names or full or an_op
 
     name = free_name(preferred, is_taken, as_tensorflow=True)
@@ -115,7 +119,7 @@ def site_scope(
 
 def is_built_op(state: EditState, op: int) -> bool:
     """Returns whether an op was built for the plan, such as an op of an inlined call, and is not part of a variable."""
-    return any(c.role == "graft" and not c.variables and op in c.place[c.ops] for c in state.copies)
+    return any(c.role == "graft" and not c.variables and op in c.positions[c.ops] for c in state.copies)
 
 
 def without_new_ops(
@@ -136,7 +140,7 @@ def without_new_ops(
     place[removed] = -1
     copies = [_renumbered_copy(c, place) for c in effect.copies]
     replaced = []
-    for one in effect.replaced:
+    for one in effect.replacements:
         outputs = {old: new_tensors.get(new, new) for old, new in one.outputs.items()}
         stays = {old: new for old, new in outputs.items() if op_name(new) not in names}
         new_ops, kept_ops = (tuple(n for n in some if n not in names) for some in (one.ops, one.kept))
@@ -145,24 +149,26 @@ def without_new_ops(
         effect,
         after=after,
         copies=tuple(
-            replace(c, external=current_externals(after, c)) for c in copies if len(c.ops) or c.role != "graft"
+            replace(c, input_map=current_externals(after, c)) for c in copies if len(c.ops) or c.role != "graft"
         ),
         blame={name: step for name, step in effect.blame.items() if name not in names},
         changes={name: change for name, change in effect.changes.items() if name not in names},
         edits=tuple(edit for edit in effect.edits if op_name(edit[2]) not in names),
         connections=tuple(
-            replace(c, was=old_inputs.get((c.to, c.input), c.was)) for c in effect.connections if c.to not in names
+            replace(c, previous=old_inputs.get((c.to, c.input), c.previous))
+            for c in effect.connections
+            if c.to not in names
         ),
-        replaced=tuple(replaced),
+        replacements=tuple(replaced),
     )
 
 
 def _renumbered_copy(copy_result: CopyResult, place: Ints) -> CopyResult:
     """Returns a copy with new op numbers: `place` maps old numbers to new numbers, or to -1 for removed ops."""
-    now = np.where(copy_result.place < 0, -1, place[copy_result.place]).astype(np.int32)
+    now = np.where(copy_result.positions < 0, -1, place[copy_result.positions]).astype(np.int32)
     stays = now[copy_result.ops] >= 0
     names = [name for name, there in zip(copy_result.names, stays.tolist(), strict=True) if there]
-    return replace(copy_result, ops=copy_result.ops[stays], names=names, place=now)
+    return replace(copy_result, ops=copy_result.ops[stays], names=names, positions=now)
 
 
 def insert(step: InsertStep, state: EditState) -> Iterator[GraphDelta]:
@@ -178,10 +184,10 @@ def insert(step: InsertStep, state: EditState) -> Iterator[GraphDelta]:
             yield rewire(state, request, [(op, at, new) for op, at in readers], excludes=True)
         return
     sites = [InsertionSite(name, {"x": tensor}, ("output",)) for name, tensor in zip(names, tensors, strict=True)]
-    graft = insert_subgraph(state, state.backend.built(step.op, sites, state.after, request), sites)
+    graft = insert_subgraph(state, state.backend.build_subgraphs(step.op, sites, state.after, request), sites)
     yield graft.delta
     if not state.faults:
-        yield GraphDelta(quiet=waits_in_loop(state.after, request, sites, graft))
+        yield GraphDelta(unrecorded_control_inputs=waits_in_loop(state.after, request, sites, graft))
     for tensor, readers, ends in zip(tensors, edges, graft.outputs, strict=True) if not state.faults else ():
         new = ends["output"]
         edges_to_new = [(op, at, new) for op, at in readers]
@@ -201,12 +207,12 @@ def waits_in_loop(graph: Graph, request: str, sites: Sequence[InsertionSite], gr
     Raises:
         PlanError: if a variable would be made in the loop.
     """
-    if not graph.typed(ENTERS).any():
+    if not graph.type_mask(ENTERS).any():
         return {}
     frames, out = Frames(graph), dict[int, list[int]]()
     for site, names in zip(sites, graft.names, strict=True):
         (tensor,) = site.inputs.values()
-        for op in [graph.index[name] for name in names] if frames.of(tensor[0]) != ROOT else ():
+        for op in [graph.index[name] for name in names] if frames.innermost(tensor[0]) != ROOT else ():
             if graph.types[op] in VARIABLE_TYPES:
                 problem = f"{graph.names[op]!r} would be a variable inside a loop"
                 raise PlanError(request, problem, "Make it outside, or insert on a tensor outside of the loop")
@@ -222,11 +228,11 @@ def _names(step: InsertStep, state: EditState) -> list[str]:
     n = 0
     while isinstance(step.name, str) and len(names) < len(step.on):
         n += 1
-        if not graph.taken(f"{step.name}_{n}"):
+        if not graph.is_name_used(f"{step.name}_{n}"):
             names.append(f"{step.name}_{n}")
     used_names: set[str] = set()
     for name in names:
-        problem = name_problem(name, lambda one: graph.taken(one) or one.lower() in used_names, graph.title)
+        problem = name_problem(name, lambda one: graph.is_name_used(one) or one.lower() in used_names, graph.title)
         if problem is not None:
             raise PlanError(request_of(step), *problem)
         used_names.add(name.lower())
@@ -242,11 +248,11 @@ def adapt(step: AdaptStep, state: EditState) -> Iterator[GraphDelta]:
         raise PlanError(request, f"the dtype of {step.tensor!r} is not known yet", "Apply the steps before it first")
     site = InsertionSite(_name(step, graph, request), {"x": source}, ("output",))
     build = state.backend.adapter_builder(_adapter(step, graph, request, input_info, place))
-    graft = insert_subgraph(state, state.backend.built(build, [site], state.after, request), [site])
+    graft = insert_subgraph(state, state.backend.build_subgraphs(build, [site], state.after, request), [site])
     yield graft.delta
     if state.faults:
         return
-    yield GraphDelta(quiet=waits_in_loop(state.after, request, [site], graft))
+    yield GraphDelta(unrecorded_control_inputs=waits_in_loop(state.after, request, [site], graft))
     new = graft.outputs[0]["output"]
     if place.old is not None and not state.faults:
         yield rewire(state, request, [(op, at, new) for op, at, _ in place.edges], [(place.old, new)])
@@ -264,7 +270,7 @@ def _adapter_site(step: AdaptStep, graph: MutableGraph, request: str) -> _Adapte
     if step.to is None:
         return _AdapterSite()
     op = -1 if ":" in step.to else graph.find(step.to, request)
-    if op >= 0 and (step.input is not None or graph.row(op)):
+    if op >= 0 and (step.input is not None or graph.inputs(op)):
         old = input_of(graph, op, step.input or 0, request)
         return _AdapterSite(old, ((op, step.input or 0, old),))
     old = graph.tensor(step.to, request)
@@ -275,31 +281,31 @@ def _adapter_site(step: AdaptStep, graph: MutableGraph, request: str) -> _Adapte
 def _adapter(step: AdaptStep, graph: MutableGraph, request: str, source: TensorInfo, place: _AdapterSite) -> Adapter:
     """Returns the adapter; refuses an adapter that is not needed or cannot make the tensor fit."""
     consumed = None if place.old is None else graph.info(*place.old)
-    if consumed is None and (step.wish.dtype is None or step.wish.shape is None) and place.old is not None:
+    if consumed is None and (step.spec.dtype is None or step.spec.shape is None) and place.old is not None:
         problem = f"dtype and shape of {graph.name(place.old)!r} are not known"
         raise PlanError(request, problem, "Give the dtype and shape of the result: dtype='float32', shape=[None, 10]")
-    target = step.wish.wanted(source if consumed is None else consumed)
-    layout = data_format_of(graph.frozen(), [op for op, _, _ in place.edges])
-    adapter = requested_adapter(source, target, step.wish, layout)
+    target = step.spec.target_info(source if consumed is None else consumed)
+    layout = data_format_of(graph.snapshot(), [op for op, _, _ in place.edges])
+    adapter = requested_adapter(source, target, step.spec, layout)
     if adapter is not None:
         return adapter
     where = f"{target.dtype} {shape_text(target.shape)}"
-    if not step.wish.by and fits(source, target):
+    if not step.spec.kinds and fits(source, target):
         suggestion = "Leave the adapter out, or choose one: by='dense'"
         raise PlanError(request, f"{step.tensor!r} is {source}, which fits {where} as it is", suggestion)
-    what = f"{' and '.join(step.wish.by)} cannot" if step.wish.by else "no adapter can"
+    what = f"{' and '.join(step.spec.kinds)} cannot" if step.spec.kinds else "no adapter can"
     problem = (
         f"{step.tensor!r} is {base_dtype(source.dtype)} {shape_text(source.shape)}, and {what} convert it to {where}"
     )
-    others = [one_or_all(one.by) for one in proposals(source, target, layout)]
+    others = [one_or_all(one.kinds) for one in proposals(source, target, layout)]
     suggestion = "Give the shape of the result with shape=[...], or choose another tensor"
     raise PlanError(request, problem, f"Choose by={' or by='.join(map(repr, others[:3]))}" if others else suggestion)
 
 
 def _name(step: AdaptStep, graph: MutableGraph, request: str) -> str:
     if not step.name:
-        return free_name("adapter", graph.taken)
-    problem = name_problem(step.name, graph.taken, graph.title)
+        return free_name("adapter", graph.is_name_used)
+    problem = name_problem(step.name, graph.is_name_used, graph.title)
     if problem is not None:
         raise PlanError(request, *problem)
     return step.name

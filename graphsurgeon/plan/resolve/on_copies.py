@@ -39,7 +39,7 @@ def on_copies(step: OnCopiesStep, state: EditState) -> Iterator[GraphDelta]:
     graph = effect.after
     removed = graph.mask(sorted(effect.removed))
     edited = changed_ops(effect) & ~removed
-    if not edited.any() and not (effect.removed and graph.size > effect.first):
+    if not edited.any() and not (effect.removed and graph.size > effect.first_new):
         problem = "no earlier step changes an existing op"
         raise PlanError(request, problem, "Leave on_copies out, or call it after the edits")
     fault = readers_fault(graph, removed, request)
@@ -64,7 +64,7 @@ def _as_copies(state: EditState, request: str) -> Iterator[GraphDelta]:
         problem = f"{edited[0]!r} is renamed and also changed"
         raise PlanError(request, problem, "Apply these steps without on_copies, or leave the rename out")
     ops = [base.index[name] for name in names]
-    yield GraphDelta(names={op: base.names[op] for op in ops})
+    yield GraphDelta(new_names={op: base.names[op] for op in ops})
     mask = base.mask(ops)
     values = (getattr(state.steps[step], "values", None) for step in state.revalued)
     values_source = next((one for one in values if one != INITIAL), None)
@@ -73,16 +73,16 @@ def _as_copies(state: EditState, request: str) -> Iterator[GraphDelta]:
         collections="keep", names=names,
     )  # fmt: skip
     copied = resolve_copy(step, state)
-    yield replace(copied, joins=(), faults=[replace(fault, request=request) for fault in copied.faults])
+    yield replace(copied, connections=(), faults=[replace(fault, request=request) for fault in copied.faults])
     if state.faults:
         return
-    place, graph = state.copies[-1].place, state.after
+    place, graph = state.copies[-1].positions, state.after
     subs: dict[Tensor, Tensor] = {}
     for i in ops:
         ports = set(graph.consumers.ports(i).tolist())
         subs.update({(i, port): (int(place[i]), port) for port in ports})
     inside = graph.mask([*ops, *place[ops].tolist()])
-    edges = [(op, at, new) for old, new in subs.items() for op, at in graph.readers(old) if not inside[op]]
+    edges = [(op, at, new) for old, new in subs.items() for op, at in graph.consumers_of(old) if not inside[op]]
     yield rewire(state, request, edges, acyclic=True)
     waiting = np.unique([op for i in ops for op in graph.control_consumers.row(i).tolist()]).astype(int).tolist()
     waits = {
@@ -90,7 +90,7 @@ def _as_copies(state: EditState, request: str) -> Iterator[GraphDelta]:
         for op in waiting
         if not inside[op]
     }
-    yield GraphDelta(waits=waits, checked=True, removed=frozenset(ops))
+    yield GraphDelta(control_inputs=waits, is_acyclic=True, removed=frozenset(ops))
 
 
 def _refuse(
@@ -99,25 +99,27 @@ def _refuse(
     """Refuses edits that `until` does not depend on, and copies that would set the same state as the original."""
     request, graph, removed = request_of(step), effect.after, effect.after.mask(sorted(effect.removed))
     copies = "Choose assign='copy': it also copies these ops, and the copies set the same state"
-    if downstream_ops.missed >= 0:
-        missed = graph.names[downstream_ops.missed]
+    if downstream_ops.unaffected_target >= 0:
+        missed = graph.names[downstream_ops.unaffected_target]
         wide = downstream(graph, edited, removed, targets, True)
-        if wide.missed < 0:
-            between = np.flatnonzero(wide.ops & downstream(graph, edited, removed).left).tolist()
+        if wide.unaffected_target < 0:
+            between = np.flatnonzero(wide.ops & downstream(graph, edited, removed).uncopied_writers).tolist()
             what = few([graph.names[i] for i in between])
             problem = f"the path from the changed ops to {missed!r} leads through ops that set state: {what}"
             raise PlanError(request, problem, copies)
         names = few([graph.names[i] for i in np.flatnonzero(edited).tolist()])
         problem = f"{missed!r} does not depend on the changed ops ({names})"
         raise PlanError(request, problem, "Name an op in until= that depends on them, or leave until= out")
-    acts = np.flatnonzero(downstream_ops.ops & downstream_ops.left | edited & downstream_ops.left).tolist()
+    acts = np.flatnonzero(
+        downstream_ops.ops & downstream_ops.uncopied_writers | edited & downstream_ops.uncopied_writers
+    ).tolist()
     acts += [] if step.assign == "copy" else _writers(graph, downstream_ops.ops)
     if acts:
         problem = f"{graph.names[acts[0]]!r} ({graph.types[acts[0]]}) sets state that the original also uses"
         raise PlanError(request, problem, "Choose assign='copy' for a copy that sets the same state, or leave "
                         "on_copies out and build a new graph")  # fmt: skip
     if edited.any() and not downstream_ops.ops[: effect.base.size].any():
-        first = [graph.names[i] for i in np.flatnonzero(downstream_ops.left).tolist()]
+        first = [graph.names[i] for i in np.flatnonzero(downstream_ops.uncopied_writers).tolist()]
         problem = f"only ops that set state depend on the edits: {few(first)}"
         raise PlanError(request, problem, copies)
 
@@ -129,9 +131,9 @@ def _copy_downstream(
     edited, base, size = effect.after, effect.base, effect.base.size
     ops, after = downstream_ops.ops[:size], _without_edits(edited, base)
     place = np.arange(edited.size, dtype=np.int32)
-    slices, copies, warnings = list(effect.slices), list(effect.copies), list(effect.warnings)
+    slices, copies, warnings = list(effect.downstream_copies), list(effect.copies), list(effect.warnings)
     if ops.any():
-        problem = name_problem(step.to, state.bench.taken, base.title, what="a name scope", key="scope")
+        problem = name_problem(step.to, state.bench.is_name_used, base.title, what="a name scope", key="scope")
         if problem is not None:
             raise PlanError(request_of(step), *problem)
         again = CopyStep(
@@ -144,13 +146,13 @@ def _copy_downstream(
             return delta
         beside.add(delta)
         copied = replace(delta.copies[0], role="slice")
-        copied_ops = np.flatnonzero(copied.place >= 0)
-        place[copied_ops] = copied.place[copied_ops]
+        copied_ops = np.flatnonzero(copied.positions >= 0)
+        place[copied_ops] = copied.positions[copied_ops]
         after = _connect_copies(beside.after, edited, copied, place, size, ops_with_new_shapes(effect))
-        copied = replace(copied, external=current_externals(after, copied))
+        copied = replace(copied, input_map=current_externals(after, copied))
         touched = tuple(edited.names[i] for i in np.flatnonzero(edited_ops).tolist())
         copies.append(copied)
-        slices.append(DownstreamCopy(copied, touched, step.until, tuple(downstream_ops.along)))
+        slices.append(DownstreamCopy(copied, touched, step.until, tuple(downstream_ops.unchanged)))
         # The other warnings of a copy step apply only to copies that the user requests.
         warnings += [w for w in delta.warnings if warning_kind(w) in (Kind.CUSTOM_GRADIENT, Kind.SEED)]
     else:
@@ -165,19 +167,19 @@ def _copy_downstream(
             effect,
             after=after,
             copies=tuple(copies),
-            slices=tuple(slices),
+            downstream_copies=tuple(slices),
             connections=(
                 *connections,
-                *(Connection(_rename_tensor(c.tensor, new), new[c.to], c.input, c.was) for c in mine),
+                *(Connection(_rename_tensor(c.tensor, new), new[c.to], c.input, c.previous) for c in mine),
             ),
             changes={
                 new.get(name, name): change
                 for name, change in effect.changes.items()
                 if name in new or edited.index[name] >= size
             },
-            replaced=tuple(
+            replacements=tuple(
                 replace(r, outputs={old: _rename_tensor(one, new) for old, one in r.outputs.items()})
-                for r in effect.replaced
+                for r in effect.replacements
             ),
             warnings=(*warnings, *_warnings(edited, downstream_ops, effect.removed)),
             blame={new.get(op, op): n for op, n in effect.blame.items() if op in new or edited.index[op] >= size},
@@ -225,7 +227,7 @@ def _writers(graph: Graph, ops: Mask) -> list[int]:
 def _without_edits(edited: Graph, base: Graph) -> Graph:
     """Returns the graph with the new ops of the plan, and with its existing ops as they were before the edits."""
     both = ((base.data, edited.data), (base.control, edited.control))
-    data, control = (stack_edges(old, new.part(base.size, edited.size)) for old, new in both)
+    data, control = (stack_edges(old, new.row_range(base.size, edited.size)) for old, new in both)
     return replace(edited, data=data, control=control)
 
 
@@ -236,13 +238,15 @@ def _connect_copies(
     graph = _redirect_to_copies(graph, edited, place, size)
     both, first = (
         ((graph.data, edited.data), (graph.control, edited.control)),
-        int(copy_result.place[copy_result.ops[0]]),
+        int(copy_result.positions[copy_result.ops[0]]),
     )
-    data, control = (stack_edges(new.part(0, first), old.moved(copy_result.ops, place)) for new, old in both)
+    data, control = (stack_edges(new.row_range(0, first), old.remap(copy_result.ops, place)) for new, old in both)
     after = replace(graph, data=data, control=control)
-    loose = place[np.flatnonzero(unlike[: len(copy_result.place)])].tolist()
+    loose = place[np.flatnonzero(unlike[: len(copy_result.positions)])].tolist()
     return (
-        replace(after, outputs_of=OutputTable.of(graph).without_shapes(loose)) if loose and graph.outputs_of else after
+        replace(after, outputs_of=OutputTable.from_graph(graph).without_shapes(loose))
+        if loose and graph.outputs_of
+        else after
     )
 
 
@@ -268,13 +272,13 @@ def _rename_tensor(tensor: str, names: dict[str, str]) -> str:
 
 def _warnings(graph: Graph, downstream_ops: Downstream, removed: Collection[int]) -> list[str]:
     out = []
-    writers_left = [graph.names[i] for i in np.flatnonzero(downstream_ops.left).tolist()]
+    writers_left = [graph.names[i] for i in np.flatnonzero(downstream_ops.uncopied_writers).tolist()]
     if writers_left:
         sets, use = ("set", "use") if len(writers_left) > 1 else ("sets", "uses")
         out.append(
             f"{counted(len(writers_left), 'ops')} that {sets} state still {use} the original: {few(writers_left)}"
         )
-    lost = [graph.names[i] for i in np.flatnonzero(downstream_ops.lost).tolist()]
+    lost = [graph.names[i] for i in np.flatnonzero(downstream_ops.ineffective).tolist()]
     if lost:
         out.append(f"the change of {few(lost)} is left out, because it affects no copied op")
     writers = [graph.names[i] for i in _writers(graph, downstream_ops.ops)]

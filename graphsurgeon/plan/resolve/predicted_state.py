@@ -97,11 +97,15 @@ def _copied_state(copy_result: CopyResult) -> GraphState:
     """The state that a copy adds."""
     source = copy_result.source.state
     return GraphState(
-        {variable.name: variable.made for variable in copy_result.variables},
-        {one.name: copied_entries(copy_result, one.was) for one in copy_result.collections},
-        tuple(frozenset(map(copy_result.renamed, ops)) for ops in source.contexts if all(map(copy_result.has, ops))),
+        {variable.name: variable.new_info for variable in copy_result.variables},
+        {one.name: copied_entries(copy_result, one.original) for one in copy_result.collections},
+        tuple(
+            frozenset(map(copy_result.renamed, ops))
+            for ops in source.contexts if all(map(copy_result.contains, ops))
+        ),
         {copy_result.renamed(op): fill_ops for op, fills in source.init_ops.items()
-         if copy_result.has(op) and (fill_ops := tuple(map(copy_result.renamed, filter(copy_result.has, fills))))},
+         if copy_result.contains(op)
+         and (fill_ops := tuple(map(copy_result.renamed, filter(copy_result.contains, fills))))},
     )  # fmt: skip
 
 
@@ -112,7 +116,7 @@ def branch_fault(effect: PlanResult) -> Fault | None:
         effect: the sum of all steps.
     """
     after = effect.after
-    if effect.faults or not effect.connections or not after.typed(MERGES).any():
+    if effect.faults or not effect.connections or not after.type_mask(MERGES).any():
         return None
     existing = {(effect.renamed.get(name, name), at) for name, at in _always(effect.base)}
     for copied in effect.copies:
@@ -138,7 +142,7 @@ def never_fault(effect: PlanResult) -> Fault | None:
         effect: the sum of all steps.
     """
     after = effect.after
-    if effect.faults or not effect.connections or not after.typed(SWITCHES).any():
+    if effect.faults or not effect.connections or not after.type_mask(SWITCHES).any():
         return None
     inside = _in_branches(after)
     joins = [one for one in effect.connections if inside[after.tensor(one.tensor)[0]]]
@@ -162,23 +166,23 @@ def _join_request(effect: PlanResult, join: Connection) -> tuple[str, int | None
 
 def _in_branches(graph: Graph) -> Mask:
     """The ops that run only if the condition of a cond or loop takes their branch."""
-    return forward(graph, graph.typed(SWITCHES), within=~graph.typed(MERGES) & ~graph.typed(EXITS))
+    return forward(graph, graph.type_mask(SWITCHES), within=~graph.type_mask(MERGES) & ~graph.type_mask(EXITS))
 
 
 def _always(graph: Graph) -> set[tuple[str, int]]:
     """Returns the inputs of Merges that are computed for every value of the condition: (Merge, input)."""
-    joints = graph.typed(MERGES)
+    joints = graph.type_mask(MERGES)
     if not joints.any():
         return set()
     conditional = _in_branches(graph)
     rows, node = graph.data.rows, graph.data.node
-    of_loop = graph.typed((*ENTERS, *TURNING))
+    of_loop = graph.type_mask((*ENTERS, *TURNING))
     edges = np.flatnonzero(joints[rows] & ~conditional[node] & ~of_loop[node]).tolist()
     return {(graph.names[rows[edge]], edge - int(graph.data.ptr[rows[edge]])) for edge in edges}
 
 
 def _join_suggestion(effect: PlanResult, join: Connection) -> str:
-    was = op_name(join.was)
+    was = op_name(join.previous)
     switch = effect.renamed.get(was, was)
     number = effect.after.index.get(switch)
     if number is not None and effect.after.types[number] in SWITCHES:
@@ -203,7 +207,7 @@ def finalize(effect: PlanResult) -> PlanResult:
         warnings += _stale(effect)
     effect = replace(effect, warnings=tuple(warnings))
     if foreseen is not None:
-        foreseen.complete(effect)
+        foreseen.set_effect(effect)
     return effect
 
 
@@ -241,9 +245,9 @@ def _with_rewired_inputs(effect: PlanResult) -> PlanResult:
     connections = []
     for join in last.values():
         op = before(join.to)
-        if op is not None and join.was:
-            join = replace(join, was=base.input_names(op)[join.input])
-        if op is None or end_renamer(effect.renamed)(join.was) != join.tensor:
+        if op is not None and join.previous:
+            join = replace(join, previous=base.input_names(op)[join.input])
+        if op is None or end_renamer(effect.renamed)(join.previous) != join.tensor:
             connections.append(join)
     there = {(join.to, join.input) for join in connections}
     edits = {edit[:2]: edit for edit in effect.edits if edit[:2] in there}
@@ -256,7 +260,7 @@ def _unread(effect: PlanResult) -> list[str]:
         return []
     consumed = set(effect.after.data.node.tolist())
     idle = [p for p in effect.placeholders if effect.after.index[p.name] not in consumed]
-    return [f"{p.name} is a placeholder without a consumer: map {p.was} instead" for p in idle]
+    return [f"{p.name} is a placeholder without a consumer: map {p.original} instead" for p in idle]
 
 
 def _stale(effect: PlanResult) -> list[str]:
@@ -288,7 +292,7 @@ def _unused_tensors(effect: PlanResult) -> list[str]:
     """Returns the tensors that have lost their last consumer; their ops stay, although no op needs them."""
     after, old, new = effect.after, effect.base.index, end_renamer(effect.renamed)
     here = {new(name) for name in old} if effect.renamed else old
-    lost = dict.fromkeys(new(c.was) for c in effect.connections if c.was and c.to in here)
+    lost = dict.fromkeys(new(c.previous) for c in effect.connections if c.previous and c.to in here)
     if not lost or effect.faults:
         return []
     there = [(name, after.index.get(name.partition(":")[0], -1)) for name in lost]
@@ -303,12 +307,12 @@ def _producers_without_consumers(effect: PlanResult) -> list[int]:
     """Returns the ops without consumers that fed removed ops, if the plan rewired the consumers of the removed ops."""
     base, after, new = effect.base, effect.after, end_renamer(effect.renamed)
     removed_mask = base.mask(effect.removed)
-    lost = (base.index.get(join.was.partition(":")[0], -1) for join in effect.connections if join.was)
+    lost = (base.index.get(join.previous.partition(":")[0], -1) for join in effect.connections if join.previous)
     stitched = base.mask(op for op in lost if op >= 0 and removed_mask[op])
     if effect.faults or not stitched.any():
         return []
     removed = np.flatnonzero(backward(base, stitched, within=removed_mask)).astype(np.int32)
-    makers = np.unique(base.data.node[base.data.within(removed)[1]])
+    makers = np.unique(base.data.node[base.data.gather(removed)[1]])
     places = [after.index.get(new(base.names[op]), -1) for op in makers[~removed_mask[makers]].tolist()]
     return [at for at in places if at >= 0 and not len(after.consumers.row(at))]
 

@@ -112,7 +112,7 @@ def find_removal_blockers(graph: Graph, ops: Any, served: Mapping[str, str] = NO
         SelectionError: if no op has this name, or nothing is selected.
 
     Example:
-        >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "NoOp", ["^a"])])
+        >>> g = Graph.from_ops([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "NoOp", ["^a"])])
         >>> print(find_removal_blockers(g, "a"))
         the removal of 'a' is prevented by
           a:0 is read by b, input 0
@@ -131,7 +131,7 @@ def find_removal_blockers(graph: Graph, ops: Any, served: Mapping[str, str] = NO
 
 def _removed_mask(graph: Graph, ops: Any) -> Mask:
     if isinstance(ops, Selection):
-        mask = ops.all_on(graph, "blocks(selection)").mask
+        mask = ops.on_strict(graph, "blocks(selection)").mask
     else:
         things = [ops] if isinstance(ops, str) or hasattr(ops, "name") else list(ops)
         mask = graph.mask([graph.find(op_name(t), f"blocks({op_name(t)!r})") for t in things])
@@ -203,7 +203,7 @@ def init_ops(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
 
 def colocated_pairs(graph: Graph, removed: Mask) -> Iterator[tuple[str, str]]:
     """Yields (removed op, remaining op that is colocated with it)."""
-    ops, others, names = graph.places
+    ops, others, names = graph.colocations
     for k in np.flatnonzero((others >= 0) & removed[others] & ~removed[ops]).tolist() if names else ():
         yield names[k], graph.names[ops[k]]
 
@@ -224,7 +224,7 @@ def bypass(step: BypassStep, state: EditState) -> Iterator[GraphDelta]:
         try:
             delta = _around(step, state, state.after.mask(part))
         except SurgeryError as error:
-            delta = GraphDelta(faults=[Fault.of(error)])
+            delta = GraphDelta(faults=[Fault.from_error(error)])
         if delta is not None:
             resolved = True
             yield delta
@@ -366,7 +366,7 @@ def remove(step: RemoveStep, state: EditState) -> Iterator[GraphDelta]:
     pairs: dict[Tensor, Tensor] = {}
     if step.stitch:
         yield _stitch(state, request, set(numbers), pairs)
-    yield GraphDelta(removed=frozenset(i for i in numbers if i < state.base.size), anew=True)
+    yield GraphDelta(removed=frozenset(i for i in numbers if i < state.base.size), needs_new_graph=True)
     if not late or state.faults:
         return
     graph = state.after
@@ -388,10 +388,10 @@ def _stitch(state: EditState, request: str, removed: set[int], pairs: dict[Tenso
     graph = state.bench
     edges: list[Edge] = []
     for gap in sorted(removed):
-        readers = [(op, at) for op, at in graph.readers((gap, 0)) if op not in removed]
+        readers = [(op, at) for op, at in graph.consumers_of((gap, 0)) if op not in removed]
         new = _above(graph, (gap, 0), removed) if readers else None
         if readers and len(removed) > 1 and (new is None or not fits_for(graph, new, (gap, 0))):
-            new = way_through(graph.frozen(), graph.frozen().mask(removed), (gap, 0)) or new
+            new = way_through(graph.snapshot(), graph.snapshot().mask(removed), (gap, 0)) or new
         if new is not None:  # otherwise `readers_fault` reports the consumer
             pairs[gap, 0] = new
             edges += [(op, at, new) for op, at in readers]
@@ -401,7 +401,7 @@ def _stitch(state: EditState, request: str, removed: set[int], pairs: dict[Tenso
 def _above(graph: MutableGraph, tensor: Tensor, removed: set[int]) -> Tensor | None:
     steps = 0
     while tensor[0] in removed:
-        reads = graph.row(tensor[0])
+        reads = graph.inputs(tensor[0])
         steps += 1
         if not reads or steps > len(removed) or tensor[1]:
             return None
@@ -437,8 +437,8 @@ def remove_ops(effect: PlanResult) -> PlanResult:
     return replace(
         effect,
         after=graph_without_ops(graph, order),
-        first=effect.first - len(order),
-        copies=tuple(replace(c, external=current_externals(graph, c)) for c in effect.copies),
+        first_new=effect.first_new - len(order),
+        copies=tuple(replace(c, input_map=current_externals(graph, c)) for c in effect.copies),
         connections=tuple(c for c in effect.connections if c.to not in lost),
         edits=tuple(edit for edit in effect.edits if edit[0] not in lost),
         warnings=tuple(warnings),
@@ -451,7 +451,7 @@ def protected_ops(graph: Graph, ops: Mask) -> Mask:
     An op must stay if another op needs it, or if it is a part of a variable, table, loop or cond.
 
     Example:
-        >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["a"])])
+        >>> g = Graph.from_ops([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["a"])])
         >>> protected_ops(g, g.mask([0, 1])).tolist()
         [True, False, False]
     """
@@ -499,7 +499,7 @@ def _incomplete_part_fault(graph: Graph, removed: Mask, request: str, effect: Pl
         ((name, f"fills {holder!r}", "Remove that too, or keep the ops that fill it")
          for name, holder in init_ops(graph, removed)),
         ((name, "is a part of a loop or cond", "Remove the whole loop or cond")
-         for name, _ in contexts(graph, removed) if graph.index[name] not in effect.decided),
+         for name, _ in contexts(graph, removed) if graph.index[name] not in effect.pruned),
     )  # fmt: skip
     for name, problem, suggestion in broken:
         return Fault(

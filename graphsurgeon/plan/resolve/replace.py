@@ -43,22 +43,22 @@ class RewiredEdges:
         graph: the graph with these changes.
         edges: inputs that are set.
         control: op -> all its control inputs, if they change.
-        waits: op that is not a replacement -> names of its new control inputs, and of its former ones.
-        subs: tensor of a match -> tensor that takes its place.
+        control_changes: op that is not a replacement -> names of its new control inputs, and of its former ones.
+        substitutes: tensor of a match -> tensor that takes its place.
         groups: for each match, the numbers of its ops and of those that replace it.
-        said, dropped: control edges that were moved, or left out, as text.
+        moved, dropped: control edges that were moved, or left out, as text.
     """
 
     graph: Graph
     edges: list[Edge]
     control: dict[int, list[int]]
-    waits: dict[int, tuple[list[str], list[str]]]
-    subs: Mapping[Tensor, Tensor]
+    control_changes: dict[int, tuple[list[str], list[str]]]
+    substitutes: Mapping[Tensor, Tensor]
     groups: Sequence[Sequence[int]]
-    said: list[str]
+    moved: list[str]
     dropped: list[str]
 
-    def touches(self, group: int, ops: Mask) -> bool:
+    def overlaps(self, group: int, ops: Mask) -> bool:
         """Returns whether an op of a match or of its replacement is among some ops."""
         return bool(ops[list(self.groups[group])].any())
 
@@ -83,7 +83,7 @@ def resolve_replacements(substitutes: Mapping[Tensor, Tensor]) -> dict[Tensor, T
 
 def loop_waits(graph: Graph, sites: Sequence[InsertionSite], grafted: Graft) -> dict[int, list[int]] | str:
     """Returns control inputs that make new ops without inputs run in a TF1 loop; or why that is not possible."""
-    if not graph.typed(ENTERS).any():
+    if not graph.type_mask(ENTERS).any():
         return {}
     loop, out = loops_of(graph), dict[int, list[int]]()
     for site, names in zip(sites, grafted.names, strict=True):
@@ -122,7 +122,7 @@ def rewire_control(
     edges: list[Edge] = [
         (reader, at, substitutes[tensor])
         for tensor in substitutes
-        for reader, at in graph.readers(tensor)
+        for reader, at in graph.consumers_of(tensor)
         if owner.get(reader, -1) != owner.get(tensor[0], -2)
     ]
     ends = [
@@ -179,7 +179,7 @@ def _heads(graph: Graph, ops: Sequence[int]) -> list[int]:
 def replace_ops(step: ReplaceStep, state: EditState) -> Iterator[GraphDelta]:
     """Builds the replacements, connects them, and removes ops that are no longer needed."""
     if step.to and not valid_name(step.to):
-        raise PlanError(request_of(step), *invalid_name_fault(step.to, "a name scope", state.bench.taken))
+        raise PlanError(request_of(step), *invalid_name_fault(step.to, "a name scope", state.bench.is_name_used))
     targets = _find_targets(step, state)
     if not state.faults:
         targets.hint = lambda: _hint(step, state, targets)
@@ -189,10 +189,10 @@ def replace_ops(step: ReplaceStep, state: EditState) -> Iterator[GraphDelta]:
 
 
 def _hint(step: ReplaceStep, state: EditState, targets: ReplaceTargets) -> str:
-    if targets.refused:
+    if targets.refusals:
         return "Choose external='keep' to leave inner ops there for their other readers, or narrow the pattern"
-    if isinstance(step.what, Pattern):
-        best = match(state.after, step.what, within=_within(step, state.after)).best
+    if isinstance(step.target, Pattern):
+        best = match(state.after, step.target, within=_within(step, state.after)).best_partial
         return f"{best}" if best is not None else "See ed.match(...)"
     return "Give matches of this graph"
 
@@ -216,29 +216,29 @@ def _unfolded_match(folded_match: Match, graph: Graph) -> list[Match]:
 def _find_targets(step: ReplaceStep, state: EditState) -> ReplaceTargets:
     """Returns the matches in the graph after the earlier steps; refuses matches that cannot be replaced."""
     graph, out = state.after, ReplaceTargets()
-    if isinstance(step.what, Pattern):
-        search = match(graph, step.what, within=_within(step, graph))
+    if isinstance(step.target, Pattern):
+        search = match(graph, step.target, within=_within(step, graph))
         candidates: Sequence[Match] = search
-        if search.undecided:
-            out.refused.append(f"{counted(search.undecided, 'ops')}: the search took too many steps there")
+        if search.unfinished_searches:
+            out.refusals.append(f"{counted(search.unfinished_searches, 'ops')}: the search took too many steps there")
     else:
-        candidates = step.what
+        candidates = step.target
     used_ops = set[int]()
     for place in candidates:
         one = next(iter(_unfolded_match(place, graph)), None)
         if one is None:
-            out.refused.append(f"{match_word(place)}: the graph has changed since it was found")
+            out.refusals.append(f"{match_word(place)}: the graph has changed since it was found")
             continue
-        now = Match(graph, one.pattern, one.found, one.read or state.backend.array)
+        now = Match(graph, one.pattern, one.assignment, one.read_array or state.backend.constant_array)
         own = {i for i in now.numbers if graph.types[i] != "Const"}
         why = "an earlier step removes a part of it" if state.removed.keys() & own else ""
         why = why or _change_since_match(one.graph, graph, now.numbers)
         why = why or ("it overlaps with another match" if used_ops & own else "")
-        external = now.external if not why and step.external == "refuse" else ()
+        external = now.external_consumers if not why and step.external == "refuse" else ()
         if external:
             why = f"{external[0][0]} inside is read by {few([reader for _, reader, _ in external], 1)}"
         if why:
-            out.refused.append(f"{match_word(now)}: {why}")
+            out.refusals.append(f"{match_word(now)}: {why}")
             continue
         used_ops |= own
         out.matches.append(now)
@@ -262,9 +262,9 @@ class ReplaceTargets:
     """The matches to replace, and the refused matches with the reasons."""
 
     matches: list[Any] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
     hint: Callable[[], str] = str  # what to type instead if none can be replaced
-    below: tuple[str, ...] = ()  # subscopes, in the scope of a match, that contain all new ops
+    inner_scopes: tuple[str, ...] = ()  # subscopes, in the scope of a match, that contain all new ops
 
 
 def region_of(graph: Graph, op: int, request: str, suggestion: str) -> Region:
@@ -303,10 +303,10 @@ def replace_matches(
         to: the scope of the new ops; default: the name of the first output.
         single_op: whether the function makes one op for each match, with the name of the scope as its own name.
     """
-    was = {(c.to, c.input): c.was for c in state.connections}
+    was = {(c.to, c.input): c.previous for c in state.connections}
     while targets.matches:
         sites = _sites(state.after, request, targets, to, single_op)
-        graft = insert_subgraph(state, state.backend.built(by, sites, state.after, request), sites, single_op)
+        graft = insert_subgraph(state, state.backend.build_subgraphs(by, sites, state.after, request), sites, single_op)
         if state.faults or graft.delta.faults:
             yield graft.delta
             return
@@ -315,10 +315,10 @@ def replace_matches(
         closing = [(op, new[0]) for op, _, new in rewiring.edges]
         closing += [(op, other) for op, others in rewiring.control.items() for other in others]
         bad = ops_on_new_cycles(rewiring.graph, closing)
-        guilty = [k for k in range(len(sites)) if rewiring.touches(k, bad)] if bad.any() else []
+        guilty = [k for k in range(len(sites)) if rewiring.overlaps(k, bad)] if bad.any() else []
         if not guilty:
             yield graft.delta
-            yield GraphDelta(quiet=rewiring.control)
+            yield GraphDelta(unrecorded_control_inputs=rewiring.control)
             yield rewire(state, request, rewiring.edges, acyclic=True)
             if not state.faults:
                 removed = _unneeded_ops(state, sites)
@@ -327,16 +327,16 @@ def replace_matches(
                 if late:  # ops that the plan makes and then replaces are never made
                     effect = state.effect()
                     new_tensors = {
-                        old: new for one in effect.replaced[-len(sites) :] for old, new in one.outputs.items()
+                        old: new for one in effect.replacements[-len(sites) :] for old, new in one.outputs.items()
                     }
                     yield GraphDelta(effect=without_new_ops(effect, late, new_tensors, was))
             return
         for k in reversed(guilty):
             lost = targets.matches.pop(k)
-            targets.refused.append(f"{match_word(lost)}: its replacement would be computed from itself")
+            targets.refusals.append(f"{match_word(lost)}: its replacement would be computed from itself")
     problem = "nothing in the graph looks like it"
-    if targets.refused:
-        problem = f"no match can be replaced: {targets.refused[0]}"
+    if targets.refusals:
+        problem = f"no match can be replaced: {targets.refusals[0]}"
     raise PlanError(request, problem, targets.hint())
 
 
@@ -349,7 +349,7 @@ def _sites(graph: Graph, request: str, targets: ReplaceTargets, to: str, single_
             raise PlanError(request, problem, "Give the pattern an output that other ops read")
         wish = to or next(iter(ends.values())).partition(":")[0]
         inputs = {key: graph.tensor(name) for key, name in one.inputs.items() if ":" in name}
-        scope = site_scope(graph, wish, used_names, single_op, targets.below)
+        scope = site_scope(graph, wish, used_names, single_op, targets.inner_scopes)
         sites.append(InsertionSite(scope, inputs, tuple(ends), one))
     return sites
 
@@ -369,10 +369,10 @@ def _rewire(graph: Graph, request: str, sites: Sequence[InsertionSite], graft: G
     fault = next(filter(None, (mismatch(bench, request, old, new) for old, new in subs.items())), None)
     if fault is not None:
         raise RefusedStep([fault])
-    waits = loop_waits(bench.frozen(), sites, graft)
+    waits = loop_waits(bench.snapshot(), sites, graft)
     if isinstance(waits, str):
         raise PlanError(request, waits, "Replace matches outside of loops: within=...")
-    return rewire_control(bench.frozen(), sites, graft, subs, owner, waits)
+    return rewire_control(bench.snapshot(), sites, graft, subs, owner, waits)
 
 
 def _unneeded_ops(state: EditState, sites: Sequence[InsertionSite]) -> Mask:
@@ -401,23 +401,27 @@ def _replacement_delta(
     names = graph.names
     replaced = []
     for site, outputs, ops in zip(sites, graft.outputs, graft.names, strict=True):
-        old = {site.match.outputs[key]: _final(names, rewiring.subs, outputs[key]) for key in outputs}
+        old = {site.match.outputs[key]: _final(names, rewiring.substitutes, outputs[key]) for key in outputs}
         kept_ops = tuple(names[i] for i in site.match.numbers if not removed[i] and _is_worth_listing(graph, i))
         replaced.append(Replacement(site.match, site.scope, old, ops, kept_ops))
     return GraphDelta(
-        changes={op: OpChange(waits=tuple(a), frees=tuple(f)) for op, (a, f) in rewiring.waits.items() if op < base},
+        changes={
+            op: OpChange(added_controls=tuple(a), removed_controls=tuple(f))
+            for op, (a, f) in rewiring.control_changes.items()
+            if op < base
+        },
         removed=frozenset(np.flatnonzero(removed[:base]).tolist()),
-        replaced=replaced,
+        replacements=replaced,
         warnings=_warnings(targets, rewiring),
     )
 
 
 def _warnings(targets: ReplaceTargets, rewiring: RewiredEdges) -> list[str]:
     out = []
-    if targets.refused:
-        out.append(f"{counted(len(targets.refused), 'matches')} not replaced: {few(targets.refused)}")
-    if rewiring.said:
-        out.append(f"{counted(len(rewiring.said), 'control edges')} moved to the replacement: {few(rewiring.said)}")
+    if targets.refusals:
+        out.append(f"{counted(len(targets.refusals), 'matches')} not replaced: {few(targets.refusals)}")
+    if rewiring.moved:
+        out.append(f"{counted(len(rewiring.moved), 'control edges')} moved to the replacement: {few(rewiring.moved)}")
     if rewiring.dropped:
         out.append(f"{counted(len(rewiring.dropped), 'control edges')} left out: {few(rewiring.dropped)}")
     return out

@@ -55,7 +55,7 @@ def ops_of(state: EditState, request: str, *groups: Sequence[str]) -> list[list[
         try:
             op_lists.append([state.bench.find(name, request) for name in names])
         except SelectionError as error:
-            faults.append(Fault.of(error))
+            faults.append(Fault.from_error(error))
     if faults:
         raise RefusedStep(faults)
     return op_lists
@@ -102,7 +102,7 @@ def rewire(
     fault = fault or next(filter(None, (reference_fault(bench, edge, request, excludes) for edge in edges)), None)
     fault = fault or next(filter(None, (_flow_fault(bench, edge, request) for edge in edges)), None)
     fault = fault or frame_fault(bench, edges, request)
-    return GraphDelta(faults=(fault,)) if fault else GraphDelta(edges=edges, checked=acyclic)
+    return GraphDelta(faults=(fault,)) if fault else GraphDelta(edges=edges, is_acyclic=acyclic)
 
 
 def reference_fault(graph: MutableGraph, edge: Edge, request: str, excludes: bool = False) -> Fault | None:
@@ -129,10 +129,11 @@ def reference_fault(graph: MutableGraph, edge: Edge, request: str, excludes: boo
 def _flow_fault(graph: MutableGraph, edge: Edge, request: str) -> Fault | None:
     """Returns a fault if an op would use a TensorArray without being ordered after the writes to it."""
     op, at, new = edge
-    if not is_array_type(graph.types[op]) or at == 0 or at < len(graph.row(op)) - 1:
+    if not is_array_type(graph.types[op]) or at == 0 or at < len(graph.inputs(op)) - 1:
         return None
     if any(
-        is_array_type(graph.types[one]) for one in reachable_from([new[0]], lambda one: [i for i, _ in graph.row(one)])
+        is_array_type(graph.types[one])
+        for one in reachable_from([new[0]], lambda one: [i for i, _ in graph.inputs(one)])
     ):
         return None
     name = graph.names[op]
@@ -143,7 +144,7 @@ def _flow_fault(graph: MutableGraph, edge: Edge, request: str) -> Fault | None:
 def frame_fault(graph: MutableGraph, edges: Sequence[Edge], request: str) -> Fault | None:
     """Returns a fault if an edge enters or leaves a TF1 ``while_loop`` without an Enter or Exit op."""
     for op, at, (source, port) in edges:
-        if graph.loop(op) < 0 and graph.loop(source) < 0:
+        if graph.outermost_loop(op) < 0 and graph.outermost_loop(source) < 0:
             continue
         before, _ = graph.source(op, at)
         if graph.types[before] in TURNING and graph.types[source] not in TURNING:
@@ -182,8 +183,8 @@ def order_fault(graph: MutableGraph, edges: Sequence[tuple[int, int]], request: 
 
 def _frames(graph: MutableGraph, op: int, source: int) -> tuple[int, int]:
     """Returns the loop frame of the inputs of `op`, and the loop frame of the outputs of `source`; -1 for no loop."""
-    reads = -1 if graph.types[op] in ("Enter", "RefEnter") else graph.loop(op)
-    return reads, -1 if graph.types[source] in ("Exit", "RefExit") else graph.loop(source)
+    reads = -1 if graph.types[op] in ("Enter", "RefEnter") else graph.outermost_loop(op)
+    return reads, -1 if graph.types[source] in ("Exit", "RefExit") else graph.outermost_loop(source)
 
 
 def _different_op(old_source: int, new_source: int) -> str:
@@ -194,7 +195,7 @@ def consumers_of(
     graph: Graph | MutableGraph, tensor: Tensor, only: Sequence[str] | None = None, exclude: Sequence[str] = ()
 ) -> list[tuple[int, int]]:
     """Returns (op, input) for each consumer of a tensor."""
-    out = graph.readers(tensor)
+    out = graph.consumers_of(tensor)
     if only is None and not exclude:
         return out
     keep, leave = None if only is None else set(only), set(exclude)
@@ -209,7 +210,7 @@ def connect(step: ConnectStep, state: EditState) -> Iterator[GraphDelta]:
     reads = input_of(graph, op, at, request)
     new, old, problem = graph.info(*source), graph.info(*reads), incompatibility(graph, op, at, source)
     if problem and new is not None and old is not None:
-        suggestion = fit_suggestions(graph.frozen(), old, source, new, [op], reads)
+        suggestion = fit_suggestions(graph.snapshot(), old, source, new, [op], reads)
         fault = Fault(request, f"{step.tensor!r} is {new}, but input {at} of {step.to!r} {problem}", suggestion)
         yield GraphDelta(faults=[with_suggested_fixes(graph, fault, step, reads, source, [op])])
         return
@@ -230,7 +231,7 @@ def input_of(graph: MutableGraph, op: int, index: int, request: str) -> Tensor:
     Raises:
         PlanError: if the op has no input with this index.
     """
-    row = graph.row(op)
+    row = graph.inputs(op)
     if not 0 <= index < len(row):
         choices = "Choose input=" + " or ".join(str(i) for i in range(min(len(row), 8)))
         problem = (
@@ -290,33 +291,37 @@ def order(step: OrderStep, state: EditState) -> Iterator[GraphDelta]:
     """Sets the control inputs of an op."""
     request, graph = request_of(step), state.bench
     (op,), others = ops_of(state, request, (step.op,), step.others or ())
-    have = graph.waits(op)
+    have = graph.control_inputs(op)
     if not step.remove:
         fault = order_fault(graph, [(op, i) for i in others], request)
-        yield GraphDelta(faults=[fault]) if fault else GraphDelta(waits={op: list(dict.fromkeys([*have, *others]))})
+        yield (
+            GraphDelta(faults=[fault])
+            if fault
+            else GraphDelta(control_inputs={op: list(dict.fromkeys([*have, *others]))})
+        )
         return
     leave, present = dict.fromkeys(have if step.others is None else others), set(have)
     missing = [graph.names[i] for i in leave if i not in present]
     if missing:
         now = ", ".join(repr(graph.names[i]) for i in have) or "nothing"
         raise PlanError(request, f"{step.op!r} does not wait for {missing[0]!r}", f"It waits for {now}")
-    yield GraphDelta(waits={op: [i for i in have if i not in leave]})
+    yield GraphDelta(control_inputs={op: [i for i in have if i not in leave]})
 
 
 def reroute_order(step: RerouteOrderStep, state: EditState) -> Iterator[GraphDelta]:
     """Sets the control inputs of the ops that wait for an op."""
     request, graph = request_of(step), state.bench
     (old,), new = ops_of(state, request, (step.old,), step.to)
-    waiting = graph.waiting(old)
+    waiting = graph.control_consumers(old)
     keep = None if step.only is None else set(step.only)
     ops = [i for i in waiting if graph.names[i] not in step.exclude and (keep is None or graph.names[i] in keep)]
     if not ops:
         now = few([repr(graph.names[i]) for i in waiting], 6) or "nothing"
         raise PlanError(request, f"no chosen op waits for {step.old!r}", f"Its waiting ops: {now}")
     fault = order_fault(graph, [(op, i) for op in ops for i in new], request)
-    rest = {op: [i for i in graph.waits(op) if i != old] for op in ops}
+    rest = {op: [i for i in graph.control_inputs(op) if i != old] for op in ops}
     waits = {op: list(dict.fromkeys([*others, *new])) for op, others in rest.items()}
-    yield GraphDelta(faults=[fault]) if fault else GraphDelta(waits=waits)
+    yield GraphDelta(faults=[fault]) if fault else GraphDelta(control_inputs=waits)
 
 
 def detach(step: DetachStep, state: EditState) -> Iterator[GraphDelta]:
@@ -325,17 +330,17 @@ def detach(step: DetachStep, state: EditState) -> Iterator[GraphDelta]:
     ops, only, exclude = ops_of(state, request, step.ops, step.only or (), step.exclude)
     inside, limited, any_edge = set(ops), step.only is not None or bool(exclude), False
     for side in ("inputs", "outputs") if step.side == "both" else (step.side,):
-        rows = inside if side == "inputs" else {op for one in inside for op in graph.reading(one)} - inside
+        rows = inside if side == "inputs" else {op for one in inside for op in graph.data_consumers(one)} - inside
         rows = (rows if step.only is None else rows & set(only)) - set(exclude)
         edges: dict[Tensor, list[tuple[int, int]]] = {}
         for op in sorted(rows):
-            for at, tensor in enumerate(graph.row(op)):
+            for at, tensor in enumerate(graph.inputs(op)):
                 if (tensor[0] in inside) == (side == "outputs"):
                     edges.setdefault(tensor, []).append((op, at))
         for tensor, readers in edges.items():
             any_edge = True
             info = graph.info(*tensor) or TensorInfo("float32", None)
-            name = free_name(f"{graph.names[tensor[0]]}_{tensor[1]}_detached", graph.taken)
+            name = free_name(f"{graph.names[tensor[0]]}_{tensor[1]}_detached", graph.is_name_used)
             attributes = {"dtype": base_dtype(info.dtype), "shape": info.shape}
             new = graph.size, 0
             yield GraphDelta(
@@ -353,15 +358,15 @@ class InputCandidate:
     Args:
         op: the op.
         input: the index of the input, from 0.
-        reads: the tensor that the input reads now.
-        why: the reason why the input cannot read the other tensor; empty if it can.
+        current_input: the tensor that the input reads now.
+        reason: the reason why the input cannot read the other tensor; empty if it can.
         adaptable: whether only dtype or shape is the reason, so that an adapter may help.
     """
 
     op: str
     input: int
-    reads: str
-    why: str = ""
+    current_input: str
+    reason: str = ""
     adaptable: bool = False
 
 
@@ -377,12 +382,12 @@ def find_input_candidates(
 
     Example:
         >>> from graphsurgeon.graph.graph import Graph
-        >>> g = Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
-        >>> [taker.why for taker in find_input_candidates(MutableGraph(g), (1, 0), [(1, 0), (2, 0)])]
+        >>> g = Graph.from_ops([("a", "Placeholder", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
+        >>> [taker.reason for taker in find_input_candidates(MutableGraph(g), (1, 0), [(1, 0), (2, 0)])]
         ["that makes a cycle: 'b:0' is computed from it", 'it already reads this tensor']
     """
     graph, name = mutable_graph.graph, mutable_graph.name(tensor)
-    turning = frozenset((op, 0) for op in np.flatnonzero(graph.typed(TURNING)).tolist())
+    turning = frozenset((op, 0) for op in np.flatnonzero(graph.type_mask(TURNING)).tolist())
     above = backward(graph, graph.mask([tensor[0]] if tensor[0] < graph.size else []), turning)
     for op, at in inputs:
         reads, differ = mutable_graph.source(op, at), ""

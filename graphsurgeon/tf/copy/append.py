@@ -89,7 +89,7 @@ def record_plan(effect: PlanResult, old_graph: Any, graph: TFGraph, step: int) -
     if graph is not old_graph:
         for data in records(old_graph):
             graph.add_to_collection(COLLECTION, data)
-    data = record(effect, step, lambda source: recorded_origins(source, source.live))
+    data = record(effect, step, lambda source: recorded_origins(source, source.live_graph))
     add_record(graph, data)
     return data
 
@@ -169,7 +169,7 @@ def apply_effect(effect: PlanResult, graph: TFGraph) -> AppliedOps:
     """
     unknown = unknown_fault(effect, "apply(plan)")
     if unknown is not None:
-        raise replace(unknown, kind=Kind.PLAN).error()
+        raise replace(unknown, kind=Kind.PLAN).to_error()
     if graph.finalized:
         how = "Unfinalize it, or copy into another graph"
         raise PlanError("apply(plan)", "the graph is finalized", how, kind=Kind.PLAN)
@@ -201,7 +201,7 @@ def copy_into(
         selection = replace(selection, graph=replace(selection.graph, state_of=lambda: state))
     plan = Plan(base).copy(selection, **options)
     if plan.effect.faults:
-        raise plan.effect.faults[0].error()
+        raise plan.effect.faults[0].to_error()
     apply_effect(plan.effect, graph)
     return plan.effect.copies[0]
 
@@ -220,15 +220,15 @@ def _apply_effect(effect: PlanResult, graph: TFGraph) -> AppliedOps:
     gradients = [attachments.register_gradients(copied) for copied in effect.copies]
     names = [{move.source: move.name for move in moves} for moves in gradients]
     stale = stale_shapes(effect)
-    graph_def, tensors, controls = compile_nodes(effect, graph, library, result.frozen, names)
+    graph_def, tensors, controls = compile_nodes(effect, graph, library, result.frozen_values, names)
     nodes_with_shapes = write_shapes(effect, graph_def, stale)
-    result.frozen = {}
+    result.frozen_values = {}
     # 2. One import.
     phase(f"importing {counted(len(graph_def.node), 'nodes')}")
     with functions.with_library(library, graph):
         try:
             within = _scope_in_use(effect, [node.name for node in graph_def.node])
-            result.live = import_with_shapes(graph, graph_def, nodes_with_shapes, tensors, controls, within=within)
+            result.live_ops = import_with_shapes(graph, graph_def, nodes_with_shapes, tensors, controls, within=within)
         except Exception as error:
             if lacks_memory(error):
                 raise
@@ -236,12 +236,12 @@ def _apply_effect(effect: PlanResult, graph: TFGraph) -> AppliedOps:
     # 3. The Python objects of the graph, which are not in the nodes.
     phase("shapes, variables, collections")
     result.nodes = graph_def.node
-    result.ops = list(result.live)
+    result.ops = list(result.live_ops)
     _reserve(graph, effect)
     for copied, moves in zip(effect.copies, gradients, strict=True):
         attach_python_state(copied, graph, result, stale)
         attachments.bind_gradients(copied, graph, result.variables, moves)
-    result.live = {}
+    result.live_ops = {}
     return result
 
 
@@ -257,37 +257,43 @@ def _scope_in_use(effect: PlanResult, names: Sequence[str]) -> str:
 def load_values(copy_result: CopyResult, result: AppliedOps) -> None:
     """Collects the values for the variables and constants of a copy in `result`."""
     reasons = initial_values_of(copy_result)
-    result.untrained.update(
-        {v.name: reasons[v.was] for v in copy_result.variables if v.was in reasons and not v.info.local}
+    result.initial_only.update(
+        {v.name: reasons[v.original] for v in copy_result.variables if v.original in reasons and not v.info.local}
     )
-    result.untrained.update({c.name: reasons[c.of] for c in copy_result.constants if c.of in reasons})
+    result.initial_only.update(
+        {c.name: reasons[c.frozen_variable] for c in copy_result.constants if c.frozen_variable in reasons}
+    )
     provider, source = value_provider(copy_result.step.values), source_of(copy_result.step.values)
     # An editor lists its variables without a value; their copies get no value either.
     uninitialized = frozenset[str]() if provider is None else provider.uninitialized
     variables = [
-        v for v in copy_result.variables if v.policy == "copy" and source is not None and v.was not in uninitialized
+        v
+        for v in copy_result.variables
+        if v.policy == "copy" and source is not None and v.original not in uninitialized
     ]
     request = request_of(copy_result)
-    frozen = [(c.name, _source_variable(copy_result, c.of)) for c in copy_result.constants if c.of]
-    infos = [_source_variable(copy_result, v.was) for v in variables] + [info for _, info in frozen]
+    frozen = [
+        (c.name, _source_variable(copy_result, c.frozen_variable)) for c in copy_result.constants if c.frozen_variable
+    ]
+    infos = [_source_variable(copy_result, v.original) for v in variables] + [info for _, info in frozen]
     if isinstance(source, tuple):  # (values in a file, function that returns a session with them)
         stored, session = source
         source = stored if all(info.op in stored for _, info in frozen) else session()
         if source is stored:  # variables that are not in the file are initialized, as in a session
-            variables = [v for v in variables if v.was in stored]
-            infos = [_source_variable(copy_result, v.was) for v in variables] + [info for _, info in frozen]
-    later = frozenset(v.was for v in variables) - {info.op for _, info in frozen}
-    values = fetch(source, infos, copy_result.source.folded.live, request, later, initial=True) if infos else {}
-    result.frozen.update({name: values.pop(info.op) for name, info in frozen})
+            variables = [v for v in variables if v.original in stored]
+            infos = [_source_variable(copy_result, v.original) for v in variables] + [info for _, info in frozen]
+    later = frozenset(v.original for v in variables) - {info.op for _, info in frozen}
+    values = fetch(source, infos, copy_result.source.folded.live_graph, request, later, initial=True) if infos else {}
+    result.frozen_values.update({name: values.pop(info.op) for name, info in frozen})
     init_ops, feeds = ([], {}) if provider is None else provider.init_ops
     for name in init_ops:
         result.init_ops += [(op, _rename_feeds(copy_result, feeds)) for op in _copied_init_ops(copy_result, name)]
     for variable in copy_result.variables:
-        if variable.was in values:
-            result.values[variable.name] = values[variable.was]
+        if variable.original in values:
+            result.values[variable.name] = values[variable.original]
         elif variable.info.initializer:
             result.initial.append(variable.name)
-        result.infos[variable.name] = variable.made
+        result.variable_infos[variable.name] = variable.new_info
 
 
 def value_faults(effect: PlanResult) -> list[Fault]:
@@ -297,19 +303,19 @@ def value_faults(effect: PlanResult) -> list[Fault]:
     """
     faults = []
     for copied in effect.copies:
-        values, graph = copied.step.values, copied.source.folded.live
+        values, graph = copied.step.values, copied.source.folded.live_graph
         if values is None:
             continue
         infos, request = _source_variables(copied), request_of(copied)
         try:
             provider = value_provider(values)
             if provider is not None and provider.graph is graph:
-                untrained = provider.untrained(names={info.op for info in infos})
+                untrained = provider.initial_only(names={info.op for info in infos})
                 infos = [info for info in infos if untrained.get(info.op) == NOT_IN_SESSION]
-                values = provider.reader() if infos else {}
+                values = provider.read_session() if infos else {}
             refuse_unfit(values, infos, graph, request, initial=True)
         except PlanError as error:
-            faults.append(replace(Fault.of(error), step=effect.number(copied.step)))
+            faults.append(replace(Fault.from_error(error), step=effect.step_number(copied.step)))
     return faults
 
 
@@ -321,7 +327,9 @@ def initial_values_of(copy_result: CopyResult) -> dict[str, str]:
         return {}
     infos = _source_variables(copy_result)
     return (
-        with_initial_value(copy_result.step.values, copy_result.source.folded.live, infos, request_of(copy_result))
+        with_initial_value(
+            copy_result.step.values, copy_result.source.folded.live_graph, infos, request_of(copy_result)
+        )
         if infos
         else {}
     )
@@ -329,8 +337,8 @@ def initial_values_of(copy_result: CopyResult) -> dict[str, str]:
 
 def _source_variables(copy_result: CopyResult) -> list[VariableInfo]:
     """Returns the variables of the source whose current values a copy needs, for variables or constants."""
-    own = [_source_variable(copy_result, v.was) for v in copy_result.variables if v.policy == "copy"]
-    return own + [_source_variable(copy_result, c.of) for c in copy_result.constants if c.of]
+    own = [_source_variable(copy_result, v.original) for v in copy_result.variables if v.policy == "copy"]
+    return own + [_source_variable(copy_result, c.frozen_variable) for c in copy_result.constants if c.frozen_variable]
 
 
 def _source_variable(copy_result: CopyResult, variable: str) -> VariableInfo:
@@ -348,16 +356,16 @@ def _copied_init_ops(copy_result: CopyResult, name: str) -> list[str]:
     graph, number = copy_result.source, copy_result.source.index.get(name)
     if number is None:
         return []
-    if copy_result.place[number] >= 0:
+    if copy_result.positions[number] >= 0:
         return [copy_result.renamed(name)]
     runs = backward(graph, graph.mask([number]))
     filling = [graph.index[s] for names in graph.state.init_ops.values() for s in names if s in graph.index]
-    return [copy_result.renamed(graph.names[i]) for i in filling if runs[i] and copy_result.place[i] >= 0]
+    return [copy_result.renamed(graph.names[i]) for i in filling if runs[i] and copy_result.positions[i] >= 0]
 
 
 def _rename_feeds(copy_result: CopyResult, feeds: dict[str, Any]) -> dict[str, Any]:
     """Returns feeds for the copy: the same values for the copied tensors."""
-    place, graph = copy_result.place, copy_result.source
+    place, graph = copy_result.positions, copy_result.source
     numbers = {name: graph.index.get(name.partition(":")[0], -1) for name in feeds}
     return {copy_result.renamed(n): feeds[n] for n, op in numbers.items() if op >= 0 and place[op] >= 0}
 
@@ -404,7 +412,7 @@ def differences(effect: PlanResult, after: Graph) -> list[str]:
     by_name = [n for n in expected.names if n not in after.index]
     if by_name:
         return [f"{by_name[0]!r} is missing"]
-    ours, theirs = expected.written(), after.written()
+    ours, theirs = expected.node_def_inputs(), after.node_def_inputs()
 
     def same(i: int, j: int) -> bool:
         reads = ours[i] == theirs[j] or sorted(ours[i], key=_waits) == sorted(theirs[j], key=_waits)
@@ -443,14 +451,16 @@ def materialize(effect: PlanResult) -> AppliedOps:
     """
     base = effect.base
     names = effect.renamed
-    whole = Plan(Graph.of([], owner=object())).copy(
+    whole = Plan(Graph.from_ops([], owner=object())).copy(
         select(base), to="", variables="initial", collections="keep", names=names or None
     )
     if base.size and whole.effect.faults:  # an empty graph needs no copy
-        raise whole.effect.faults[0].error()
-    key_fields: dict[str, Any] = {"key": "", "keys": rename_keys(base, names)}
+        raise whole.effect.faults[0].to_error()
+    key_fields: dict[str, Any] = {"state_prefix": "", "keys": rename_keys(base, names)}
     less = len(effect.removed)
-    copies = [replace(c, place=np.where(c.place >= 0, c.place - less, -1)) if less else c for c in effect.copies]
+    copies = [
+        replace(c, positions=np.where(c.positions >= 0, c.positions - less, -1)) if less else c for c in effect.copies
+    ]
     both = PlanResult(
         base=whole.base,
         steps=effect.steps,
@@ -458,7 +468,7 @@ def materialize(effect: PlanResult) -> AppliedOps:
         copies=(*(replace(without_ops(c, effect.removed), **key_fields) for c in whole.effect.copies), *copies),
         connections=effect.connections,
         added=effect.added,
-        replaced=effect.replaced,
+        replacements=effect.replacements,
         changes={name: change for name, change in effect.changes.items() if name in effect.after.index},
     )
     result = apply_effect(both, empty_graph(base.owner))
@@ -467,9 +477,9 @@ def materialize(effect: PlanResult) -> AppliedOps:
     own = new | _load_renamed_values(effect, both.copies[0], result)
     result.origins = _origins(effect)
     result.initial = [name for name in result.initial if name in own and name not in result.origins]
-    result.infos = {name: info for name, info in result.infos.items() if name in own}
+    result.variable_infos = {name: info for name, info in result.variable_infos.items() if name in own}
     result.ops = effect.new_names
-    result.carried = {name: v for name, v in result.variables.items() if name not in new}
+    result.kept_variables = {name: v for name, v in result.variables.items() if name not in new}
     result.variables = {name: v for name, v in result.variables.items() if name in new}
     return result
 
@@ -497,7 +507,9 @@ def _load_renamed_values(effect: PlanResult, copy_result: CopyResult, result: Ap
         policy, source = ("initial", None) if values == INITIAL else ("copy", values)
         # Values in a session of the same graph are transferred, even if no op sets the variable.
         carried = getattr(source, "graph", None) is effect.base.owner
-        variables = [v for v in copy_result.variables if v.was in names and not (carried and not v.info.initializer)]
+        variables = [
+            v for v in copy_result.variables if v.original in names and not (carried and not v.info.initializer)
+        ]
         variables = [replace(v, policy=policy) for v in variables]
         for name in [v.name for v in variables]:
             result.initial = [other for other in result.initial if other != name]

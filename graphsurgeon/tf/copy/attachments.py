@@ -71,14 +71,14 @@ class CopiedGradient:
     original: Callable[..., Any] | None
     name: str
     call: Callable[..., Any] | None = None
-    why: str = ""
+    reason: str = ""
 
     def __call__(self, op: TFOp, *slopes: Any) -> Any:
         """Returns the gradients of the op's inputs, in the form that TensorFlow requires."""
         if self.call is None:
             raise PlanError(
                 f"gradient through {op.name!r}",
-                f"its tf.custom_gradient {self.why or 'was never given to this copy'}",
+                f"its tf.custom_gradient {self.reason or 'was never given to this copy'}",
                 "Compute the gradient before you copy, or also copy the tensors and variables that it uses",
             )
         return self.call(op, *slopes)
@@ -86,7 +86,7 @@ class CopiedGradient:
 
 def register_gradients(copy_result: CopyResult) -> list[CopiedGradient]:
     """Registers a gradient for the copy of each op with a `tf.custom_gradient`; unknown gradients are left out."""
-    mask = copy_result.place >= 0
+    mask = copy_result.positions >= 0
     gradients = []
     for number, name in custom_gradients(copy_result.source, mask).items():
         try:
@@ -95,8 +95,8 @@ def register_gradients(copy_result: CopyResult) -> list[CopiedGradient]:
             continue
         why = ""
         if isinstance(original, CopiedGradient):  # a copy of a copy
-            why, original = original.why, original.call
-        new = CopiedGradient(number, original, f"{name.partition('-copy-')[0]}-copy-{next(_numbers)}", why=why)
+            why, original = original.reason, original.call
+        new = CopiedGradient(number, original, f"{name.partition('-copy-')[0]}-copy-{next(_numbers)}", reason=why)
         tf.RegisterGradient(new.name)(new)
         gradients.append(new)
     return gradients
@@ -119,7 +119,7 @@ def bind_gradients(
         try:
             new.call = _GradientCopier(copy_result, graph, variables).function(new.original)
         except _NotCopied as stuck:
-            new.why = f"uses {stuck}"
+            new.reason = f"uses {stuck}"
 
 
 class _GradientCopier:
@@ -127,7 +127,7 @@ class _GradientCopier:
 
     def __init__(self, copy_result: CopyResult, graph: TFGraph, variables: dict[str, TFVariable]) -> None:
         self._copy_result, self._graph, self._variables = copy_result, graph, variables
-        self._source = copy_result.source.live
+        self._source = copy_result.source.live_graph
         self._copies: dict[int, Any] = {}
 
     def function(self, old: Any) -> Any:
@@ -183,7 +183,7 @@ class _GradientCopier:
             return old
         copied = self._copy_result
         new = self._variables.get(copied.renamed(old.op.name))
-        if new is not None and copied.place[copied.source.index[old.op.name]] >= 0:
+        if new is not None and copied.positions[copied.source.index[old.op.name]] >= 0:
             return new
         if copied.closure.shared[copied.source.index[old.op.name]]:
             return old
@@ -212,10 +212,10 @@ def copy_collections(
         contexts: id of a control-flow context of the source -> its copy.
         originals: op name -> variable object of the source.
     """
-    targets = {c.was: c.name for c in copy_result.collections}
+    targets = {c.original: c.name for c in copy_result.collections}
     if not targets:
         return
-    source, move = copy_result.source.live, _CopyFinder(copy_result, result, originals)
+    source, move = copy_result.source.live_graph, _CopyFinder(copy_result, result, originals)
     whole = bool(copy_result.step.selection.mask.all())
     for was, items in collections_of(source).items():
         if was not in targets:
@@ -244,8 +244,8 @@ class _CopyFinder:
     """Finds the copy of an op, tensor or variable of the source; None if it was not copied."""
 
     def __init__(self, copy_result: CopyResult, result: AppliedOps, originals: dict[str, TFVariable]) -> None:
-        self._copy_result, self._ops = copy_result, result.live
-        self._variables = {v.was: result.variables.get(v.name) for v in copy_result.variables}
+        self._copy_result, self._ops = copy_result, result.live_ops
+        self._variables = {v.original: result.variables.get(v.name) for v in copy_result.variables}
         self.variables = {id(old): self._variables[name] for name, old in originals.items() if name in self._variables}
 
     def __call__(self, item: Any) -> Any:
@@ -260,11 +260,11 @@ class _CopyFinder:
         return self._op(unwrap_update(item).name)
 
     def _op(self, name: str) -> TFOp | None:
-        return self._ops[self._copy_result.renamed(name)] if self._copy_result.has(name) else None
+        return self._ops[self._copy_result.renamed(name)] if self._copy_result.contains(name) else None
 
     def name(self, name: str) -> str | None:
         """Returns the new name of an op or tensor."""
-        return self._copy_result.renamed(name) if self._copy_result.has(op_name(name)) else None
+        return self._copy_result.renamed(name) if self._copy_result.contains(op_name(name)) else None
 
 
 def describe_item(graph: TFGraph, item: Any) -> CollectionEntry:
@@ -386,24 +386,24 @@ def attach_python_state(copy_result: CopyResult, graph: TFGraph, result: Applied
         result: the results of the plan so far.
         stale: a mask of the ops whose shapes TensorFlow infers again after the plan, because their inputs changed.
     """
-    source = copy_result.source.live
+    source = copy_result.source.live_graph
     numbers = copy_result.ops.tolist()
-    old, new = source.get_operations(), result.live
+    old, new = source.get_operations(), result.live_ops
     pairs = [(old[i], new[name]) for i, name in zip(numbers, copy_result.names, strict=True)]
-    inferred = ~copy_result.source.typed(["Const"])[copy_result.ops]  # the shape of a constant is in its node
-    same = np.ones(len(pairs), np.bool_) if stale is None else ~stale[copy_result.place[copy_result.ops]]
+    inferred = ~copy_result.source.type_mask(["Const"])[copy_result.ops]  # the shape of a constant is in its node
+    same = np.ones(len(pairs), np.bool_) if stale is None else ~stale[copy_result.positions[copy_result.ops]]
     copy_shapes(list(compress(pairs, (inferred & same).tolist())))
     _copy_handle_data(copy_result, graph, pairs, same)
     functions.copy_gradients(pairs)
     _copy_callbacks(copy_result, source, graph)
     contexts, missed = copy_contexts(copy_result, graph, pairs)
     _copy_guards(source, graph, pairs)
-    result.missed += missed
+    result.partial_contexts += missed
     originals = variable_objects(source)
     with graph.as_default():
         for variable in copy_result.variables:
             new_variable = rebuild_variable(
-                graph, variable.made, originals.get(variable.was), copy_result.step.trainable
+                graph, variable.new_info, originals.get(variable.original), copy_result.step.trainable
             )
             if new_variable is not None:
                 result.variables[variable.name] = new_variable
@@ -435,12 +435,12 @@ def _copy_handle_data(copy_result: CopyResult, graph: TFGraph, pairs: list[tuple
 
     TensorFlow cannot infer it for ops that pass on these resources either.
     """
-    source, old, find = copy_result.source, copy_result.source.live.get_operations(), graph.get_operation_by_name
-    fed = source.typed([kind for kind in source.kinds[0] if kind.startswith("Placeholder")])
+    source, old, find = copy_result.source, copy_result.source.live_graph.get_operations(), graph.get_operation_by_name
+    fed = source.type_mask([kind for kind in source.type_index[0] if kind.startswith("Placeholder")])
     numbers = copy_result.ops[fed[copy_result.ops]].tolist()
     handle_pairs = [(old[i].outputs[0], find(copy_result.renamed(old[i].name)).outputs[0]) for i in numbers]
     for p in copy_result.placeholders:
-        handle_pairs.append((source.live.as_graph_element(p.was), graph.get_tensor_by_name(f"{p.name}:0")))
+        handle_pairs.append((source.live_graph.as_graph_element(p.original), graph.get_tensor_by_name(f"{p.name}:0")))
     handle_pairs = [(was, new) for was, new in handle_pairs if was.dtype in _HANDLES]
     if not handle_pairs:
         return

@@ -73,7 +73,7 @@ def copy_contexts(
     carrier = _ContextCopier(copy_result, graph, joined)
     with graph.as_default(), outside_contexts(graph):
         for context in tops.values():
-            carrier.carry(context)
+            carrier.copy(context)
     carrier.keep_gradient_loops()
     # A proto also lists tensors that a context only uses, so the contexts of the ops are set from the source ops.
     for old, new in pairs:
@@ -111,13 +111,13 @@ class _ContextCopier:
     """Copies contexts into the current context of a graph."""
 
     def __init__(self, copy_result: CopyResult, graph: TFGraph, partial_contexts: set[int]) -> None:
-        self._rename, self._graph, self._source = Renamer(copy_result), graph, copy_result.source.live
+        self._rename, self._graph, self._source = Renamer(copy_result), graph, copy_result.source.live_graph
         self._partial_contexts = partial_contexts  # contexts that are copied in part
         self.made: dict[int, Any] = {}
         self.missed: list[str] = []
         self._loops: list[tuple[Any, Any]] = []
 
-    def carry(self, old: Any) -> None:
+    def copy(self, old: Any) -> None:
         """Copies a context, and the contexts nested in it.
 
         If an op that the context requires was not copied, the context is not copied. Its ops then belong to the
@@ -128,7 +128,7 @@ class _ContextCopier:
             if id(old) in self._partial_contexts:
                 self.missed.append(str(old.name))
             for inner in nested_contexts(old):
-                self.carry(inner)
+                self.copy(inner)
             return
         self.made[id(old)] = new
         loop = differentiated_loop(old)
@@ -136,7 +136,7 @@ class _ContextCopier:
             self._loops.append((new, loop[0]))
         with inside_context(self._graph, new):
             for inner in nested_contexts(old):
-                self.carry(inner)
+                self.copy(inner)
 
     def _like(self, old: Any) -> Any:
         if not has_proto(old):
@@ -166,14 +166,14 @@ class Renamer:
         number = graph.index.get(op)
         if number is None:
             return None
-        outside = copied.external.get((number, int(port))) if colon and port.isdecimal() else None
+        outside = copied.input_map.get((number, int(port))) if colon and port.isdecimal() else None
         if outside is not None:
             return f"{outside[0]}:{outside[1]}"
-        return copied.renamed(name) if copied.place[number] >= 0 else None
+        return copied.renamed(name) if copied.positions[number] >= 0 else None
 
     def scope(self, name: str) -> str:
         """Returns the name of a context in the copy, which is also the frame name of its loop."""
-        return self._copy_result.key + self._copy_result.keys.get(name, name)
+        return self._copy_result.state_prefix + self._copy_result.keys.get(name, name)
 
 
 def _rename_context(proto: Any, rename: Renamer) -> bool:

@@ -201,7 +201,7 @@ class SavedState:
         self._guards = [list(guarded or ()) for guarded in _guards(graph)]
         self._callbacks = callbacks(graph)
 
-    def put_back(self, copies: Sequence[CopyResult] | None = None) -> list[str]:
+    def restore(self, copies: Sequence[CopyResult] | None = None) -> list[str]:
         """Restores the graph, except for ops that were added.
 
         Args:
@@ -222,7 +222,7 @@ class SavedState:
         self._restore_names([*orphans, *(c.step.to for c in copies or ())] if orphans else [])
         if orphans:
             # If there is not enough memory for the whole graph, TensorFlow may keep it locked forever.
-            if copies is None or any(functions_of(c.source.live) for c in copies):
+            if copies is None or any(functions_of(c.source.live_graph) for c in copies):
                 with suppress(Exception):
                     adopt(graph, graph.as_graph_def().library)
             return orphans
@@ -260,5 +260,5 @@ def rollback_on_error(graph: TFGraph) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        state.put_back()
+        state.restore()
         raise

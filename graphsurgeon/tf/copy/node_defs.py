@@ -48,7 +48,7 @@ def compile_nodes(
     """
     graph_def = graph_pb2.GraphDef()
     for copied in effect.copies:
-        graph_def.node.extend(_placeholder(copied, new.was, new.name) for new in copied.placeholders)
+        graph_def.node.extend(_placeholder(copied, new.original, new.name) for new in copied.placeholders)
         graph_def.node.extend(constant_node(copied, new, frozen_values) for new in copied.constants)
         snapshot.add_current(copied, graph_def)
         graph_def.node.extend(setter_node(copied, op) for v in copied.variables for op in v.setter)
@@ -58,11 +58,11 @@ def compile_nodes(
     new, first = list(graph_def.node), effect.base.size
     _set_inputs(new, effect.after, first)
     for at, (copied, renamed) in enumerate(zip(effect.copies, library.names, strict=True)):
-        start = int(copied.place[copied.ops[0]]) - first if len(copied.ops) else 0
+        start = int(copied.positions[copied.ops[0]]) - first if len(copied.ops) else 0
         rewrite = rewriter(copied, gradients[at] if gradients else {})
         copied_nodes = new[start : start + len(copied.ops)]
-        _adapt(copied, copied_nodes, renamed, library.everywhere, rewrite)
-        if copied.source.live.graph_def_versions.producer <= _ANY_SHAPE < graph_def.versions.producer:
+        _adapt(copied, copied_nodes, renamed, library.rename_everywhere, rewrite)
+        if copied.source.live_graph.graph_def_versions.producer <= _ANY_SHAPE < graph_def.versions.producer:
             _open_shapes(copied_nodes)
     if effect.changes:
         nodes_by_name = {node.name: node for node in new}
@@ -90,11 +90,11 @@ def write_shapes(effect: PlanResult, graph_def: TFGraphDef, stale: Mask) -> list
     completed: list[TFNodeDef] = []
     boundary, first = frontier(effect.after, stale), effect.base.size
     for copied in effect.copies if boundary.any() else ():
-        live = copied.source.live.get_operations()
-        for number in copied.ops[boundary[copied.place[copied.ops]]].tolist():
+        live = copied.source.live_graph.get_operations()
+        for number in copied.ops[boundary[copied.positions[copied.ops]]].tolist():
             shapes = [tensor.shape.as_proto() for tensor in live[number].outputs]
-            node = graph_def.node[int(copied.place[number]) - first]
-            if shapes and number not in copied.turned:
+            node = graph_def.node[int(copied.positions[number]) - first]
+            if shapes and number not in copied.new_types:
                 node.attr["_output_shapes"].list.shape.extend(shapes)
                 completed.append(node)
     return completed
@@ -102,7 +102,7 @@ def write_shapes(effect: PlanResult, graph_def: TFGraphDef, stale: Mask) -> list
 
 def _set_inputs(new: list[TFNodeDef], after: Graph, first: int) -> None:
     """Sets the names and inputs of the new nodes: those of the ops from number `first` on, after the plan."""
-    for node, name, texts in zip(new, after.names[first:], after.written(first), strict=True):
+    for node, name, texts in zip(new, after.names[first:], after.node_def_inputs(first), strict=True):
         node.name = name
         inputs = node.input
         if len(texts) == len(inputs):
@@ -130,8 +130,8 @@ def _adapt(
     copy_result: CopyResult, new: list[TFNodeDef], new_names: dict[str, str], all_calls: bool, rewrite: Rewrite | None
 ) -> None:
     """Adapts the nodes of a copy: colocations, shared keys, functions, and the changes that the plan requires."""
-    source, prefix = copy_result.source, copy_result.key.encode()
-    kinds, _, kind_of = source.kinds
+    source, prefix = copy_result.source, copy_result.state_prefix.encode()
+    kinds, _, kind_of = source.type_index
     keyed = np.array([bool(prefix or copy_result.keys) and _is_keyed(kind) for kind in kinds], np.bool_)
     keys = {old.encode(): new.encode() for old, new in copy_result.keys.items()}
     calling = np.array([bool(new_names) and (all_calls or kind in BRANCHING) for kind in kinds], np.bool_)
@@ -141,7 +141,7 @@ def _adapt(
         return ((int(copy_result.ops[k]), new[k]) for k in np.flatnonzero(mask).tolist())
 
     cache: dict[bytes, bytes] = {}
-    for _, node in nodes_in(source.placed[copy_result.ops]):
+    for _, node in nodes_in(source.colocated[copy_result.ops]):
         _colocate(node, copy_result, cache)
     for number, node in nodes_in(keyed[kind]) if kinds else ():
         _rekey(node, prefix, source.names[number], keys)
@@ -199,13 +199,13 @@ def _new_colocation(place: bytes, copy_result: CopyResult) -> bytes:
         return place
     name = place[5:].decode(errors="replace")
     number = copy_result.source.index.get(name, -1)
-    if number >= 0 and copy_result.place[number] >= 0:
+    if number >= 0 and copy_result.positions[number] >= 0:
         return b"loc:@" + copy_result.renamed(name).encode()
-    return b"loc:@" + copy_result.stands_for[number].encode() if number in copy_result.stands_for else b""
+    return b"loc:@" + copy_result.mapped_ops[number].encode() if number in copy_result.mapped_ops else b""
 
 
 def _placeholder(copy_result: CopyResult, source_tensor: str, name: str) -> TFNodeDef:
-    tensor = copy_result.source.live.as_graph_element(source_tensor)
+    tensor = copy_result.source.live_graph.as_graph_element(source_tensor)
     node = node_def_pb2.NodeDef(name=name, op="Placeholder")
     node.attr["dtype"].type = tensor.dtype.base_dtype.as_datatype_enum
     node.attr["shape"].shape.CopyFrom(tensor.shape.as_proto())
@@ -214,10 +214,10 @@ def _placeholder(copy_result: CopyResult, source_tensor: str, name: str) -> TFNo
 
 def constant_node(copy_result: CopyResult, new: NewConstant, frozen_values: Mapping[str, Any] | None) -> TFNodeDef:
     """Returns the NodeDef of a constant that replaces a tensor; an unknown value becomes zeros or empty strings."""
-    if new.of:
+    if new.frozen_variable:
         dtype, value = tf.as_dtype(new.info.dtype), None if frozen_values is None else frozen_values[new.name]
     else:
-        dtype, value = copy_result.source.live.as_graph_element(new.was).dtype.base_dtype, new.value
+        dtype, value = copy_result.source.live_graph.as_graph_element(new.original).dtype.base_dtype, new.value
     if value is None:  # TensorFlow repeats a single number for all elements
         tensor = tf.make_tensor_proto(b"" if dtype == tf.string else 0, dtype=dtype)
         tensor.tensor_shape.CopyFrom(tf.TensorShape(new.info.shape).as_proto())
@@ -229,7 +229,7 @@ def constant_node(copy_result: CopyResult, new: NewConstant, frozen_values: Mapp
 def setter_node(copy_result: CopyResult, new: NewOp) -> TFNodeDef:
     """Returns the NodeDef of an op that sets a variable."""
     node = node_def_pb2.NodeDef(name=new.name, op=new.op, input=new.inputs)
-    about = copy_result.source.live.get_operation_by_name(new.of)
+    about = copy_result.source.live_graph.get_operation_by_name(new.variable)
     dtype = about.get_attr("dtype").as_datatype_enum
     node.attr["T" if new.op in ("Assign", "Identity") else "dtype"].type = dtype
     if new.op == "Placeholder":
@@ -254,9 +254,9 @@ def _set_versions(effect: PlanResult, graph_def: TFGraphDef, graph: TFGraph) -> 
     # A lower producer version would also lower the version of the graph, and old rules of shape inference would apply.
     versions = graph.graph_def_versions
     if effect.base.size == 0 and effect.copies:
-        versions = effect.copies[0].source.live.graph_def_versions
+        versions = effect.copies[0].source.live_graph.graph_def_versions
         for copied in effect.copies[1:]:
-            other = copied.source.live.graph_def_versions
+            other = copied.source.live_graph.graph_def_versions
             if other.producer > versions.producer:
                 versions = other
     graph_def.versions.CopyFrom(versions)
@@ -277,7 +277,7 @@ def rewriter(copy_result: CopyResult, gradients: Mapping[int, str]) -> Rewrite |
     """
     step = copy_result.step
     changes: list[Rewrite] = []
-    if copy_result.turned:
+    if copy_result.new_types:
         changes.append(lambda number, node: convert_op(copy_result, number, node))
     if step.device != "keep":
         changes.append(lambda number, node: _place(node, step.device))
@@ -297,7 +297,7 @@ def rewriter(copy_result: CopyResult, gradients: Mapping[int, str]) -> Rewrite |
 
 def convert_op(copy_result: CopyResult, number: int, node: TFNodeDef) -> None:
     """Changes the type of an op that reads a tensor instead of a variable, or of an Enter without its loop."""
-    kind = copy_result.turned.get(number)
+    kind = copy_result.new_types.get(number)
     if kind is None:
         return
     attributes = {name: decode(type(value), encode(value)) for name, value in node.attr.items()}

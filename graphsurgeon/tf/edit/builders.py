@@ -74,7 +74,7 @@ def _build(part: AdapterPart, x: Any, name: str) -> Any:
         case Pool(window=None):
             axes = range(2, x.shape.rank) if part.data_format == "NCHW" else range(1, x.shape.rank - 1)
             reduce = tf.reduce_mean if part.mode == "avg" else tf.reduce_max
-            return reduce(x, list(axes), keepdims=part.keep, name=name)
+            return reduce(x, list(axes), keepdims=part.keep_dims, name=name)
     if part.data_format == "NHWC" or x.shape.rank < 3:
         return _channels_last(part, x, name)
     rank = x.shape.rank  # not every device has kernels for "channels first"
@@ -148,7 +148,7 @@ def collapse_ops(
 
 def _refuse_own_gradients(base: Graph, mask: Any, name: str) -> None:
     """Refuses calls with a custom gradient, because they would lose it inside another function."""
-    functions = functions_of(base.live)
+    functions = functions_of(base.live_graph)
     for i in mask.nonzero()[0].tolist() if functions else ():
         for called in reached_functions(functions_in_node(base.nodes[i], functions), functions):
             function = functions[called]
@@ -170,12 +170,12 @@ def branch_of(base: Graph, name: str, input_values: Mapping[str, Any]) -> Callab
     """
     number = base.find(name)
     node, flow = base.nodes[number], FlowBuilder(base)
-    flow.calls.refuse(node, f"resolve_condition({name!r})", flow=True)
+    flow.calls.check_inlinable(node, f"resolve_condition({name!r})", flow=True)
     conditions = {k: input_values[text] for k, text in enumerate(base.input_names(number)) if text in input_values}
     count = len(base.outputs(number) or ())
 
     def call(*tensors: Any) -> list[Any]:
-        return flow.decided(node, tensors, tf1.get_default_graph().get_name_scope(), conditions)[:count]
+        return flow.build_branch(node, tensors, tf1.get_default_graph().get_name_scope(), conditions)[:count]
 
     return call
 
@@ -192,11 +192,11 @@ def expand_call(base: Graph, name: str, inside: Sequence[str] = ()) -> Callable[
         PlanError: the op is not a call, or the call cannot be inlined.
     """
     node, flow = base.nodes[base.find(name)], FlowBuilder(base, inlined=inside)
-    flow.calls.refuse(node, f"inline({name!r})", flow=True)
+    flow.calls.check_inlinable(node, f"inline({name!r})", flow=True)
     count = len(base.outputs(base.index[name]) or ())
 
     def call(*tensors: Any) -> list[Any]:
-        return flow.built(node, tensors, tf1.get_default_graph().get_name_scope())[:count]
+        return flow.build(node, tensors, tf1.get_default_graph().get_name_scope())[:count]
 
     return call
 
@@ -216,15 +216,17 @@ def unroll_loop(base: Graph, op: int, loop: Loop | None, times: int) -> Callable
     if loop is not None:
         return _rounds_of_tf1(base, loop, times)
     node, flow = base.nodes[op], FlowBuilder(base)
-    flow.calls.refuse(node, f"unroll({base.names[op]!r}, {times})", flow=True)
-    acts = flow.calls.acts(node)
+    flow.calls.check_inlinable(node, f"unroll({base.names[op]!r}, {times})", flow=True)
+    acts = flow.calls.has_effects(node)
     flow = FlowBuilder(base, ordered=acts)
     shapes = [tf.TensorShape(shape) for shape in node.attr["output_shapes"].list.shape]
 
     def call(*tensors: Any) -> list[Any]:
         scope, values, order = tf1.get_default_graph().get_name_scope(), list(tensors), _OpOrder(acts)
         for number in range(times):
-            values = flow.applied(node.attr["body"].func.name, values, f"{scope}/{_round(number)}", node.device, False)
+            values = flow.build_function(
+                node.attr["body"].func.name, values, f"{scope}/{_round(number)}", node.device, False
+            )
             for tensor, shape in zip(values, shapes, strict=False):
                 tensor.set_shape(shape)  # nodes do not contain the static shapes of a function
             order.next()
@@ -234,7 +236,7 @@ def unroll_loop(base: Graph, op: int, loop: Loop | None, times: int) -> Callable
 
 
 def _rounds_of_tf1(base: Graph, loop: Loop, times: int) -> Callable[..., list[Any]]:
-    body, lead = body_of(base, loop), base.names[loop.asks].rpartition("/")[0]
+    body, lead = body_of(base, loop), base.names[loop.loop_cond].rpartition("/")[0]
     block = Selection(base, body, Query("select"))
     enters = [f"{base.names[i]}:1" for i in loop.switches] + [f"{base.names[i]}:0" for i in loop.constants]
     used = {f"{base.names[i]}:{port}" for i, port in entering_tensors(base, body)}
@@ -249,7 +251,7 @@ def _rounds_of_tf1(base: Graph, loop: Loop, times: int) -> Callable[..., list[An
                 inputs = {text: tensor.name for text, tensor in ends.items() if text in used}
                 names = {n: f"{scope}/{n.removeprefix(f'{lead}/')}" for n in block.names}
                 copy = copy_into(graph, block, inputs=inputs, names=names, control="drop", collections="none")
-            turned = [base.input_names(i)[0] for i in loop.turns]
+            turned = [base.input_names(i)[0] for i in loop.next_iterations]
             values[: len(turned)] = [
                 ends[text] if text in ends or copy is None else graph.get_tensor_by_name(copy.renamed(text))
                 for text in turned
@@ -263,13 +265,13 @@ def _rounds_of_tf1(base: Graph, loop: Loop, times: int) -> Callable[..., list[An
 def _sets_state(base: Graph, loop: Loop, body: Mask) -> bool:
     """Returns whether the rounds of a TF1 loop set state; refuses a loop in which only some rounds may do so."""
     calls, numbers = FunctionCalls(base), np.flatnonzero(body).tolist()
-    if not any(calls.acts(base.nodes[i]) or writes(base.types[i]) for i in numbers):
+    if not any(calls.has_effects(base.nodes[i]) or writes(base.types[i]) for i in numbers):
         return False
-    live = base.live.get_operations()
-    outer = innermost_context(live[loop.asks])
+    live = base.live_graph.get_operations()
+    outer = innermost_context(live[loop.loop_cond])
     inside = [i for i in numbers if base.types[i] not in FLOW_TYPES and _is_lasting(live[i])]
     nested = next((i for i in inside if innermost_context(live[i]) is not outer), None)
-    if nested is None and outer is None and (base.typed(FLOW_TYPES) & body).any():
+    if nested is None and outer is None and (base.type_mask(FLOW_TYPES) & body).any():
         nested = inside[0]
     if nested is not None:
         problem = f"its rounds set state, but {base.names[nested]!r}, in a cond or loop inside them, may not run"

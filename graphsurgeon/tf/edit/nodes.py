@@ -27,7 +27,7 @@ def plan_nodes(effect: PlanResult, graph_def: TFGraphDef) -> TFGraphDef:
     nodes: dict[str, Any] = {}
     at = 0
     for copied in effect.copies:
-        names = [new.name for new in copied.stand_ins] + copied.names
+        names = [new.name for new in copied.replacement_ops] + copied.names
         names += [op.name for v in copied.variables for op in v.setter]
         nodes.update(zip(names, graph_def.node[at : at + len(names)], strict=True))
         at += len(names)
@@ -58,7 +58,7 @@ def new_node(new: NewNode, effect: PlanResult) -> Any:
     kinds = {attr.name: attr.type for attr in definition.attr}
     # If the input is another new op, only the dtype of the tensor before both may be known.
     graph, number = effect.after, effect.after.index[new.name]
-    reads = [graph.info(*tensor) or new.reads for tensor in graph.data.ends(number)]
+    reads = [graph.info(*tensor) or new.input_info for tensor in graph.data.ends(number)]
     for about, info in zip(definition.input_arg, reads, strict=False):
         if about.type_attr and info is not None:
             node.attr[about.type_attr].type = tf.as_dtype(info.dtype).base_dtype.as_datatype_enum

@@ -42,7 +42,7 @@ def pattern_of(
         inputs: argument -> dtype or `tf.TensorSpec`. The specs only determine which ops the function makes:
             `tf.matmul`, for example, makes another op for tensors of unknown rank. They do not restrict the matches.
             Default: the default value of the argument, or float32 of unknown shape.
-        attributes, constants: as for `Pattern.of`.
+        attributes, constants: as for `Pattern.from_graph`.
 
     Raises:
         SelectionError: the function cannot be called with these inputs, returns no tensor, or makes no op.
@@ -56,7 +56,7 @@ def pattern_of(
     trace = partial(_trace, function, attributes, constants)
     pattern = trace(specs, request)
     open_ = [name for name, spec in specs.items() if spec.shape.rank is None]
-    return replace(pattern, ranked=lambda: _patterns_by_rank(trace, specs, pattern)) if open_ else pattern
+    return replace(pattern, ranked_variants=lambda: _patterns_by_rank(trace, specs, pattern)) if open_ else pattern
 
 
 def _trace(
@@ -85,7 +85,7 @@ def _trace(
                 "Give the dtypes and shapes it needs: inputs={'x': tf.TensorSpec(…)}",
             ) from error
     outputs = _outputs(graph, result, request)
-    return Pattern.of(
+    return Pattern.from_graph(
         snapshot(graph, title=request),
         {name: tensor.name for name, tensor in placeholders.items()},
         outputs,
@@ -157,7 +157,7 @@ def as_pattern(
     options = {"inputs": inputs, "where": where, "attributes": attributes, "constants": constants}
     default = {"inputs": None, "where": None, "attributes": (), "constants": "any"}
     return replace(
-        pattern, made_of=(source, tuple((key, option) for key, option in options.items() if option != default[key]))
+        pattern, source=(source, tuple((key, option) for key, option in options.items() if option != default[key]))
     )
 
 
@@ -167,14 +167,14 @@ def _make_pattern(
     if isinstance(source, Pattern):
         return source
     if isinstance(source, Selection):
-        return Pattern.like(source, attributes=attributes, constants=constants, read_array=array_of)
+        return Pattern.from_selection(source, attributes=attributes, constants=constants, read_array=array_of)
     small = source if isinstance(source, Graph) else getattr(source, "snapshot", None)
     if small is None and hasattr(source, "get_operations"):
         from ..open.snapshot import snapshot
 
         small = snapshot(source)
     if isinstance(small, Graph):
-        return Pattern.of(small, attributes=attributes, constants=constants, read_array=array_of)
+        return Pattern.from_graph(small, attributes=attributes, constants=constants, read_array=array_of)
     if callable(source) and not isinstance(source, type):
         return pattern_of(source, inputs, attributes=attributes, constants=constants)
     raise SelectionError(

@@ -54,7 +54,7 @@ def infer_outputs(ops: list[TFOp], new_inputs: NewInputs, request: str) -> list[
     live = ops[0].graph
     scratch = Scratch(_RewiredOps(new_inputs), live.graph_def_versions)
     try:
-        new_ops = scratch.built(ops, lambda _: [live])
+        new_ops = scratch.build(ops, lambda _: [live])
     except ScratchError as error:
         problem = f"ops that depend on the new tensor do not fit it. TensorFlow refuses them: {error}"
         raise PlanError(request, problem, "Nothing was changed; choose a tensor of a shape that fits") from error
@@ -78,7 +78,7 @@ class _RewiredOps:
         del node.input[:]
         return node
 
-    def reads(self, op: TFOp) -> list[tuple[TFOp, int]]:
+    def inputs(self, op: TFOp) -> list[tuple[TFOp, int]]:
         tensors = (self._new_inputs.get((id(op), at), original) for at, original in enumerate(op.inputs))
         return [(tensor.op, tensor.value_index) for tensor in tensors]
 
@@ -124,8 +124,8 @@ class InputChange:
 
     op: TFOp
     input: int
-    was: TFTensor
-    now: TFTensor
+    old: TFTensor
+    new: TFTensor
 
 
 @dataclass
@@ -136,29 +136,29 @@ class EditLog:
         count: the number of edits so far; cached data of the graph is valid only if it has not changed.
         backward: whether an edge leads from a later op to an earlier op, so cycles are possible everywhere.
         unsure: tensors whose static shapes are too specific since the last edit.
-        warned: sessions that a warning has named.
-        seen: the count at the time of the last snapshot of the graph, and this snapshot.
+        warned_sessions: sessions that a warning has named.
+        last_snapshot: the count at the time of the last snapshot of the graph, and this snapshot.
         wiring: cached data for walks through the graph: its state, the number of large walks, the edges.
     """
 
     count: int = 0
     backward: bool = False
     unsure: list[str] = field(default_factory=list)
-    warned: weakref.WeakSet[TFSession] = field(default_factory=weakref.WeakSet)
-    seen: tuple[int, Snapshot] | None = None
+    warned_sessions: weakref.WeakSet[TFSession] = field(default_factory=weakref.WeakSet)
+    last_snapshot: tuple[int, Snapshot] | None = None
     wiring: tuple[Any, int, Any] | None = None
 
-    def known(self) -> Snapshot | None:
+    def current_snapshot(self) -> Snapshot | None:
         """Returns the last snapshot, unless an edge was changed in place since then."""
-        return self.seen[1] if self.seen is not None and self.seen[0] == self.count else None
+        return self.last_snapshot[1] if self.last_snapshot is not None and self.last_snapshot[0] == self.count else None
 
-    def keep(self, snapshot: Snapshot | None) -> None:
+    def store_snapshot(self, snapshot: Snapshot | None) -> None:
         """Keeps a snapshot, so that unchanged ops are not read again, unless it needs too much memory."""
         if snapshot is None:
-            self.seen = None
-        elif self.seen is None or self.seen[1] is not snapshot:
+            self.last_snapshot = None
+        elif self.last_snapshot is None or self.last_snapshot[1] is not snapshot:
             small = sum(node.ByteSize() for node in snapshot.nodes) < _MAX_CACHED
-            self.seen = (self.count, snapshot) if small else None
+            self.last_snapshot = (self.count, snapshot) if small else None
 
 
 def journal(graph: Any) -> EditLog:
@@ -190,24 +190,24 @@ def connect(changes: Sequence[tuple[TFOp, int, TFTensor]], request: str) -> int:
     _refuse_closed(graph, request)
     for edge in edges:
         _check_edge(edge, graph, request)
-    backward = any(number_of(edge.now.op) >= number_of(edge.op) for edge in edges)
+    backward = any(number_of(edge.new.op) >= number_of(edge.op) for edge in edges)
     if backward or journal(graph).backward:
-        new = {(id(e.op), e.input): e.now.op for e in edges}
-        starts = [e.op for e in edges if journal(graph).backward or number_of(e.now.op) >= number_of(e.op)]
+        new = {(id(e.op), e.input): e.new.op for e in edges}
+        starts = [e.op for e in edges if journal(graph).backward or number_of(e.new.op) >= number_of(e.op)]
         _refuse_cycle(starts, graph, request, lambda op: _before(op, new))
     shapes = _reinfer_shapes(edges, request)
     applied: list[InputChange] = []
     try:
         for edge in edges:
-            set_input(edge.op, edge.input, edge.now)
+            set_input(edge.op, edge.input, edge.new)
             applied.append(edge)
     except Exception as error:
         for edge in reversed(applied):
-            set_input(edge.op, edge.input, edge.was)
+            set_input(edge.op, edge.input, edge.old)
         if lacks_memory(error):
             raise
         problem = (
-            f"TensorFlow refuses {edges[len(applied)].now.name!r} as an input of {edges[len(applied)].op.name!r}: "
+            f"TensorFlow refuses {edges[len(applied)].new.name!r} as an input of {edges[len(applied)].op.name!r}: "
         )
         raise PlanError(request, problem + error_text(error), "Nothing was changed; choose another tensor") from error
     _note(graph, backward)
@@ -219,13 +219,13 @@ def _reinfer_shapes(
     edges: list[InputChange], request: str
 ) -> tuple[list[tuple[TFTensor, Any]], list[tuple[TFTensor, Any]]]:
     """Returns the shapes downstream, for the new edges and for the old edges; empty if no edge has another shape."""
-    reshaped = [edge for edge in edges if not same_shape(edge.was, edge.now)]
+    reshaped = [edge for edge in edges if not same_shape(edge.old, edge.new)]
     if not reshaped:
         return [], []
     ops = downstream([edge.op for edge in reshaped])
-    new_shapes = infer_outputs(ops, {(id(edge.op), edge.input): edge.now for edge in edges}, request)
+    new_shapes = infer_outputs(ops, {(id(edge.op), edge.input): edge.new for edge in edges}, request)
     # A placeholder of unknown shape from the caller counts as a tensor of the same shape as before.
-    wider = any(specificity(e.now.shape) < specificity(e.was.shape) for e in reshaped if not _accepts_any_shape(e.now))
+    wider = any(specificity(e.new.shape) < specificity(e.old.shape) for e in reshaped if not _accepts_any_shape(e.new))
     return new_shapes, infer_outputs(ops, {}, request) if wider else new_shapes
 
 
@@ -274,7 +274,7 @@ def _refuse_closed(graph: TFGraph, request: str) -> None:
 
 
 def _check_edge(edge: InputChange, graph: TFGraph, request: str) -> None:
-    op, old, new = edge.op, edge.was, edge.now
+    op, old, new = edge.op, edge.old, edge.new
     if op.graph is not graph or new.graph is not graph:
         raise PlanError(request, f"{new.name!r} and {op.name!r} are of two graphs", "Copy one into the other first")
     mismatch = unlike(new, old)
@@ -380,9 +380,9 @@ def stale_sessions(graph: TFGraph) -> list[TFSession]:
         sessions += [holder for holder in _holders(graph) if isinstance(holder, tf1.Session | tf1.InteractiveSession)]
     fresh = []
     for session in sessions:
-        if session is None or session.graph is not graph or session in log.warned or is_closed(session):
+        if session is None or session.graph is not graph or session in log.warned_sessions or is_closed(session):
             continue
-        log.warned.add(session)
+        log.warned_sessions.add(session)
         fresh.append(session)
     return fresh
 

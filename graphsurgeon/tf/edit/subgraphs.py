@@ -59,7 +59,7 @@ class _Template:
 
     scope: str
     nodes: list[TFNodeDef]
-    given: list[str]  # names of the placeholders, in the order of the arguments
+    argument_names: list[str]  # names of the placeholders, in the order of the arguments
     outputs: Mapping[str, str]
 
 
@@ -73,7 +73,7 @@ class _SiteTracer:
     graph: TFGraph = field(default_factory=tf.Graph)
     inputs: dict[str, tuple[int, int]] = field(default_factory=dict)
     templates: dict[Any, _Template | None] = field(default_factory=dict)
-    later: Any = field(default_factory=graph_pb2.GraphDef)
+    deferred: Any = field(default_factory=graph_pb2.GraphDef)
     parameters: Any = None
 
     def outputs(self, number: int, site: InsertionSite) -> dict[str, str]:
@@ -126,7 +126,7 @@ class _SiteTracer:
             result = tf1.placeholder(tf.as_dtype(info.dtype).base_dtype, info.shape, name=name)
         self.inputs[result.op.name] = tensor
         if result.dtype in (tf.resource, tf.variant):
-            live: Any = self.base.live
+            live: Any = self.base.live_graph
             if tensor[0] < len(live.get_operations()):  # added ops have higher numbers than existing ones
                 copy_handle_data(live.get_operations()[tensor[0]].outputs[tensor[1]], result)
         return result
@@ -239,16 +239,16 @@ class _SiteTracer:
         self, number: int, site: InsertionSite, template: _Template, tensors: Sequence[tuple[int, int]]
     ) -> dict[str, str]:
         moves = {}
-        for at, (old, tensor) in enumerate(zip(template.given, tensors, strict=True)):
+        for at, (old, tensor) in enumerate(zip(template.argument_names, tensors, strict=True)):
             name = f"{_ARGUMENT_PREFIX}/{number}/{at}"
-            node = self.later.node.add()
+            node = self.deferred.node.add()
             node.CopyFrom(self.graph.get_operation_by_name(old).node_def)
             node.name = name
             self.inputs[name] = tensor
             moves[old] = name
         moves |= {node.name: site.scope + node.name[len(template.scope) :] for node in template.nodes}
         for old_node in template.nodes:
-            node = self.later.node.add()
+            node = self.deferred.node.add()
             node.CopyFrom(old_node)
             node.name = moves[node.name]
             node.input[:] = [rename_input(text, moves) for text in node.input]
@@ -257,9 +257,9 @@ class _SiteTracer:
 
     def finish(self) -> None:
         """Builds all sites that have the same result as an earlier site, in one import."""
-        if len(self.later.node):
-            self.later.versions.CopyFrom(self.graph.graph_def_versions)
-            import_nodes(self.graph, self.later)
+        if len(self.deferred.node):
+            self.deferred.versions.CopyFrom(self.graph.graph_def_versions)
+            import_nodes(self.graph, self.deferred)
 
 
 def _fixed(infos: Any) -> bool:

@@ -63,7 +63,7 @@ class Ops(Protocol[Op]):
     def node(self, op: Op) -> Any:
         """Returns the NodeDef of an op without inputs; None if a placeholder must replace the op."""
 
-    def reads(self, op: Op) -> Iterable[tuple[Op, int]]:
+    def inputs(self, op: Op) -> Iterable[tuple[Op, int]]:
         """Returns the inputs of an op, in order."""
 
     def info(self, op: Op, port: int) -> TensorInfo | None:
@@ -86,7 +86,7 @@ class Scratch(Generic[Op]):
         self._def = graph_pb2.GraphDef(versions=versions)
         self._placeholders: dict[tuple[str, int], TFTensor] = {}
 
-    def built(self, targets: Iterable[Op], sources: Any) -> dict[Op, TFOp]:
+    def build(self, targets: Iterable[Op], sources: Any) -> dict[Op, TFOp]:
         """Builds ops; returns op -> the op that was built.
 
         Args:
@@ -101,7 +101,7 @@ class Scratch(Generic[Op]):
         for op in queue:  # the queue grows in the loop
             node = self._def.node.add()
             node.CopyFrom(self._ops.node(op))
-            for source, port in self._ops.reads(op):
+            for source, port in self._ops.inputs(op):
                 end = (self._ops.name(source), port)
                 node.input.append(f"{end[0]}:{port}")
                 if source in queued:
@@ -182,7 +182,7 @@ _NODE_PATTERNS = (re.compile(r"\{\{node ([^}\s]+)\}\}"), re.compile(r"[Ii]nput \
 @gc_paused()
 def verdict(effect: PlanResult) -> InferenceResult:
     """Returns the faults that TensorFlow finds in a plan without other faults, and the shapes that it infers."""
-    return _ShapeChecker(effect).verdict()
+    return _ShapeChecker(effect).check()
 
 
 class _ShapeChecker:
@@ -194,13 +194,13 @@ class _ShapeChecker:
         self._faults: list[Fault] = []
         self._removed: list[int] = []
         self._added = {self._after.index[new.name]: new for new in effect.added}
-        self._copies = sorted((int(c.place[c.ops].min()) - len(c.stand_ins), k)
+        self._copies = sorted((int(c.positions[c.ops].min()) - len(c.replacement_ops), k)
                               for k, c in enumerate(effect.copies) if len(c.ops))  # fmt: skip
         less = len(effect.removed)
         self._starts = [first - less for first, _ in self._copies]
         self._remaining = np.delete(np.arange(effect.base.size), sorted(effect.removed)) if less else None
 
-    def verdict(self) -> InferenceResult:
+    def check(self) -> InferenceResult:
         """Returns the faults, and the inferred shapes of ops whose known shapes have become wrong."""
         inferred: dict[int, list[TensorInfo]] = {}
         region = self._edited_ops()
@@ -221,7 +221,7 @@ class _ShapeChecker:
         reshaped = {
             op: self._now(new)
             for op, new in new_ops.items()
-            if op < self._effect.first and self._sizes_changed(op, new)
+            if op < self._effect.first_new and self._sizes_changed(op, new)
         }
         return InferenceResult(tuple(self._faults), inferred, reshaped)
 
@@ -251,7 +251,7 @@ class _ShapeChecker:
         effect, index = self._effect, self._after.index
         out = {index[name] for name in effect.blame if name in index}
         for copied in effect.copies:
-            odd = {old for old, (name, port) in copied.external.items() if self._unlike(copied, old, name, port)}
+            odd = {old for old, (name, port) in copied.input_map.items() if self._unlike(copied, old, name, port)}
             if odd:
                 out |= self._readers(copied, odd)
         return out
@@ -267,7 +267,7 @@ class _ShapeChecker:
         return not _weaker(new, copy_result.source.info(*tensor))
 
     def _readers(self, copy_result: CopyResult, tensors: set[Tensor]) -> set[int]:
-        data, place, less = copy_result.source.data, copy_result.place, len(self._effect.removed)
+        data, place, less = copy_result.source.data, copy_result.positions, len(self._effect.removed)
         hit = np.zeros(len(data.node), np.bool_)
         for op, port in tensors:
             hit |= (data.node == op) & (data.port == port)
@@ -288,7 +288,7 @@ class _ShapeChecker:
         change, source = self._effect.changes.get(self._after.names[op]), self._source(op)
         if node is None or change is None or source is None:
             return
-        functions = functions_of(source[0].live)
+        functions = functions_of(source[0].live_graph)
         names = {
             name for key in change.attributes if key in node.attr for name in functions_in_attribute(node.attr[key])
         }
@@ -302,20 +302,20 @@ class _ShapeChecker:
     def _copy_of(self, op: int) -> tuple[CopyResult, int] | None:
         """Returns the copy that contains an op, and the index of the op in the copy; None for an op of the base."""
         at = int(np.searchsorted(self._starts, op, side="right")) - 1
-        if at < 0 or op < self._effect.first:
+        if at < 0 or op < self._effect.first_new:
             return None
         copied = self._effect.copies[self._copies[at][1]]
         inside = op - self._starts[at]
-        return (copied, inside) if inside < len(copied.stand_ins) + len(copied.ops) else None
+        return (copied, inside) if inside < len(copied.replacement_ops) + len(copied.ops) else None
 
     def _source(self, op: int) -> tuple[Graph, int] | None:
         """Returns the source graph of an op, and its number in this graph; None for a new op."""
-        if op < self._effect.first:
+        if op < self._effect.first_new:
             return self._effect.base, op if self._remaining is None else int(self._remaining[op])
         copy = self._copy_of(op)
-        if copy is None or copy[1] < len(copy[0].stand_ins):
+        if copy is None or copy[1] < len(copy[0].replacement_ops):
             return None
-        return copy[0].source, int(copy[0].ops[copy[1] - len(copy[0].stand_ins)])
+        return copy[0].source, int(copy[0].ops[copy[1] - len(copy[0].replacement_ops)])
 
     def _outputs(self, op: int) -> Any:
         """Returns the known outputs of an op before the plan, or of its original."""
@@ -349,7 +349,7 @@ class _ShapeChecker:
             if mine is not None:
                 convert_op(mine[0], number, node)
         else:
-            new = mine[0].stand_ins[mine[1]] if mine is not None else None
+            new = mine[0].replacement_ops[mine[1]] if mine is not None else None
             if mine is None or not isinstance(new, NewConstant) or new.value is None:
                 return None
             node = constant_node(mine[0], new, None)
@@ -383,32 +383,32 @@ class _ShapeChecker:
 
     def _build(self, region: set[int]) -> dict[int, TFOp]:
         build = [op for op in sorted(region) if self.node(op) is not None]
-        return Scratch(self, self._versions()).built(build, self._lives)
+        return Scratch(self, self._versions()).build(build, self._lives)
 
     def _versions(self) -> Any:
         base, copies = self._effect.base, self._effect.copies
-        graph = base.live if base.size or not copies else copies[0].source.live
+        graph = base.live_graph if base.size or not copies else copies[0].source.live_graph
         return graph.graph_def_versions
 
     def _lives(self, ops: Iterable[int]) -> list[TFGraph]:
         """Returns the live graphs with the functions of some ops, without duplicates."""
-        graphs = [source[0].live for source in map(self._source, ops) if source is not None]
+        graphs = [source[0].live_graph for source in map(self._source, ops) if source is not None]
         return list({id(live): live for live in graphs}.values())
 
     def name(self, op: int) -> str:
         """Returns the name of an op after the plan."""
         return self._after.names[op]
 
-    def reads(self, op: int) -> list[Tensor]:
+    def inputs(self, op: int) -> list[Tensor]:
         """Returns the inputs of an op after the plan."""
         return self._after.data.ends(op)
 
     def handle(self, op: int, port: int) -> TFTensor | None:
         """Returns the live tensor of an output, or of its original."""
         source = self._source(op)
-        if source is None or not hasattr(source[0].live, "get_operations"):
+        if source is None or not hasattr(source[0].live_graph, "get_operations"):
             return None
-        return source[0].live.get_operation_by_name(source[0].names[source[1]]).outputs[port]
+        return source[0].live_graph.get_operation_by_name(source[0].names[source[1]]).outputs[port]
 
     def _affects_consumers(self, op: int, new_op: TFOp) -> bool:
         """Whether consumers of an op are affected, by another dtype, a more specific shape, or other output sizes."""
@@ -469,7 +469,7 @@ class _ShapeChecker:
     def _mapping_fault(self, copy_result: CopyResult, message: str) -> Fault | None:
         """Returns the fault if a tensor that replaces another tensor in a copy has a different shape."""
         after = self._effect.after
-        for tensor, (new, port) in copy_result.external.items():
+        for tensor, (new, port) in copy_result.input_map.items():
             a, b = copy_result.source.info(*tensor), after.info(after.index[new], port)
             if a is None or b is None or not (shapes_differ(a.shape, b.shape) or not _weaker(b, a)):
                 continue
@@ -478,7 +478,7 @@ class _ShapeChecker:
                 f"copy(to={copy_result.step.to!r}, inputs={{{old!r}: {name!r}}})",
                 f"{name!r} is {b}, but {old!r} is {a}: {axis_text(b.shape, a.shape)}. TensorFlow refuses it: {message}",
                 mapping_proposals(copy_result.step, after, (old, a), (name, b)),
-                step=self._effect.number(copy_result.step),
+                step=self._effect.step_number(copy_result.step),
                 kind=Kind.REFUSED_OP,
                 names=(name,),
             )

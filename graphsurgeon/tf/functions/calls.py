@@ -44,13 +44,13 @@ class FunctionCalls:
         self._contents: dict[str, tuple[bool, set[str]]] = {}  # function -> see `_inside`
 
     @cached_property
-    def known(self) -> dict[str, Any]:
+    def functions(self) -> dict[str, Any]:
         """The functions as Python objects, by name; makes the live graph if it does not exist yet."""
         from ..private.functions import functions_of
 
-        return functions_of(self.base.live)
+        return functions_of(self.base.live_graph)
 
-    def called(self, node: TFNodeDef) -> str:
+    def called_function(self, node: TFNodeDef) -> str:
         """Returns the function that a node calls; empty if the node is not a call."""
         if node.op in CALLS:
             return str(node.attr["f"].func.name)
@@ -90,9 +90,9 @@ class FunctionCalls:
         from ..private.contexts import context_of
         from ..private.graphs import op_finder
 
-        return context_of(op_finder(self.base.live)(name)) is not None
+        return context_of(op_finder(self.base.live_graph)(name)) is not None
 
-    def refuse(self, node: TFNodeDef, request: str, flow: bool = False) -> None:
+    def check_inlinable(self, node: TFNodeDef, request: str, flow: bool = False) -> None:
         """Refuses a node that cannot be inlined, see `obstacle`; raises PlanError."""
         reason = self.obstacle(node, flow)
         if reason is not None:
@@ -102,12 +102,12 @@ class FunctionCalls:
         """Returns the functions that a call, cond, case or loop may run; empty for other ops."""
         if node.op in BRANCHING:
             return sorted(name for value in node.attr.values() for name in functions_in_attribute(value))
-        return [name for name in [self.called(node)] if name]
+        return [name for name in [self.called_function(node)] if name]
 
     def _obstacle(self, name: str) -> str:
         """Returns why a function cannot be replaced by its ops; empty if it can."""
-        inner, own = self.definitions[name], self.known[name]
-        if self.takes_dtypes(name):
+        inner, own = self.definitions[name], self.functions[name]
+        if self.has_dtype_parameters(name):
             return f"its function {name!r} takes dtypes as parameters"
         if getattr(own, "grad_func_name", None) or getattr(own, "python_grad_func", None):
             return f"its function {name!r} has a custom gradient, which would be lost"
@@ -115,7 +115,7 @@ class FunctionCalls:
             return f"its function {name!r} holds a tf.custom_gradient, which would be lost"
         return ""
 
-    def takes_dtypes(self, name: str) -> bool:
+    def has_dtype_parameters(self, name: str) -> bool:
         """Returns whether dtypes are parameters of a function, which each call specifies."""
         return any(value.placeholder for node in self.definitions[name].node_def for value in node.attr.values())
 
@@ -126,7 +126,7 @@ class FunctionCalls:
                 return f"its function {name!r} holds a while_loop or cond of TF1"
         return ""
 
-    def acts(self, node: TFNodeDef) -> bool:
+    def has_effects(self, node: TFNodeDef) -> bool:
         """Returns whether a node, or a function that it calls, has a lasting effect, such as setting a variable."""
         inner = self._run_by(node)
         return any(map(self._function_acts, inner)) if inner else self._acts_itself(node.op)
@@ -233,7 +233,7 @@ class InlinedBody:
     effects: list[str]
 
     @property
-    def ends(self) -> list[str]:
+    def result_ops(self) -> list[str]:
         """The ops that compute the results, as control inputs without duplicates."""
         return list(dict.fromkeys(f"^{op_name(tensor)}" for tensor in self.results))
 
@@ -243,23 +243,23 @@ class Replacements:
     """The replacements of calls.
 
     Args:
-        moved: result of a call -> the tensor that replaces it.
-        waits: call -> the control inputs that replace a control input from the call.
+        tensors: result of a call -> the tensor that replaces it.
+        control_inputs: call -> the control inputs that replace a control input from the call.
     """
 
-    moved: dict[str, str] = field(default_factory=dict)
-    waits: dict[str, list[str]] = field(default_factory=dict)
+    tensors: dict[str, str] = field(default_factory=dict)
+    control_inputs: dict[str, list[str]] = field(default_factory=dict)
 
-    def put(self, call: Any, body: InlinedBody, control_inputs: list[str]) -> None:
+    def add(self, call: Any, body: InlinedBody, control_inputs: list[str]) -> None:
         """Adds the replacement of a call; `control_inputs` replace control inputs from the call, if there are any."""
-        self.moved.update((f"{call.name}:{i}", tensor) for i, tensor in enumerate(body.results))
-        self.waits[call.name] = control_inputs or [text for text in call.input if text[0] == "^"]
+        self.tensors.update((f"{call.name}:{i}", tensor) for i, tensor in enumerate(body.results))
+        self.control_inputs[call.name] = control_inputs or [text for text in call.input if text[0] == "^"]
 
-    def end(self, tensor: str) -> str:
+    def resolve(self, tensor: str) -> str:
         """Returns the replacement of a tensor, through all nested calls."""
         key = tensor_name(tensor)
-        while key in self.moved:
-            key = tensor_name(self.moved[key])
+        while key in self.tensors:
+            key = tensor_name(self.tensors[key])
         return key
 
     def inputs(self, texts: Sequence[str], control_of: Callable[[str], Iterable[str]]) -> list[str]:
@@ -270,7 +270,9 @@ class Replacements:
             control_of: a function that returns the replacements of a control input.
         """
         data = [text for text in texts if text[0] != "^"]
-        new_inputs = [self.end(text) if f"{text}:0" in self.moved or text in self.moved else text for text in data]
+        new_inputs = [
+            self.resolve(text) if f"{text}:0" in self.tensors or text in self.tensors else text for text in data
+        ]
         return new_inputs + list(dict.fromkeys(new for text in texts if text[0] == "^" for new in control_of(text)))
 
 
@@ -290,7 +292,7 @@ def inline_call(
         unused_name: a function that returns an unused name similar to a given name.
         names: op of the function -> its new name; by default, `scope` and its old name.
     """
-    inner = calls.definitions[calls.called(call)]
+    inner = calls.definitions[calls.called_function(call)]
     new_names = names or {n.name: scope + n.name for n in inner.node_def}
     data = [text for text in call.input if text[0] != "^"]
     before = [text for text in call.input if text[0] == "^"]
@@ -317,7 +319,7 @@ def inline_call(
             node.attr["frame_name"].s = scope.encode() + node.attr["frame_name"].s
         nodes.append(node)
     lasting = set(inner.control_ret.values())
-    stateful = {n.name for n in inner.node_def if n.name in lasting and calls.acts(n)}
+    stateful = {n.name for n in inner.node_def if n.name in lasting and calls.has_effects(n)}
     effects = [f"^{new_names[op]}" for op in dict.fromkeys(inner.control_ret.values()) if op in stateful]
     results = []
     for i, out in enumerate(inner.signature.output_arg):

@@ -49,9 +49,9 @@ class FunctionBody:
         results: names of the result tensors.
         flow: the conds and loops in the graph that are rebuilt too.
         layers: for each op, the maximum number of these conds and loops on a path to it.
-        inner: the builder of these conds and loops.
+        builder: the builder of these conds and loops.
         stateful: the stateful ops of the graph.
-        answers: cond or case with a known condition -> its known inputs, with their values.
+        condition_values: cond or case with a known condition -> its known inputs, with their values.
     """
 
     graph: Graph
@@ -59,9 +59,9 @@ class FunctionBody:
     results: Sequence[str]
     flow: Mask
     layers: Sequence[int]
-    inner: FlowBuilder
+    builder: FlowBuilder
     stateful: Mask
-    answers: Mapping[int, Mapping[int, bool | int]]
+    condition_values: Mapping[int, Mapping[int, bool | int]]
 
 
 class FlowBuilder:
@@ -78,7 +78,7 @@ class FlowBuilder:
         self.base, self.calls, self._ordered, self._inlined = base, FunctionCalls(base), ordered, inlined
         self._bodies: dict[Any, FunctionBody] = {}
 
-    def built(self, node: TFNodeDef, inputs: Sequence[TFTensor], scope: str) -> list[TFTensor]:
+    def build(self, node: TFNodeDef, inputs: Sequence[TFTensor], scope: str) -> list[TFTensor]:
         """Builds the replacement of an op in the default graph.
 
         Args:
@@ -91,10 +91,10 @@ class FlowBuilder:
         """
         kind = node.op.removeprefix("Stateless")
         if node.op not in BRANCHING:
-            return self.applied(self.calls.called(node), inputs, scope, node.device, rebuild_flow=False)
+            return self.build_function(self.calls.called_function(node), inputs, scope, node.device, rebuild_flow=False)
         return {"If": self._if, "Case": self._case, "While": self._while}[kind](node, list(inputs), scope)
 
-    def decided(
+    def build_branch(
         self, node: TFNodeDef, inputs: Sequence[TFTensor], scope: str, known_inputs: Mapping[int, bool | int]
     ) -> list[TFTensor]:
         """Builds only one branch of a cond or case with a known condition, in the default graph.
@@ -115,7 +115,9 @@ class FlowBuilder:
             number = known_inputs[0] if 0 <= known_inputs[0] < len(functions) else len(functions) - 1
             key, name = f"branches_{number}", functions[number].name
         inside = {k - 1: value for k, value in known_inputs.items() if k}
-        return self.applied(name, inputs[1:], f"{scope}/{key}", node.device, rebuild_flow=False, known_inputs=inside)
+        return self.build_function(
+            name, inputs[1:], f"{scope}/{key}", node.device, rebuild_flow=False, known_inputs=inside
+        )
 
     # -- kinds of ops -------------------------------------------------------------------------------
 
@@ -149,13 +151,13 @@ class FlowBuilder:
         return choose(0, last)()
 
     def _branch(self, node: TFNodeDef, name: str, inputs: list[TFTensor], scope: str) -> Callable[[], list[TFTensor]]:
-        return lambda: self.applied(name, inputs, scope, node.device)
+        return lambda: self.build_function(name, inputs, scope, node.device)
 
     def _while(self, node: TFNodeDef, inputs: list[TFTensor], scope: str) -> list[TFTensor]:
-        if self.calls.acts(node) and not self._ordered:
-            return FlowBuilder(self.base, ordered=True).built(node, inputs, scope)
+        if self.calls.has_effects(node) and not self._ordered:
+            return FlowBuilder(self.base, ordered=True).build(node, inputs, scope)
         test, body = node.attr["cond"].func.name, node.attr["body"].func.name
-        changing = self.turning(node)
+        changing = self.changed_variables(node)
         shapes = [tf.TensorShape(shape) for shape in node.attr["output_shapes"].list.shape]
         shapes = shapes or [tf.TensorShape(None)] * len(inputs)
 
@@ -164,12 +166,12 @@ class FlowBuilder:
             return [now.get(k, fixed) for k, fixed in enumerate(inputs)]
 
         def run_condition(*values: TFTensor) -> TFTensor:
-            (answer,) = self.applied(test, all_of(values), f"{scope}/cond", node.device)
+            (answer,) = self.build_function(test, all_of(values), f"{scope}/cond", node.device)
             with _scope(f"{scope}/{FLOW_SCOPE}"):
                 return _as_bool(answer)
 
         def run_body(*values: TFTensor) -> list[TFTensor]:
-            results = self.applied(body, all_of(values), f"{scope}/body", node.device)
+            results = self.build_function(body, all_of(values), f"{scope}/body", node.device)
             for k in changing:  # the nodes of a function do not have its static shapes
                 results[k].set_shape(shapes[k])
             return [results[k] for k in changing]
@@ -183,7 +185,7 @@ class FlowBuilder:
                 copy_handle_data(inputs[k], tensor)
         return all_of(ends)
 
-    def turning(self, node: TFNodeDef) -> list[int]:
+    def changed_variables(self, node: TFNodeDef) -> list[int]:
         """Returns the numbers of the loop variables that the body of a v2 loop changes; at least one.
 
         A tensor list counts as changed, because a loop of TF1 that only reads a list has no gradient in TensorFlow.
@@ -207,7 +209,7 @@ class FlowBuilder:
 
     # -- functions ----------------------------------------------------------------------------------
 
-    def applied(
+    def build_function(
         self, name: str, inputs: Sequence[TFTensor], scope: str, device: str = "", rebuild_flow: bool = True,
         known_inputs: Mapping[int, bool | int] | None = None,
     ) -> list[TFTensor]:  # fmt: skip
@@ -252,8 +254,8 @@ class FlowBuilder:
                 with _scope(f"{lead}/{FLOW_SCOPE}"), tf.control_dependencies(waits):
                     if waits:
                         reads = [t if t.dtype in _HANDLE_DTYPES else tf.identity(t, name="start") for t in reads]
-                inner = body.answers.get(op)
-                build = body.inner.built if inner is None else partial(body.inner.decided, known_inputs=inner)
+                inner = body.condition_values.get(op)
+                build = body.builder.build if inner is None else partial(body.builder.build_branch, known_inputs=inner)
                 tensors[node.name] = build(node, reads, lead)
                 if len(graph.control_consumers.row(op)) or self._ordered:
                     with _scope(f"{lead}/{FLOW_SCOPE}"), tf.control_dependencies(tensors[node.name]):
@@ -292,7 +294,10 @@ class FlowBuilder:
     ) -> FunctionBody:
         """Returns the body of a function: a separate graph with a single call of the function, which is inlined."""
         about = self.calls.definitions[name].signature
-        alone, graph_def = empty_graph(self.base.live), graph_pb2.GraphDef(versions=self.base.live.graph_def_versions)
+        alone, graph_def = (
+            empty_graph(self.base.live_graph),
+            graph_pb2.GraphDef(versions=self.base.live_graph.graph_def_versions),
+        )
         with alone.as_default():
             enters = [tf1.placeholder(t.dtype.base_dtype, t.shape, f"{_GIVEN}/{k}") for k, t in enumerate(inputs)]
         for tensor, stand_in in zip(inputs, enters, strict=True):
@@ -305,7 +310,7 @@ class FlowBuilder:
         call.attr["Tout"].list.type.extend(result.type for result in about.output_arg)
         if not about.output_arg:
             graph_def.node.add(name=_END, op="NoOp", input=[f"^{_CALL}"])
-        functions = self.calls.known
+        functions = self.calls.functions
         with with_library(Library(shared=[functions[n] for n in reached_functions([name], functions)]), alone):
             import_nodes(alone, graph_def, {(t.op.name, 0): t for t in enters})
         apart = inline_calls(snapshot(alone), [_CALL])
@@ -315,11 +320,15 @@ class FlowBuilder:
             graph, {graph.index[enters[k].op.name]: value for k, value in known_inputs.items()}
         )
         opens = [graph.index[n] for n in (f"{_CALL}/{inner}" for inner in self._inlined) if n in graph.index]
-        flow = graph.typed(BRANCHING) if rebuild_flow else graph.mask([*decisions, *opens]) & graph.typed(BRANCHING)
+        flow = (
+            graph.type_mask(BRANCHING)
+            if rebuild_flow
+            else graph.mask([*decisions, *opens]) & graph.type_mask(BRANCHING)
+        )
         arguments, inner = {t.op.name: k for k, t in enumerate(enters)}, FlowBuilder(graph, self._ordered)
-        stateful = graph.typed([kind for kind in set(graph.types) if is_stateful(kind)])
+        stateful = graph.type_mask([kind for kind in set(graph.types) if is_stateful(kind)])
         for op in np.flatnonzero(flow).tolist():
-            inner.calls.refuse(graph.nodes[op], f"inline({name!r})", flow=True)
+            inner.calls.check_inlinable(graph.nodes[op], f"inline({name!r})", flow=True)
         return FunctionBody(graph, arguments, results, flow, _layers(graph, flow), inner, stateful, decisions)
 
 
@@ -329,7 +338,7 @@ def _known_decisions(graph: Graph, values: Mapping[int, bool | int]) -> dict[int
         end: one for op, value in values.items() for end, one in implied_predicates(graph, (op, 0), value).items()
     }
     decisions = {}
-    for op in np.flatnonzero(graph.typed(BRANCHES + CASES)).tolist() if tensor_values else ():
+    for op in np.flatnonzero(graph.type_mask(BRANCHES + CASES)).tolist() if tensor_values else ():
         inputs = {k: tensor_values[end] for k, end in enumerate(graph.data.ends(op)) if end in tensor_values}
         if 0 in inputs:
             decisions[op] = inputs

@@ -79,7 +79,7 @@ def _read_body(graph: Graph, name: str, arguments: Mapping[str, ArgumentInfo]) -
     owner = graph.outputs_of.owner if isinstance(graph.outputs_of, BodyOutputs) else graph.owner
     shapes = BodyOutputs(nodes, lambda: [functions[f] for f in leads_to], arguments, owner)
     about = {"functions_of": lambda: functions, "gradients_of": lambda: graph.gradients}
-    return Graph.read(nodes, title=f"{name} of {graph.title}", outputs_of=shapes, **about)
+    return Graph.from_nodes(nodes, title=f"{name} of {graph.title}", outputs_of=shapes, **about)
 
 
 def _own_shape(argument_def: Any, argument: int) -> Any:
@@ -100,12 +100,12 @@ class ArgumentInfo(NamedTuple):
     """The known facts about an argument: its shape; for the handle of a variable, (dtype number, shape) of this."""
 
     shape: Any = None
-    held: tuple[int, Any] | None = None
+    handle_data: tuple[int, Any] | None = None
 
     @property
     def key(self) -> tuple[Any, ...]:
         """A hashable key; protos are not hashable."""
-        dtype, of = self.held or (0, None)
+        dtype, of = self.handle_data or (0, None)
         return dtype, *(one if one is None else encode(one) for one in (self.shape, of))
 
 
@@ -124,10 +124,10 @@ def argument_infos(graph: Graph, call: int, count: int, outer: Mapping[str, Argu
         return [ArgumentInfo()] * count
     out = []
     for node, port in zip(data.node[first:end].tolist(), data.port[first:end].tolist(), strict=True):
-        maker, info = graph.nodes[node], graph.stated_info(node, port)
+        maker, info = graph.nodes[node], graph.declared_info(node, port)
         if maker.op == "VarHandleOp":
-            out.append(ArgumentInfo(held=(maker.attr["dtype"].type, maker.attr["shape"].shape)))
-        elif maker.op == "_Arg" and outer.get(maker.name, ArgumentInfo()).held:
+            out.append(ArgumentInfo(handle_data=(maker.attr["dtype"].type, maker.attr["shape"].shape)))
+        elif maker.op == "_Arg" and outer.get(maker.name, ArgumentInfo()).handle_data:
             out.append(outer[maker.name])
         elif info is None or info.shape is None or kind in _LOOP_TYPES:  # a loop may change the shape of its variables
             out.append(ArgumentInfo())
@@ -160,10 +160,10 @@ class BodyOutputs:
             return []
         from ..private.graphs import tensor_info
 
-        op = self.made(number)
+        op = self.live_op(number)
         return None if op is None else [tensor_info(tensor) for tensor in op.outputs]
 
-    def stated(self, number: int) -> Sequence[TensorInfo] | None:
+    def declared_outputs(self, number: int) -> Sequence[TensorInfo] | None:
         """Returns the same, but only dtypes before TensorFlow is imported, and before the trial of a file."""
         node, waiting = self._nodes[number], lazy_graph_of(self.owner)
         if (is_loaded() and (waiting is None or waiting.tried)) or node.op == "_Retval":
@@ -176,7 +176,7 @@ class BodyOutputs:
     def _signatures(self) -> dict[str, Any]:
         return {function.signature.name: function.signature for function in self._functions()}
 
-    def made(self, number: int) -> Any:
+    def live_op(self, number: int) -> Any:
         """Returns the live op for an op of the body, from which shapes are read; None if TensorFlow made none."""
         return self._ops.get(self._nodes[number].name)
 
@@ -185,8 +185,8 @@ class BodyOutputs:
         from ..protos import empty_graph
 
         if (waiting := lazy_graph_of(self.owner)) is not None:
-            waiting.judge()
-            if waiting.hopeless:
+            waiting.check_importable()
+            if waiting.is_view_only:
                 return {}
         graph_def = graph_pb2.GraphDef()
         graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
@@ -213,10 +213,10 @@ class BodyOutputs:
         if node.op == "_Retval":
             new.op = "Identity"
             new.attr["T"].CopyFrom(node.attr["T"])
-        elif argument.held is not None:
+        elif argument.handle_data is not None:
             new.op = "VarHandleOp"
-            new.attr["dtype"].type = argument.held[0]
-            new.attr["shape"].shape.CopyFrom(argument.held[1])
+            new.attr["dtype"].type = argument.handle_data[0]
+            new.attr["shape"].shape.CopyFrom(argument.handle_data[1])
         else:
             new.op = "Placeholder"
             new.attr["dtype"].CopyFrom(node.attr["T"])

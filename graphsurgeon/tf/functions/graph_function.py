@@ -96,7 +96,7 @@ def copy_ops(base: Graph, mask: Mask, inputs: Mapping[str, Any], outputs: Sequen
 
     prepare_gradients(map(copy_of, copied.ops.tolist()), name)
     calls, needed = FunctionCalls(base), backward(base, base.mask(base.tensor(t)[0] for t in outputs), within=mask)
-    alone = [op for op in np.flatnonzero(mask & ~needed).tolist() if calls.acts(base.nodes[op])]
+    alone = [op for op in np.flatnonzero(mask & ~needed).tolist() if calls.has_effects(base.nodes[op])]
     run_along(graph, [_unconditional(base, mask, op, copy_of) for op in alone])
     tensors = [graph.get_tensor_by_name(copied.renamed(tensor)) for tensor in outputs]
     ends, plain = [base.tensor(tensor)[0] for tensor in outputs], outside_control_flow(base)
@@ -262,7 +262,7 @@ def function_module(
     """
     variables: dict[str, Any] = {}
     functions = {
-        key: graph_function(base, replace(ends, packed=None), values, key, request, variables)
+        key: graph_function(base, replace(ends, pack_outputs=None), values, key, request, variables)
         for key, ends in signatures.items()
     }
     module = next(iter(functions.values()))
@@ -467,12 +467,14 @@ def _rest_of_contexts(base: Graph, mask: Any, cuts: frozenset[Tensor], within: A
     The other ops of a loop or cond are left out if they have effects, or need a variable, a table or an input.
     """
     rest = np.zeros(base.size, np.bool_)
-    lasting = base.typed([kind for kind in set(base.types) if kind in FEED_TYPES or is_stateful(kind) or writes(kind)])
+    lasting = base.type_mask(
+        [kind for kind in set(base.types) if kind in FEED_TYPES or is_stateful(kind) or writes(kind)]
+    )
     for names in base.state.contexts:
         ops = base.mask(base.index[name] for name in names if name in base.index)
         if (ops & mask).any():
             new = backward(base, ops, cuts, within=within) & ~mask
-            rest |= new & ~(new & (lasting | base.typed(["LoopCond"]))).any()
+            rest |= new & ~(new & (lasting | base.type_mask(["LoopCond"]))).any()
     return rest
 
 
@@ -489,7 +491,7 @@ def variable_values(base: Graph, part: FunctionRegion, values: Any, names: Seque
     """Returns the values of some variables of a part, by op name; `values` as in `graph_function`."""
     source = values() if callable(values) and part.variables else values
     infos = [base.state.variables[name] for name in names]
-    return {} if callable(source) else fetch(source, infos, base.live, "function(values=...)")
+    return {} if callable(source) else fetch(source, infos, base.live_graph, "function(values=...)")
 
 
 def tables_of(base: Graph, part: FunctionRegion, request: str) -> dict[str, Any]:
@@ -566,11 +568,11 @@ def _spec(base: Graph, key: str, tensor: str) -> Any:
 
 def _live(base: Graph, tensor: str) -> Any:
     op, port = base.tensor(tensor)
-    return base.live.get_operation_by_name(base.names[op]).outputs[port]
+    return base.live_graph.get_operation_by_name(base.names[op]).outputs[port]
 
 
 def _variable(info: VariableInfo, value: Any, base: Graph) -> Any:
-    shape = tf.TensorShape(base.live.get_operation_by_name(info.op).get_attr("shape"))
+    shape = tf.TensorShape(base.live_graph.get_operation_by_name(info.op).get_attr("shape"))
     shape = shape if shape.rank is not None and shape.is_compatible_with(np.shape(value)) else None
     return tf.Variable(value, trainable=trainable(info), name=info.op, dtype=info.dtype, shape=shape)
 
@@ -583,7 +585,7 @@ def _table(base: Graph, number: int, request: str) -> Any:
     if not fills:
         raise PlanError(request, f"the content of table {name!r} is not known: no op fills it", suggestion)
     needed = backward(base, base.mask([base.index[fills[0]]]))
-    graph, block = empty_graph(base.live), Selection(base, needed, Query("select"))
+    graph, block = empty_graph(base.live_graph), Selection(base, needed, Query("select"))
     copy_into(graph, block, to="", variables="initial", collections="none")
     holder = graph.get_operation_by_name(name)
     types = holder.get_attr("key_dtype"), holder.get_attr("value_dtype")

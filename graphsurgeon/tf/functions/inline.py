@@ -83,8 +83,8 @@ def inline_calls(base: Graph, calls: Iterable[Any] = ()) -> InlineResult:
     work = Inliner(base)
     for name in names:
         number = base.find(name, f"inlined({name!r})")
-        work.calls.refuse(base.nodes[number], f"inlined({name!r})")
-    return work.done(set(names) if names else None)
+        work.calls.check_inlinable(base.nodes[number], f"inlined({name!r})")
+    return work.build(set(names) if names else None)
 
 
 def inline_unfolded(graph: Graph) -> Graph:
@@ -101,16 +101,16 @@ def inline_unfolded(graph: Graph) -> Graph:
     """
     about = graph.unfolded
     assert about is not None
-    if about.settled is None:
+    if about.with_runtime_shapes is None:
         work = Inliner(about.graph, nested=False)
         calling = {name: node for name, node in about.calls.items() if callees_of(node, graph.functions)}
         for name, node in calling.items():
-            work.calls.refuse(node, f"copy() of ops inside {name!r}", flow=True)
+            work.calls.check_inlinable(node, f"copy() of ops inside {name!r}", flow=True)
         plain = {name for name, node in calling.items() if node.op not in BRANCHING}
         beside = [name for name in about.calls if name not in plain]
-        result = work.done(plain, _nested_nodes(graph, beside) if beside else [])
-        about.settled = replace(snapshot(result.graph, title=graph.title), unfolded=about)
-    return about.settled
+        result = work.build(plain, _nested_nodes(graph, beside) if beside else [])
+        about.with_runtime_shapes = replace(snapshot(result.graph, title=graph.title), unfolded=about)
+    return about.with_runtime_shapes
 
 
 def _nested_nodes(graph: Graph, calls: Sequence[str]) -> list[Any]:
@@ -118,7 +118,7 @@ def _nested_nodes(graph: Graph, calls: Sequence[str]) -> list[Any]:
     assert graph.unfolded is not None
     call_nodes = {one: graph.unfolded.calls[one] for one in calls}
     carried = {name for one, node in call_nodes.items() for name in _changing_arguments(one, node, graph.functions)}
-    nodes, reads = [], graph.written()
+    nodes, reads = [], graph.node_def_inputs()
     for i, name in enumerate(graph.names):
         call = next((one for one in calls if name.startswith(f"{one}/")), None)
         if call is None:
@@ -174,7 +174,7 @@ class Inliner:
 
     # -- inlining -----------------------------------------------------------------------------------------
 
-    def done(self, names: set[str] | None, extra_nodes: Sequence[Any] = ()) -> InlineResult:
+    def build(self, names: set[str] | None, extra_nodes: Sequence[Any] = ()) -> InlineResult:
         """Returns the new graph, in which the calls in `names` are inlined; without `names`, all possible calls.
 
         The nodes in `extra_nodes` are added, except nodes whose names already exist.
@@ -185,8 +185,8 @@ class Inliner:
         while todo:
             node, around = todo.pop()
             inline = names is None or node.name in names or (self._nested and around)
-            if inline and self.calls.called(node) and not self.calls.obstacle(node):
-                inner = (*around, self.calls.called(node))
+            if inline and self.calls.called_function(node) and not self.calls.obstacle(node):
+                inner = (*around, self.calls.called_function(node))
                 todo += [(n, inner) for n in reversed(self._body(node, around))]
             elif around:
                 nodes.append(node)
@@ -196,11 +196,11 @@ class Inliner:
         nodes += self._replace_results(nodes)
         there = {node.name for node in nodes}
         graph = self._graph([*nodes, *(node for node in extra_nodes if node.name not in there)])
-        return InlineResult(graph, {name: self.places.end(name) for name in self.places.moved})
+        return InlineResult(graph, {name: self.places.resolve(name) for name in self.places.tensors})
 
     def _body(self, call: Any, outer_functions: tuple[str, ...]) -> list[Any]:
         """Returns the nodes that replace a call; `outer_functions` are the functions around the call."""
-        name = self.calls.called(call)
+        name = self.calls.called_function(call)
         if name in outer_functions:
             raise PlanError(
                 f"inlined({call.name!r})", f"its function {name!r} calls itself", "Leave this call as it is"
@@ -208,12 +208,12 @@ class Inliner:
         body = inline_call(self.calls, call, self._scope(call.name, self.calls.definitions[name]), self._free)
         for node in body.nodes:
             self._keep_shapes(node)
-        self.places.put(call, body, list(dict.fromkeys([*body.effects, *body.ends])))
+        self.places.add(call, body, list(dict.fromkeys([*body.effects, *body.result_ops])))
         return body.nodes
 
     def _keep_shapes(self, node: TFNodeDef) -> None:
         """Adds output shapes from the traced function to the NodeDef of a call, which does not contain them."""
-        traced = getattr(self.calls.known.get(self.calls.called(node)), "graph", None)
+        traced = getattr(self.calls.functions.get(self.calls.called_function(node)), "graph", None)
         if node.op in CALLS and traced is not None:
             count = len(node.attr["Tout"].list.type)
             shapes = [t.shape.as_proto() for t in traced.outputs[:count]]
@@ -244,9 +244,11 @@ class Inliner:
 
         def wait(text: str) -> Iterator[str]:
             call = text[1:]
-            if call in self.places.waits and call not in marks:
+            if call in self.places.control_inputs and call not in marks:
                 marks[call] = self._free(f"{call}/done")
-                new_nodes.append(node_def_pb2.NodeDef(name=marks[call], op="NoOp", input=self.places.waits[call]))
+                new_nodes.append(
+                    node_def_pb2.NodeDef(name=marks[call], op="NoOp", input=self.places.control_inputs[call])
+                )
                 todo.append(new_nodes[-1])
             yield f"^{marks.get(call, call)}"
 
@@ -257,14 +259,14 @@ class Inliner:
 
     def _graph(self, nodes: list[TFNodeDef]) -> TFGraph:
         """Returns the new live graph, with the Python data that is not in the nodes."""
-        source = self.base.live
+        source = self.base.live_graph
         graph, graph_def = empty_graph(source), graph_pb2.GraphDef()
         graph_def.versions.CopyFrom(source.graph_def_versions)
         library = self._library(nodes)
         graph_def.node.extend(nodes)
         graph_def.library.function.extend(library.renamed)
         graph_def.library.gradient.extend(library.gradients)
-        whole = Plan(Graph.of([], owner=object())).copy(select(self.base), to="", values=self, collections="keep")
+        whole = Plan(Graph.from_ops([], owner=object())).copy(select(self.base), to="", values=self, collections="keep")
         copied = whole.effect.copies[0]
         # In a SavedModel, no op sets the variables: a call of a restore function does, and it may be missing.
         graph_def.node.extend(setter_node(copied, op) for v in copied.variables for op in v.setter)
@@ -273,7 +275,7 @@ class Inliner:
             copied,
             ops=np.flatnonzero(mask).astype(np.int32),
             names=[name for name in self.base.names if name in self.kept],
-            place=np.where(mask, copied.place, -1).astype(np.int32),
+            positions=np.where(mask, copied.positions, -1).astype(np.int32),
         )
         nodes_with_shapes = [node for node in graph_def.node if "_output_shapes" in node.attr]
         with with_library(library, graph):
@@ -281,13 +283,13 @@ class Inliner:
                 PlanError, "inlined()", "TensorFlow refuses the nodes", "Inline other calls: ed.inlined('name')"
             ):
                 live = import_with_shapes(graph, graph_def, nodes_with_shapes)
-            attach_python_state(copied, graph, AppliedOps(graph, live=live))
-            restore_gradients(graph, self.calls.known)
-        for name in self.places.moved:
+            attach_python_state(copied, graph, AppliedOps(graph, live_ops=live))
+            restore_gradients(graph, self.calls.functions)
+        for name in self.places.tensors:
             op, _, port = name.partition(":")
             if op in self.base.index:
                 shape = op_finder(source)(op).outputs[int(port)].shape
-                graph.get_tensor_by_name(self.places.end(name)).set_shape(shape)
+                graph.get_tensor_by_name(self.places.resolve(name)).set_shape(shape)
         return graph
 
     def _library(self, nodes: list[TFNodeDef]) -> Library:
@@ -297,9 +299,9 @@ class Inliner:
         definitions = self._definitions_by_name() if any(node.op in BRANCHING for node in nodes) else {}
         for node in nodes:
             if node.op not in BRANCHING:
-                called |= functions_in_node(node, self.calls.known)
+                called |= functions_in_node(node, self.calls.functions)
                 continue
-            functions, branches = self.calls.known, functions_in_node(node, self.calls.known)
+            functions, branches = self.calls.functions, functions_in_node(node, self.calls.functions)
             # TensorFlow derives the gradient of a call from the Python object of the function. So Python objects are
             # made for functions that come from a file.
             apart = {name for name in called_functions(branches, functions) if not is_eager(functions[name])}
@@ -312,12 +314,12 @@ class Inliner:
             rename_calls(node, names)
             if "_output_shapes" in node.attr:
                 del node.attr["_output_shapes"]
-        out.shared = [self.calls.known[name] for name in reached_functions(called, self.calls.known)]
+        out.shared = [self.calls.functions[name] for name in reached_functions(called, self.calls.functions)]
         return out
 
     def _definitions_by_name(self) -> dict[str, Any]:
         """Returns the functions that the graph calls, with the dtype and shape of variables in their arguments."""
-        functions = self.calls.known
+        functions = self.calls.functions
         calls = {node.name: called for node in self.base.nodes if (called := functions_in_node(node, functions))}
         names = reached_functions(set().union(*calls.values()), functions)
-        return with_handles(names, map(op_finder(self.base.live), calls), functions, self.calls.definitions)
+        return with_handles(names, map(op_finder(self.base.live_graph), calls), functions, self.calls.definitions)

@@ -107,7 +107,7 @@ class GraphLayer(Keras.layers.Layer):
         """The lookup tables of the layer."""
         return [getattr(self, f"table_{number}") for number in range(len(self._config.held["tables"]))]
 
-    def held(self) -> list[tf.Variable]:
+    def graph_variables(self) -> list[tf.Variable]:
         """Returns the `tf.Variable` of each weight, in the order of the graph."""
         return list(self._weights.held)
 
@@ -233,11 +233,14 @@ def keras_layer(
             "notes": notes,
         }
         layer = GraphLayer(about, trainable=trainable, **({} if name is None else {"name": name}))
-        for variable, array in zip(layer.held(), variables.values(), strict=True):
+        for variable, array in zip(layer.graph_variables(), variables.values(), strict=True):
             variable.assign(array)
-        shared = dict(zip(variables, layer.held(), strict=True)), dict(zip(tables, layer.tables, strict=True))
+        shared = (
+            dict(zip(variables, layer.graph_variables(), strict=True)),
+            dict(zip(tables, layer.tables, strict=True)),
+        )
         for mode, run in runs.items():
-            function = run.traced(*shared, layer.name)
+            function = run.trace(*shared, layer.name)
             body = _body(function.get_concrete_function(), layer)
             layer.run(mode, function, {**body, "losses": len(run.losses)})
     return layer
@@ -341,7 +344,7 @@ class _LayerProgram:
             self.base, self.part, self._values, [n for n in self.part.variables if n not in known_values]
         )
 
-    def traced(self, variables: dict[str, Any], tables: dict[str, Any], name: str) -> Any:
+    def trace(self, variables: dict[str, Any], tables: dict[str, Any], name: str) -> Any:
         """Returns the `tf.function` that runs the part with these variables and tables."""
         variables = {name: variables[name] for name in self.part.variables}
         tables = {name: tables[name] for name in self.part.tables}
@@ -380,7 +383,7 @@ def _read_after(base: Graph, update: int, needed_ops: Mask) -> bool:
 def _earlier_writer(base: Graph, value: str, cuts: frozenset[tuple[int, int]]) -> str:
     """Returns an op that writes to a reference variable before a value is computed; empty if there is none."""
     needs = backward(base, base.mask([base.tensor(value)[0]]), cuts)
-    writers = np.flatnonzero(needs & base.typed([kind for kind in ASSIGNING if not kind.endswith("VariableOp")]))
+    writers = np.flatnonzero(needs & base.type_mask([kind for kind in ASSIGNING if not kind.endswith("VariableOp")]))
     return str(base.names[writers[0]]) if len(writers) else ""
 
 
@@ -397,7 +400,7 @@ def _weights(
             raise PlanError(request, f"variable {name!r} has dtype {dtype.name}, but a Keras weight is a number", how)
         short = free_name(name.replace("/", "."), weights.__contains__)
         shape = [int(size) for size in np.shape(array)]
-        about, lost = facts.of_weight(name, Keras)
+        about, lost = facts.weight_constraints(name, Keras)
         notes += lost
         trainable = is_trainable(infos[name])
         weights[short] = {"name": short, "shape": shape, "dtype": dtype.name, "trainable": trainable, **about}
@@ -446,7 +449,10 @@ def _body(concrete: Any, layer: GraphLayer) -> dict[str, Any]:
                 lost.append(node.name)
                 del node.attr["_gradient_op_type"]
     outside = concrete.captured_inputs
-    groups = [("weight", v.handle) for v in layer.held()], [("table", t.resource_handle) for t in layer.tables]
+    groups = (
+        [("weight", v.handle) for v in layer.graph_variables()],
+        [("table", t.resource_handle) for t in layer.tables],
+    )
     places = {id(handle): (kind, i) for group in groups for i, (kind, handle) in enumerate(group)}
     stand_ins = concrete.graph.inputs[len(concrete.graph.inputs) - len(outside) :]
     return {
@@ -476,7 +482,7 @@ def _program(body: Mapping[str, Any], layer: GraphLayer) -> tuple[Any, Mapping[s
         )
     handles: dict[str, dict[str, Any]] = {"weight": {}, "table": {}}
     for name, kind, number in body["captures"]:
-        handles[kind][name] = (layer.held() if kind == "weight" else layer.tables)[number]
+        handles[kind][name] = (layer.graph_variables() if kind == "weight" else layer.tables)[number]
     graph = empty_graph()
     with errors_as(PlanError, request, "TensorFlow refuses its graph", "Load it with the TensorFlow that saved it"):
         import_nodes(graph, graph_def)

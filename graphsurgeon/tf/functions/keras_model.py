@@ -32,9 +32,9 @@ class Surgery:
     """The report on a new Keras model: its layers, compared with the layers of the opened model.
 
     Args:
-        kept: names of the layers of the opened model that the new model shares with it.
-        rebuilt: name of another layer of the opened model -> the reason.
-        layers: names of the new layers that compute everything else.
+        kept_layers: names of the layers of the opened model that the new model shares with it.
+        rebuilt_layers: name of another layer of the opened model -> the reason.
+        new_layers: names of the new layers that compute everything else.
         notes: further remarks.
 
     Example:
@@ -44,20 +44,22 @@ class Surgery:
           head  'head/MatMul' is gone
     """
 
-    kept: tuple[str, ...]
-    rebuilt: Mapping[str, str] = field(default_factory=dict)
-    layers: tuple[str, ...] = ()
+    kept_layers: tuple[str, ...]
+    rebuilt_layers: Mapping[str, str] = field(default_factory=dict)
+    new_layers: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        verb = "is kept" if len(self.kept) == 1 else "are kept"
+        verb = "is kept" if len(self.kept_layers) == 1 else "are kept"
         lines = (
-            [f"{counted(len(self.kept), 'layers')} {verb} from the model: {few(self.kept, 12)}"] if self.kept else []
+            [f"{counted(len(self.kept_layers), 'layers')} {verb} from the model: {few(self.kept_layers, 12)}"]
+            if self.kept_layers
+            else []
         )
-        verb = "computes" if len(self.layers) == 1 else "compute"
-        rest = "the rest" if self.kept else "everything"
-        lines += [f"{few(map(repr, self.layers))} {verb} {rest}"] if self.layers else []
-        return "\n".join([*lines, *(f"  {name}  {why}" for name, why in self.rebuilt.items()), *self.notes])
+        verb = "computes" if len(self.new_layers) == 1 else "compute"
+        rest = "the rest" if self.kept_layers else "everything"
+        lines += [f"{few(map(repr, self.new_layers))} {verb} {rest}"] if self.new_layers else []
+        return "\n".join([*lines, *(f"  {name}  {why}" for name, why in self.rebuilt_layers.items()), *self.notes])
 
 
 def keras_model(
@@ -93,16 +95,16 @@ def keras_model(
     model_origin = origin or ModelOrigin(None, graph.owner)
     package = Keras if model_origin.model is None else keras_of(model_origin.model)
     mapping = _GraphMapping(first, graph, new_names, model_origin.calls)
-    model_inputs = {now: symbol for symbol, was in model_origin.inputs if (now := mapping.now(was))}
+    model_inputs = {now: symbol for symbol, was in model_origin.inputs if (now := mapping.current_tensor(was))}
     same = {op_name(t): t for t in model_inputs}
     named_inputs = same if form == "same" else ends.with_argument_names().inputs
     starts = {
         graph.name(graph.tensor(tensor, request)): model_inputs[tensor]
-        if tensor in model_inputs and not mapping.changed(op_name(tensor))
+        if tensor in model_inputs and not mapping.is_changed(op_name(tensor))
         else _input(package, graph, key, tensor, request)
         for key, tensor in named_inputs.items()
     }
-    results = [mapping.behind(graph.name(graph.tensor(t, request))) for t in ends.outputs.values()]
+    results = [mapping.source_of(graph.name(graph.tensor(t, request))) for t in ends.outputs.values()]
     with eager():
         value_source = values() if callable(values) else values
         partition = _LayerPartition(
@@ -113,19 +115,19 @@ def keras_model(
             _other_values(graph, mapping, model_origin, value_source, request),
         )
     tensors, layers = dict(partition.have), list[Any]()
-    facts = _facts(model_origin, {name: mapping.op(name) for name in first.names}, partition)
+    facts = _facts(model_origin, {name: mapping.current_op(name) for name in first.names}, partition)
     if partition.regions:
         _refuse_other_keras(package, request)
     used_names = {one.node.layer.name for one in model_origin.calls}
 
     def rebuilt(region: _Region) -> list[Any]:
-        takes, targets, remapped = region.takes, list(region.wanted), training
+        takes, targets, remapped = region.inputs, list(region.outputs), training
         if not takes:
             how = "A Keras model needs an input: name other outputs"
             raise PlanError(request, f"{few(map(repr, targets))} do not depend on any input", how)
         if isinstance(training, tuple):
             there, other = _training_tensors(model_origin, mapping, *training[1:3]), training[2] or model_origin
-            ids = {t: partition.symbols.get(t, 0) for t in takes} | region.wanted
+            ids = {t: partition.symbols.get(t, 0) for t in takes} | region.outputs
             sides = ([there(t, ids[t]) for t in side] for side in (takes, targets))
             remapped = training[0], Ends().chosen(*sides), training[3], _facts(other, training[1], partition)
         name = free_name("rebuilt", used_names.__contains__)
@@ -156,7 +158,7 @@ def keras_model(
     model = package.Model(symbols, ends.pack([tensors[t] for t in results]), name=name)
     if model_origin.model is not None and getattr(getattr(type(model), "dtype_policy", None), "fset", None):
         model.dtype_policy = model_origin.model.dtype_policy  # in mixed precision, Keras scales the loss
-    masked = {now for tensor in model_origin.masked if (now := mapping.now(tensor))}
+    masked = {now for tensor in model_origin.masked if (now := mapping.current_tensor(tensor))}
     unmasked = any(
         graph.name(graph.tensor(t)) in masked and not has_mask(tensors[end])
         for t, end in zip(ends.outputs.values(), results, strict=True)
@@ -199,13 +201,13 @@ def _refuse_other_keras(package: Any, request: str) -> None:
 
 def _other_values(graph: Graph, ways: _GraphMapping, origin: ModelOrigin, values: Any, request: str) -> dict[int, str]:
     """Returns number of a call -> the reason, for layers with a variable whose values differ in graph and model."""
-    own = {ways.op(name): variable for one in origin.calls for name, variable in one.variables.items()}
+    own = {ways.current_op(name): variable for one in origin.calls for name, variable in one.variables.items()}
     infos = [graph.state.variables[name] for name in own if name in graph.state.variables]
-    arrays = fetch(values, infos, graph.live, request)
+    arrays = fetch(values, infos, graph.live_graph, request)
     other = {name for name, array in arrays.items() if own[name].numpy().tobytes() != np.asarray(array).tobytes()}
     reasons = {}
     for number, one in enumerate(origin.calls):
-        differing = next((name for name in one.variables if ways.op(name) in other), None)
+        differing = next((name for name in one.variables if ways.current_op(name) in other), None)
         if differing is not None:
             reasons[number] = f"its {differing!r} has another value in the model than in the graph"
     return reasons
@@ -235,9 +237,11 @@ def _surgery_of(
     layers = list(origin.model.layers)
     kept_layers = [one for one in layers if any(one is other for other in model.layers)]
     removed_layers = [one for one in layers if not any(one is other for other in kept_layers)]
-    why = {one.name: partition.why(one) for one in removed_layers}
+    why = {one.name: partition.reason(one) for one in removed_layers}
     lost = [
-        one.name for one in removed_layers if partition.passes(one) and any(map(differs, [one, *keras_layers(one)]))
+        one.name
+        for one in removed_layers
+        if partition.is_passthrough(one) and any(map(differs, [one, *keras_layers(one)]))
     ]
     notes = (*notes, *[f"not in the new model, which computes in training as in inference: {few(map(repr, lost))}"]
              * bool(lost))  # fmt: skip
@@ -264,9 +268,9 @@ def _training_tensors(
         a function of (name of a tensor, id of its Keras tensor or 0). It returns the name in the training graph, or the
         same name if this is not known.
     """
-    symbols = {mapping.now(name): symbol for symbol, name in model_origin.named.items()}
+    symbols = {mapping.current_tensor(name): symbol for symbol, name in model_origin.tensor_names.items()}
     training_names = (
-        {} if origin is None else {key: rename_input(name, new_names) for key, name in origin.named.items()}
+        {} if origin is None else {key: rename_input(name, new_names) for key, name in origin.tensor_names.items()}
     )
     return lambda tensor, symbol: training_names.get(symbol, training_names.get(symbols.get(tensor, 0), tensor))
 
@@ -289,67 +293,69 @@ class _GraphMapping:
             attribute_digest(graph.owner),
         )  # functions of a rebuilt graph have other names
         difference = diff(first, graph, mapping=names, meanings=means)
-        self._place = difference.place.tolist()
+        self._place = difference.partners.tolist()
         self._changes: dict[str, list[Any]] = {}
         for change in difference.changes:
             if change.kind != "output":  # an op with another static shape is still the same op
-                self._changes.setdefault(change.was_op, []).append(change)
-        affected = graph.mask([self.place(name) for name in self._changes])
+                self._changes.setdefault(change.old_op, []).append(change)
+        affected = graph.mask([self.number_of(name) for name in self._changes])
         affected |= ~graph.mask([i for i in self._place if i >= 0])
         self.spoilt = forward(graph, affected)
-        self.fed = forward(graph, graph.typed(FEED_TYPES))
-        self._call_ops = {self.place(op) for one in calls for op in one.call.ops}
+        self.fed = forward(graph, graph.type_mask(FEED_TYPES))
+        self._call_ops = {self.number_of(op) for one in calls for op in one.call.ops}
 
-    def place(self, op: str) -> int:
+    def number_of(self, op: str) -> int:
         """Returns the number of an op of the first graph in the current graph; -1 if it was removed."""
         return self._place[self.first.index[op]]
 
-    def op(self, name: str) -> str:
+    def current_op(self, name: str) -> str:
         """Returns the current name of an op of the first graph; its old name if it was removed."""
-        return self.graph.names[self.place(name)] if name in self.first.index and self.place(name) >= 0 else name
+        return (
+            self.graph.names[self.number_of(name)] if name in self.first.index and self.number_of(name) >= 0 else name
+        )
 
-    def now(self, tensor: str) -> str:
+    def current_tensor(self, tensor: str) -> str:
         """Returns the current name of a tensor of the first graph; empty if it was removed."""
         op = op_name(tensor)
-        return rename_input(tensor, {op: self.op(op)}) if self.place(op) >= 0 else ""
+        return rename_input(tensor, {op: self.current_op(op)}) if self.number_of(op) >= 0 else ""
 
-    def changed(self, op: str) -> bool:
+    def is_changed(self, op: str) -> bool:
         """Returns whether a plan has changed more than the inputs of an op, given by its current name."""
-        was = next((a for a in self._changes if self.op(a) == op), None)
+        was = next((a for a in self._changes if self.current_op(a) == op), None)
         return was is not None and any(change.kind != "input" for change in self._changes[was])
 
-    def behind(self, tensor: str) -> str:
+    def source_of(self, tensor: str) -> str:
         """Returns the source of a tensor: skips Identity ops that belong to no layer."""
         op, port = self.graph.tensor(tensor)
         while self._call_ops and self.graph.types[op] == "Identity" and op not in self._call_ops:
             op, port = self.graph.data.ends(op)[0]
         return self.graph.name((op, port))
 
-    def touched(self, one: ModelCall) -> str:
+    def first_change(self, one: ModelCall) -> str:
         """Returns the first change of a call, apart from new input tensors; empty if there is none."""
         for op in one.call.ops:
-            if self.place(op) < 0:
+            if self.number_of(op) < 0:
                 return f"{op!r} is gone"
             for change in self._changes.get(op, ()):
-                if change.kind != "input" or change.was not in one.call.inputs or not change.now:
+                if change.kind != "input" or change.old not in one.call.inputs or not change.new:
                     return f"{change}"
         return ""
 
-    def reads(self, one: ModelCall) -> dict[str, str]:
+    def replaced_inputs(self, one: ModelCall) -> dict[str, str]:
         """Returns original input of a call -> its current replacement; empty if there are several replacements."""
         inputs: dict[str, str] = {}
         for op in one.call.ops:
-            before, after = self.first.input_names(self.first.index[op]), self.graph.input_names(self.place(op))
+            before, after = self.first.input_names(self.first.index[op]), self.graph.input_names(self.number_of(op))
             for old, new in zip(before, after, strict=True):
                 if old in one.call.inputs:
                     inputs[old] = new if inputs.get(old, new) == new else ""
         return inputs
 
-    def beside(self, one: ModelCall) -> list[int]:
+    def extra_inputs(self, one: ModelCall) -> list[int]:
         """Returns the ops outside of a call that it reads in addition to its arguments, such as variables and masks."""
         own = set(one.call.ops)
         inputs = {t for op in own for t in self.first.input_names(self.first.index[op])} - {*one.call.inputs}
-        return [self.place(op_name(t)) for t in inputs if op_name(t) not in own]
+        return [self.number_of(op_name(t)) for t in inputs if op_name(t) not in own]
 
 
 @dataclass(frozen=True)
@@ -358,13 +364,13 @@ class _Region:
 
     Args:
         mask: its ops.
-        takes: its inputs.
-        wanted: output of the region -> id of its Keras tensor in the opened model, or 0.
+        inputs: its inputs.
+        outputs: output of the region -> id of its Keras tensor in the opened model, or 0.
     """
 
     mask: Any
-    takes: list[str]
-    wanted: dict[str, int]
+    inputs: list[str]
+    outputs: dict[str, int]
 
 
 class _LayerPartition:
@@ -398,10 +404,10 @@ class _LayerPartition:
             graph, graph.mask(i for i, p in map(graph.tensor, model_outputs) if (i, p) not in cuts), cuts
         )
         for number, one in enumerate(calls):
-            if number not in changed and (what := mapping.touched(one)):
+            if number not in changed and (what := mapping.first_change(one)):
                 changed[number] = what
         self._changed, self._blocked = changed, dict[int, str]()
-        self._inputs = {n: mapping.reads(one) for n, one in enumerate(calls) if n not in changed}
+        self._inputs = {n: mapping.replaced_inputs(one) for n, one in enumerate(calls) if n not in changed}
         self._producers = {id(symbol): n for n, one in enumerate(calls) for symbol in one.node.outputs}
         while True:
             self._before()
@@ -423,14 +429,17 @@ class _LayerPartition:
             reads = self._inputs.get(number)
             if reads is None or number in self._changed or not {id(t) for t in one.node.inputs} <= {*self._symbols}:
                 continue
-            if any(new != ways.now(old) for old, new in reads.items()) or ways.spoilt[ways.beside(one)].any():
+            if (
+                any(new != ways.current_tensor(old) for old, new in reads.items())
+                or ways.spoilt[ways.extra_inputs(one)].any()
+            ):
                 continue
             self.first.add(number)
             for symbol in one.node.outputs:
                 was = one.tensors.get(id(symbol), "")
-                if was and not (ways.now(was) in self._model_inputs and op_name(was) in one.call.ops):
+                if was and not (ways.current_tensor(was) in self._model_inputs and op_name(was) in one.call.ops):
                     self._symbols[id(symbol)] = symbol
-                    self.have[ways.now(was)] = symbol
+                    self.have[ways.current_tensor(was)] = symbol
 
     def _again(self) -> None:
         """Finds the calls that can be repeated with other tensors, starting from the outputs."""
@@ -447,7 +456,7 @@ class _LayerPartition:
             if number in self.first or number in self._changed:
                 continue
             one, reads = self._calls[number], self._inputs[number]
-            ops = {ways.place(op) for op in one.call.ops}
+            ops = {ways.number_of(op) for op in one.call.ops}
             asked = [(one.tensors[i], demanded[i]) for t in one.node.outputs if (i := id(t)) in demanded]
             if not any(self._needed_ops[op] for op in ops) if ops else not asked:
                 continue
@@ -455,7 +464,7 @@ class _LayerPartition:
             needs = {}
             for symbol in one.node.inputs:
                 was = one.tensors.get(id(symbol), "")
-                needs[id(symbol)] = reads.get(was, replacements.get(was, ways.now(was)) if was else "")
+                needs[id(symbol)] = reads.get(was, replacements.get(was, ways.current_tensor(was)) if was else "")
             reader = self._inner_reader(one, ops, ops | own)
             if reader:
                 self._blocked[number] = f"{reader!r} reads its output"
@@ -476,7 +485,7 @@ class _LayerPartition:
         """Returns an outside op that reads a tensor of a call which is not an output; empty if there is none."""
         graph, ways = self._mapping.graph, self._mapping
         outputs = {graph.tensor(now) for t in one.node.outputs
-                   if (was := one.tensors.get(id(t), "")) and (now := ways.now(was))}  # fmt: skip
+                   if (was := one.tensors.get(id(t), "")) and (now := ways.current_tensor(was))}  # fmt: skip
         for op in ops:
             for reader in {*graph.consumers.row(op).tolist(), *graph.control_consumers.row(op).tolist()} - within:
                 inner = any(end[0] == op and end not in outputs for end in graph.data.ends(reader))
@@ -492,7 +501,7 @@ class _LayerPartition:
         #: Tensor of the graph -> id of its Keras tensor in the opened model, or 0.
         self.symbols = symbols = {name: id(symbol) for name, symbol in self.have.items()}
         made, waiting = {*self._symbols}, sorted(self.last)
-        state = graph.typed([kind for kind in set(graph.types) if kind in VARIABLE_TYPES or is_stateful(kind)])
+        state = graph.type_mask([kind for kind in set(graph.types) if kind in VARIABLE_TYPES or is_stateful(kind)])
         once = np.zeros(graph.size, np.bool_)
         while True:
             demanded: dict[str, int] = {}
@@ -507,7 +516,7 @@ class _LayerPartition:
                 for symbol in one.node.outputs:
                     made.add(id(symbol))
                     if id(symbol) in one.tensors and id(symbol) not in self._passthroughs:
-                        symbols[ways.now(one.tensors[id(symbol)])] = id(symbol)
+                        symbols[ways.current_tensor(one.tensors[id(symbol)])] = id(symbol)
             demanded |= {name: 0 for name in self._model_outputs if name not in symbols and name not in demanded}
             if not demanded:
                 return {}
@@ -519,10 +528,10 @@ class _LayerPartition:
                 calls = [step for step in self.steps if isinstance(step, int)]
                 why = f"the rebuilt layers before and after it both need {graph.names[double[0]]!r}"
                 return dict.fromkeys(calls, why)
-            fed = forward(graph, graph.mask(op for name in symbols for op, _ in graph.readers(graph.tensor(name))))
+            fed = forward(graph, graph.mask(op for name in symbols for op, _ in graph.consumers_of(graph.tensor(name))))
             once |= region.mask & (state | fed)
             self.steps.append(region)
-            symbols |= region.wanted
+            symbols |= region.outputs
 
     def _missing_inputs(
         self, number: int, symbols: Container[int], tensors: Container[str], pending: Container[int]
@@ -535,7 +544,7 @@ class _LayerPartition:
 
     def _own(self, number: int, key: int) -> bool:
         """Whether an input of a call still comes from the same call as in the opened model."""
-        now = self._mapping.now(self._calls[number].tensors[key])
+        now = self._mapping.current_tensor(self._calls[number].tensors[key])
         return self._new_inputs[number][key] == self._passthroughs.get(key, now)
 
     def _waits(self, number: int, key: int, pending: Container[int]) -> bool:
@@ -552,9 +561,9 @@ class _LayerPartition:
         graph = self._mapping.graph
         cuts = frozenset(map(graph.tensor, tensors))
         blocked = graph.mask(
-            i for n in pending for op in self._calls[n].call.ops if (i := self._mapping.place(op)) >= 0
+            i for n in pending for op in self._calls[n].call.ops if (i := self._mapping.number_of(op)) >= 0
         )
-        fed = forward(graph, graph.mask(op for end in cuts for op, _ in graph.readers(end)))
+        fed = forward(graph, graph.mask(op for end in cuts for op, _ in graph.consumers_of(end)))
         needs = {name: backward(graph, graph.mask([graph.tensor(name)[0]]), cuts) for name in required}
         ready = [name for name in required if not (needs[name] & blocked).any()]
         if pending and not any(fed[graph.tensor(name)[0]] for name in ready):
@@ -576,16 +585,16 @@ class _LayerPartition:
     def _broken(self) -> dict[int, str]:
         """Returns number of a call that cannot be kept after the calls were sorted -> the reason."""
         ways, graph, reasons = self._mapping, self._mapping.graph, dict[int, str]()
-        behind = {ways.place(op) for number in self.last for op in self._calls[number].call.ops}
+        behind = {ways.number_of(op) for number in self.last for op in self._calls[number].call.ops}
         for number in self.last:
-            beside = ways.beside(self._calls[number])
+            beside = ways.extra_inputs(self._calls[number])
             moving = [i for i in beside if ways.spoilt[i] or (ways.fed[i] and i not in behind)]
             if moving:
                 reasons[number] = f"it reads {graph.names[moving[0]]!r}, which is not an argument of its call"
         rebuilt = np.any([graph.mask([]), *(region.mask for region in self.regions)], axis=0)
-        variables = {graph.names[i] for i in np.flatnonzero(rebuilt & graph.typed(VARIABLE_TYPES)).tolist()}
+        variables = {graph.names[i] for i in np.flatnonzero(rebuilt & graph.type_mask(VARIABLE_TYPES)).tolist()}
         for number in self.first | self.last:
-            shared = [name for name in map(ways.op, self._calls[number].variables) if name in variables]
+            shared = [name for name in map(ways.current_op, self._calls[number].variables) if name in variables]
             if shared:
                 reasons[number] = f"the rebuilt layer reads its {shared[0]!r}"
         return reasons
@@ -605,33 +614,33 @@ class _LayerPartition:
         made = dict(self._symbols)
         for step in self.steps:
             if isinstance(step, _Region):
-                tensors.update(zip(step.wanted, call_region(step), strict=True))
+                tensors.update(zip(step.outputs, call_region(step), strict=True))
                 continue
             one, needs = self._calls[step], self._new_inputs[step]
             new = {key: made[key] if self._own(step, key) and key in made else tensors[now]
                    for key, now in needs.items()}  # fmt: skip
-            for symbol, tensor in zip(one.node.outputs, one.node.again(new), strict=True):
+            for symbol, tensor in zip(one.node.outputs, one.node.repeat_call(new), strict=True):
                 made[id(symbol)] = tensor
                 if id(symbol) in one.tensors and id(symbol) not in self._passthroughs:
-                    tensors[self._mapping.now(one.tensors[id(symbol)])] = tensor
+                    tensors[self._mapping.current_tensor(one.tensors[id(symbol)])] = tensor
 
-    def needs(self, layer: Any) -> bool:
+    def is_needed(self, layer: Any) -> bool:
         """Returns whether the outputs need the ops of a layer."""
-        places = [self._mapping.place(op) for one in self._of(layer) for op in self._calls[one].call.ops]
+        places = [self._mapping.number_of(op) for one in self._of(layer) for op in self._calls[one].call.ops]
         return any(i >= 0 and self._needed_ops[i] for i in places)
 
-    def passes(self, layer: Any) -> bool:
+    def is_passthrough(self, layer: Any) -> bool:
         """Returns whether a layer has no ops, such as dropout in inference, and passes on a tensor that is needed."""
         calls = [self._calls[one] for one in self._of(layer)]
         tensors = [was for one in calls for t in one.node.outputs if (was := one.tensors.get(id(t), ""))]
         ops = [op for one in calls for op in one.call.ops]
         return not ops and any(
-            self._mapping.now(was) in self._model_inputs or self._needed_ops[place]
+            self._mapping.current_tensor(was) in self._model_inputs or self._needed_ops[place]
             for was in tensors
-            if (place := self._mapping.place(op_name(was))) >= 0
+            if (place := self._mapping.number_of(op_name(was))) >= 0
         )
 
-    def why(self, layer: Any) -> str:
+    def reason(self, layer: Any) -> str:
         """Returns why a layer is not in the new model."""
         numbers = self._of(layer)
         if not numbers:
@@ -640,7 +649,7 @@ class _LayerPartition:
             for number in numbers:
                 if number in reasons:
                     return reasons[number]
-        return "it is between layers that are rebuilt" if self.needs(layer) else "the outputs do not need it"
+        return "it is between layers that are rebuilt" if self.is_needed(layer) else "the outputs do not need it"
 
     def _of(self, layer: Any) -> list[int]:
         return [number for number, one in enumerate(self._calls) if one.node.layer is layer]

@@ -153,7 +153,7 @@ class TrainingFacts:
         thing = getattr(self.variables.get(was), word, None)
         return self.regularizers.get(was) if thing is None and word == "regularizer" else thing
 
-    def of_weight(self, name: str, package: Any) -> tuple[dict[str, Any], list[str]]:
+    def weight_constraints(self, name: str, package: Any) -> tuple[dict[str, Any], list[str]]:
         """Returns the regularizer and the constraint of a variable as data, and notes if one cannot be stored.
 
         Args:
@@ -204,7 +204,7 @@ class TrainingFacts:
             return "its tensor is not in the graph"
         cuts = frozenset(map(base.tensor, inputs))
         end = base.tensor(loss)
-        needs = backward(base, base.mask([] if end in cuts else [end[0]]), cuts) & base.typed(FEED_TYPES)
+        needs = backward(base, base.mask([] if end in cuts else [end[0]]), cuts) & base.type_mask(FEED_TYPES)
         needs &= ~base.mask(op for op, _ in cuts)
         return f"it needs {f'{base.names[int(needs.argmax())]}:0'!r}, which is not an input" if needs.any() else ""
 

@@ -54,16 +54,16 @@ class ObservedCall:
 
     Args:
         layer: the Keras layer, or a Keras operation that is not a layer, such as the operation of ``x + y``.
-        around: the layers whose calls contain this call, outermost first.
-        begun: the number of the call, in the order in which calls began.
+        enclosing_layers: the layers whose calls contain this call, outermost first.
+        start_number: the number of the call, in the order in which calls began.
         graph: the graph in which the layer was called.
         first, last: the number of the first op of the call in the graph, and of the first op after the call.
         inputs, outputs: the input and output tensors of the call.
     """
 
     layer: Any
-    around: tuple[Any, ...]
-    begun: int
+    enclosing_layers: tuple[Any, ...]
+    start_number: int
     graph: TFGraph
     first: int
     last: int
@@ -142,12 +142,12 @@ class TracedObject:
     Args:
         path: the attribute path to it.
         scope: the name scope of its calls, as far as it is known before a call; empty without a scope.
-        thing: the layer or module.
+        obj: the layer or module.
     """
 
     path: str
     scope: str
-    thing: Any
+    obj: Any
 
 
 def layers_of(trace: Any, lifted_graph: LiftedGraph) -> Layers:
@@ -160,13 +160,13 @@ def layers_of(trace: Any, lifted_graph: LiftedGraph) -> Layers:
         trace: the `TracedFunction` of a Keras model or layer, of a function that calls layers, or of a `tf.Module`.
         lifted_graph: the same function as a plain graph.
     """
-    body, paths = trace.concrete.graph, {id(one.thing): one.path for one in trace.held}
+    body, paths = trace.concrete.graph, {id(one.obj): one.path for one in trace.objects}
     names = _LiftedNames(body, lifted_graph)
     layers: dict[tuple[str, int], Layer] = {}
     calls: dict[tuple[str, int], list[LayerCall]] = {}
-    for one in sorted(trace.seen, key=lambda one: one.begun):
+    for one in sorted(trace.observed_calls, key=lambda one: one.start_number):
         path = ""
-        for layer in (*one.around, one.layer):
+        for layer in (*one.enclosing_layers, one.layer):
             path = paths.get(id(layer), join_scope(path, getattr(layer, "name", type(layer).__name__)))
         layer_calls = names.calls(one) if path and hasattr(one.layer, "variables") else ()
         if layer_calls:
@@ -178,14 +178,14 @@ def layers_of(trace: Any, lifted_graph: LiftedGraph) -> Layers:
     items = [*sort_layers(names.inside, [*items, *more])] if more else items
     if trace.model is not None:
         input_layers = _input_layers(trace.model, arguments_of(trace.concrete))
-        return Layers((*input_layers, *items), why="the model calls no layers")
-    return Layers(tuple(items) or layers_from_variables(names.inside, _owners(trace, names)), why=_NO_LAYERS)
+        return Layers((*input_layers, *items), reason="the model calls no layers")
+    return Layers(tuple(items) or layers_from_variables(names.inside, _owners(trace, names)), reason=_NO_LAYERS)
 
 
 def _uncalled_layers(trace: Any, names: _LiftedNames) -> list[VariableOwner]:
     """Returns the Keras layers without a recorded call, because TensorFlow has reused an already traced function."""
-    observed_ids = {id(one.layer) for one in trace.seen}
-    todo = [(one.path, one.thing) for one in trace.held]
+    observed_ids = {id(one.layer) for one in trace.observed_calls}
+    todo = [(one.path, one.obj) for one in trace.objects]
     owners = {id(thing): VariableOwner("", "") for _, thing in todo}
     for around, thing in todo:
         for layer in keras_layers(thing, recursive=False):
@@ -199,13 +199,13 @@ def _uncalled_layers(trace: Any, names: _LiftedNames) -> list[VariableOwner]:
 
 def _owners(trace: Any, names: _LiftedNames) -> list[VariableOwner]:
     """Returns the owners of the variables of a function: objects, or the scopes in the names of variables."""
-    remaining = names.called(trace)
+    remaining = names.variable_names(trace)
     owners = []
-    for one in trace.held:
-        variables = tuple(names.variables(one.thing))
-        methods = [name for name in dir(type(one.thing)) if name == "__call__" or not name.startswith("_")]
+    for one in trace.objects:
+        variables = tuple(names.variables(one.obj))
+        methods = [name for name in dir(type(one.obj)) if name == "__call__" or not name.startswith("_")]
         if one.path and variables:
-            owners.append(VariableOwner(one.path, one.scope, type(one.thing).__name__, variables, tuple(methods)))
+            owners.append(VariableOwner(one.path, one.scope, type(one.obj).__name__, variables, tuple(methods)))
             remaining = {name: text for name, text in remaining.items() if name not in variables}
     return [*owners, *owners_from_names(remaining)]
 
@@ -259,7 +259,7 @@ class ModelOrigin:
         return TrainingFacts(*about, new_names, kept_layers, self.training)
 
     @property
-    def named(self) -> dict[int, str]:
+    def tensor_names(self) -> dict[int, str]:
         """Id of a Keras tensor -> its name in the graph."""
         inputs = {id(symbol): name for symbol, name in self.inputs}
         return inputs | {key: name for one in self.calls for key, name in one.tensors.items()}
@@ -282,26 +282,26 @@ def _effects(trace: Any, names: _LiftedNames) -> tuple[LayerEffect, ...]:
     """Returns the effects of all layer calls on training."""
     effects = []
     noted: set[int] = set()
-    for one in sorted(trace.seen, key=lambda one: -one.begun):  # inner calls first
+    for one in sorted(trace.observed_calls, key=lambda one: -one.start_number):  # inner calls first
         if not hasattr(one.layer, "variables"):
             continue
-        losses = [t for t in keras_losses(one.layer) if id(t) not in noted and names.made_in(one, t)]
+        losses = [t for t in keras_losses(one.layer) if id(t) not in noted and names.is_made_in(one, t)]
         noted |= {id(t) for t in losses}
         other = differs(one.layer)
         functions = [variable for variable, _ in keras_regularizers(one.layer) if variable is None]
         if losses or functions or other:
-            tensors = tuple(names.each(losses)) if one.graph is trace.concrete.graph else ("",) * len(losses)
+            tensors = tuple(names.names_of(losses)) if one.graph is trace.concrete.graph else ("",) * len(losses)
             tensors += ("",) * len(functions)
-            top = (*one.around, one.layer)[1] if len(one.around) > 0 else one.layer
+            top = (*one.enclosing_layers, one.layer)[1] if len(one.enclosing_layers) > 0 else one.layer
             effects += [LayerEffect(one.layer, top, call, tensors, other) for call in names.calls(one)]
     return tuple(reversed(effects))
 
 
 def _masked_tensors(trace: Any, lifted_graph: LiftedGraph, names: _LiftedNames) -> frozenset[str]:
     """Returns the tensors with a mask: outputs of layers, and of the model."""
-    tensors = [t for one in trace.seen for t in one.outputs]
-    masked = {*filter(None, names.each([*filter(has_mask, tensors)]))}
-    own = next((one.outputs for one in trace.seen if one.layer is trace.model), ())
+    tensors = [t for one in trace.observed_calls for t in one.outputs]
+    masked = {*filter(None, names.names_of([*filter(has_mask, tensors)]))}
+    own = next((one.outputs for one in trace.observed_calls if one.layer is trace.model), ())
     ends = zip(own, lifted_graph.outputs.values(), strict=True) if len(own) == len(lifted_graph.outputs) else ()
     return frozenset(masked | {end for t, end in ends if has_mask(t)})
 
@@ -309,8 +309,8 @@ def _masked_tensors(trace: Any, lifted_graph: LiftedGraph, names: _LiftedNames) 
 def _connections(trace: Any, lifted_graph: LiftedGraph, names: _LiftedNames) -> ModelOrigin:
     model, body, arguments = trace.model, trace.concrete.graph, arguments_of(trace.concrete)
     own: dict[int, list[ObservedCall]] = {}
-    for one in sorted(trace.seen, key=lambda one: one.begun):
-        if one.graph is body and one.around == (model,):
+    for one in sorted(trace.observed_calls, key=lambda one: one.start_number):
+        if one.graph is body and one.enclosing_layers == (model,):
             own.setdefault(id(one.layer), []).append(one)
     symbols = [] if keras_inputs(model) is None else tf.nest.flatten(keras_inputs(model))
     variables = names.variables(model)
@@ -326,7 +326,7 @@ def _connections(trace: Any, lifted_graph: LiftedGraph, names: _LiftedNames) -> 
         one = remaining.pop(0)
         if len(one.outputs) != len(node.outputs):
             return ModelOrigin(model, lifted_graph.graph, (), inputs, variables)
-        tensors |= {id(t): name for t, name in zip(node.outputs, names.each(one.outputs), strict=True) if name}
+        tensors |= {id(t): name for t, name in zip(node.outputs, names.names_of(one.outputs), strict=True) if name}
         about = {id(t): tensors[id(t)] for t in (*node.inputs, *node.outputs) if id(t) in tensors}
         calls.append(ModelCall(node, names.call(one), about, names.variables(node.layer)))
     return ModelOrigin(model, lifted_graph.graph, tuple(calls), inputs, variables)
@@ -336,7 +336,7 @@ class _LiftedNames:
     """Maps the objects of a traced body to their names in the lifted graph."""
 
     def __init__(self, body: Any, lifted_graph: LiftedGraph) -> None:
-        self._body, self._replacements = body, lifted_graph.moved
+        self._body, self._replacements = body, lifted_graph.renamed_tensors
         self._ops = [op.name for op in body.get_operations()]
         self._names = {op.name for op in lifted_graph.graph.get_operations()}
         self._handles = {id(handle): name for name, handle in lifted_graph.values.handles().items()}
@@ -347,16 +347,16 @@ class _LiftedNames:
         """Id of the body of a function -> the scopes of its ops, one for each op that calls it."""
         names = {name: id(graph) for name, graph in bodies(self._body).items()}
         paths: dict[int, list[str]] = {}
-        for part in CallTree(snapshot(self._body), read).parts():  # functions of the lifted graph have other names
+        for part in CallTree(snapshot(self._body), read).frames():  # functions of the lifted graph have other names
             if part.function in names:
                 paths.setdefault(names[part.function], []).append(part.path)
         return paths
 
-    def made_in(self, one: ObservedCall, tensor: Any) -> bool:
+    def is_made_in(self, one: ObservedCall, tensor: Any) -> bool:
         """Returns whether a call has made a tensor."""
         return tensor.graph is one.graph and tensor.op in one.graph.get_operations()[one.first : one.last]
 
-    def each(self, tensors: Sequence[Any]) -> list[str]:
+    def names_of(self, tensors: Sequence[Any]) -> list[str]:
         """Returns the name of each tensor; an empty name if the graph does not have it."""
         names = [t.name if getattr(t, "graph", None) is self._body else "" for t in tensors]
         new_names = (self._replacements.get(name, name) for name in names)
@@ -365,7 +365,7 @@ class _LiftedNames:
     def call(self, one: ObservedCall) -> LayerCall:
         """Returns a call with its ops."""
         ops = tuple(new for name in self._ops[one.first : one.last] if name in self._names for new in self._runs(name))
-        ends = (filter(None, dict.fromkeys(self.each(end))) for end in (one.inputs, one.outputs))
+        ends = (filter(None, dict.fromkeys(self.names_of(end))) for end in (one.inputs, one.outputs))
         return LayerCall(
             ops, *(tuple(f"{self._runs(op_name(t))[-1]}:{t.rpartition(':')[2]}" for t in end) for end in ends)
         )
@@ -373,7 +373,7 @@ class _LiftedNames:
     def _runs(self, op: str) -> list[str]:
         """Returns the ops that run for an op: the op itself, or the ops that `tf.vectorized_map` has made from it."""
         graph = self.inside.base
-        return [graph.names[i] for i in graph.scopes.numbers(f"{op}/pfor")] or [op]
+        return [graph.names[i] for i in graph.scopes.op_numbers(f"{op}/pfor")] or [op]
 
     def calls(self, one: ObservedCall) -> list[LayerCall]:
         """Returns a call with its ops, once for each call of the function that contains it."""
@@ -393,9 +393,9 @@ class _LiftedNames:
         by_name = {self._handles.get(id(handle_of(v)), ""): v for v in getattr(layer, "variables", ())}
         return {name: variable for name, variable in by_name.items() if name}
 
-    def called(self, trace: Any) -> dict[str, str]:
+    def variable_names(self, trace: Any) -> dict[str, str]:
         """Returns variable of the graph -> its name in the object that owns it; the names may not be unique."""
-        variables = [*((v, v.name) for v in self._body.variables), *trace.named]
+        variables = [*((v, v.name) for v in self._body.variables), *trace.variable_names]
         return {self._handles[id(handle_of(v))]: name.removesuffix(":0") for v, name in variables
                 if id(handle_of(v)) in self._handles}  # fmt: skip
 

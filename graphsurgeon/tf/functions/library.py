@@ -80,7 +80,7 @@ def with_handles(
         inside = _HandleTypes(function, functions)
         for node in inside.calls():
             _infer_handle_data(
-                node, [inside.held(text) for text in node.input if text[0] != "^"], functions, argument_data
+                node, [inside.variable_info(text) for text in node.input if text[0] != "^"], functions, argument_data
             )
     return functions
 
@@ -127,7 +127,7 @@ class _HandleTypes:
             if calling[node.op]:
                 yield node
 
-    def held(self, text: str) -> Any:
+    def variable_info(self, text: str) -> Any:
         """Returns dtype and shape of the variable of a handle; empty if they are not known."""
         visited = set[str]()
         while text not in visited:  # a damaged function may contain a cycle
@@ -161,8 +161,8 @@ class Library:
         gradients: GradientDefs of the renamed functions.
         names: for each copy, old function name -> new name.
         loaded: new name -> ConcreteFunction, for functions that were made for a graph that is being traced.
-        slopes: new name -> the custom gradient of a function in `loaded`; None if it has none.
-        everywhere: whether the new names apply to all ops that call functions, not only to conds and loops.
+        custom_gradients: new name -> the custom gradient of a function in `loaded`; None if it has none.
+        rename_everywhere: whether the new names apply to all ops that call functions, not only to conds and loops.
     """
 
     shared: list[Any] = field(default_factory=list)
@@ -170,8 +170,8 @@ class Library:
     gradients: list[Any] = field(default_factory=list)
     names: list[dict[str, str]] = field(default_factory=list)
     loaded: dict[str, Any] = field(default_factory=dict)
-    slopes: dict[str, Any] = field(default_factory=dict)
-    everywhere: bool = False
+    custom_gradients: dict[str, Any] = field(default_factory=dict)
+    rename_everywhere: bool = False
 
 
 def library(copies: Iterable[CopyResult], graph: TFGraph) -> Library:
@@ -180,7 +180,7 @@ def library(copies: Iterable[CopyResult], graph: TFGraph) -> Library:
     used_names = set(functions_of(graph))
     destination_functions = functions_of(graph)
     for copied in copies:
-        source = copied.source.live
+        source = copied.source.live_graph
         functions = functions_of(source)
         out.names.append({})
         if not functions:
@@ -199,7 +199,7 @@ def library(copies: Iterable[CopyResult], graph: TFGraph) -> Library:
             order = reached_functions(branches | foreign, functions)
             definitions = with_handles(order, map(op_finder(source), calls), functions, Definitions(functions))
             out.names[-1] = import_functions(out, order, definitions, functions)
-            out.everywhere |= bool(foreign)
+            out.rename_everywhere |= bool(foreign)
             called, branches = called - foreign, set()
         renamed, shared_names = own_names(branches, functions)
         called |= shared_names
@@ -207,7 +207,7 @@ def library(copies: Iterable[CopyResult], graph: TFGraph) -> Library:
         if clashing:  # the destination has another function with this name, so the calls use a renamed copy
             renamed += [name for name in clashing if name not in renamed]
             called -= set(clashing)
-            out.everywhere = True
+            out.rename_everywhere = True
         for name in renamed:
             out.names[-1][name] = new_name(copied.step.to, name, used_names)
             used_names.add(out.names[-1][name])
@@ -242,7 +242,7 @@ def import_functions(
     for name, concrete in new_functions.items():
         prepare_gradients(concrete.graph.get_operations(), name)
     library.loaded.update({function_name(new): new for new in new_functions.values()})
-    library.slopes.update(
+    library.custom_gradients.update(
         {function_name(new): _custom_gradient(functions[old], new_functions) for old, new in new_functions.items()}
     )
     return {old: function_name(new) for old, new in new_functions.items()}
@@ -271,12 +271,12 @@ def _name_clashes(
 
 def describe_functions(copy_result: CopyResult) -> list[str]:
     """Returns lines of text about the functions that a copy contains."""
-    functions = functions_of(copy_result.source.live)
+    functions = functions_of(copy_result.source.live_graph)
     called: set[str] = set()
     branches: set[str] = set()
     absent: set[str] = set()
     source, ops = copy_result.source, copy_result.ops
-    for i in (ops if functions else ops[source.typed(BRANCHING | CALLS)[ops]]).tolist():
+    for i in (ops if functions else ops[source.type_mask(BRANCHING | CALLS)[ops]]).tolist():
         kind, node = source.types[i], source.nodes[i]
         (branches if kind in BRANCHING else called).update(functions_in_node(node, functions))
         if kind in BRANCHING or kind in CALLS:
@@ -506,7 +506,7 @@ def with_library(new: Library, graph: TFGraph) -> Iterator[None]:
     if new.loaded:
         restore_gradients(graph, new.loaded)
         for body in (graph, *(concrete.graph for concrete in new.loaded.values())):
-            set_gradients(body, new.loaded, new.slopes)
+            set_gradients(body, new.loaded, new.custom_gradients)
     # Gradients of loops and conds need the Python objects of their branches.
     if new.renamed:
         adopt(graph, function_pb2.FunctionDefLibrary(function=new.renamed, gradient=new.gradients))

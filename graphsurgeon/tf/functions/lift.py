@@ -38,16 +38,16 @@ class LiftedGraph:
         values: the values of its variables and tables.
         inputs: argument -> name of its placeholder's tensor.
         outputs: result -> name of its tensor.
-        packed: a function that converts the results, in that order, to the return value of the function.
-        moved: tensor of the function's body -> the tensor that replaces it, if the name differs.
+        pack_outputs: a function that converts the results, in that order, to the return value of the function.
+        renamed_tensors: tensor of the function's body -> the tensor that replaces it, if the name differs.
     """
 
     graph: TFGraph
     values: OpenedValues
     inputs: dict[str, str]
     outputs: dict[str, str]
-    packed: Callable[[Sequence[Any]], Any]
-    moved: dict[str, str]
+    pack_outputs: Callable[[Sequence[Any]], Any]
+    renamed_tensors: dict[str, str]
 
 
 def lift(
@@ -93,7 +93,7 @@ def lift(
     apply_effect(plan.effect, graph)
     copied = plan.effect.copies[0]
     _copy_shapes(body, graph, zip([source.names[i] for i in copied.ops.tolist()], copied.names, strict=True))
-    new_tensors = {f"{source.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.external.items()}
+    new_tensors = {f"{source.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.input_map.items()}
     return LiftedGraph(
         graph,
         values,
@@ -214,17 +214,17 @@ class OpenedValues:
         infos = variable_infos(session.graph)
         run_initializers(session, [infos[name] for name in sorted(self._names) if name not in self._values])
         assign(session, self._values, infos)
-        self.start(session)
+        self.fill_tables(session)
 
-    def start(self, session: TFSession) -> None:
+    def fill_tables(self, session: TFSession) -> None:
         """Fills the tables of `session`."""
         session.run([session.graph.get_operation_by_name(name) for name in self._tables])
 
-    def covered(self) -> frozenset[str]:
+    def filled_variables(self) -> frozenset[str]:
         """Returns the names of the variable ops that `fill` sets."""
         return self._names
 
-    def untrained(self) -> dict[str, str]:
+    def initial_only(self) -> dict[str, str]:
         """Returns an empty dict, because a TF2 variable always has a value."""
         return {}
 

@@ -36,31 +36,31 @@ class TracedFunction:
         concrete: the ConcreteFunction.
         title: its name for users.
         code: the Python code that opens it again.
-        named: (variable, name) pairs, if the object has better names for its variables.
-        keep: objects that must stay alive, because the function refers to its variables only weakly.
+        variable_names: (variable, name) pairs, if the object has better names for its variables.
+        keep_alive: objects that must stay alive, because the function refers to its variables only weakly.
         model: the Keras model or layer that it calls, if any.
-        held: the layers and modules that are known to be in it, possibly the object itself with an empty path.
-        seen: the calls of layers and modules while it was traced; empty if it was traced earlier.
+        objects: the layers and modules that are known to be in it, possibly the object itself with an empty path.
+        observed_calls: the calls of layers and modules while it was traced; empty if it was traced earlier.
         training: whether the Keras model was called for training.
     """
 
     concrete: Any
     title: str
     code: str
-    named: list[tuple[Any, str]] = field(default_factory=list)
-    keep: Any = None
+    variable_names: list[tuple[Any, str]] = field(default_factory=list)
+    keep_alive: Any = None
     model: Any = None
-    held: Sequence[TracedObject] = ()
-    seen: Sequence[ObservedCall] = ()
+    objects: Sequence[TracedObject] = ()
+    observed_calls: Sequence[ObservedCall] = ()
     training: bool = False
 
     @property
-    def frozen(self) -> frozenset[int]:
+    def frozen_handles(self) -> frozenset[int]:
         """The ids of the handles of variables that its objects do not train.
 
         Keras freezes a layer, or the kernel of a LoRA layer, without a change to the `tf.Variable`.
         """
-        owners = [self.keep, *(one.thing for one in self.held)] if self.model is None else [self.model]
+        owners = [self.keep_alive, *(one.obj for one in self.objects)] if self.model is None else [self.model]
         variables = (v for owner in owners for v in getattr(owner, "non_trainable_variables", ()))
         return frozenset(id(handle) for v in variables if (handle := handle_of(v)) is not None)
 
@@ -125,7 +125,7 @@ def _trace_function(function: Any, signature: Any, request: str, objects: Sequen
     calls: Sequence[ObservedCall] = ()
     if signature is not None or function.input_signature is not None:
         args, options = ((), {}) if signature is None else _arguments(signature)
-        modules = [type(one.thing) for one in objects if isinstance(one.thing, tf.Module) and not is_keras(one.thing)]
+        modules = [type(one.obj) for one in objects if isinstance(one.obj, tf.Module) and not is_keras(one.obj)]
         with observe_calls(_layer_classes(), modules) as calls:
             concrete = _concrete_function(function, args, options, request)
     else:
@@ -138,7 +138,7 @@ def _trace_function(function: Any, signature: Any, request: str, objects: Sequen
                 "or give the arguments: signature=[tf.TensorSpec(...)]",
             )
         concrete = have[0]
-    return TracedFunction(concrete, title, "gs.open(function)", held=objects, seen=calls)
+    return TracedFunction(concrete, title, "gs.open(function)", objects=objects, observed_calls=calls)
 
 
 def _closure_objects(function: Any) -> Iterator[TracedObject]:
@@ -227,10 +227,10 @@ def _trace_module(module: Any, signature: Any, function: str | None) -> TracedFu
         )
     target, objects = functions[function], [*_walk_objects(module, "", {})]
     if isinstance(target, _Concrete):
-        result = TracedFunction(target, function, "", held=objects)
+        result = TracedFunction(target, function, "", objects=objects)
     else:
         result = _trace_function(target, signature, request, objects)
-    result.title, result.keep = kind, module
+    result.title, result.keep_alive = kind, module
     result.code = f"gs.open(module, function={function!r}{_signature_code(signature)})"
     return result
 

@@ -79,7 +79,7 @@ def meta_with_call(meta: Any, name: Any, request: str) -> tuple[Any, dict[str, s
         near = nearest(name, names) if isinstance(name, str) else []
         how = _choose(near or names) if names else "It has no functions: leave out function="
         raise OpenError(request, f"it has no function {name!r}", how)
-    return _Call(meta, library[traces[0]], request).made()
+    return _Call(meta, library[traces[0]], request).build()
 
 
 def _choose(names: list[str]) -> str:
@@ -94,7 +94,7 @@ class _Call:
         self.graph = self.meta.graph_def
         self.names = {node.name for node in self.graph.node}
 
-    def made(self) -> tuple[Any, dict[str, str], dict[str, str]]:
+    def build(self) -> tuple[Any, dict[str, str], dict[str, str]]:
         """Returns the graph with the call, the arguments, and the results."""
         signature, name = self.function.signature, self.function.signature.name
         about = self.meta.object_graph_def.concrete_functions

@@ -72,7 +72,7 @@ class _FallbackGradient:
         new_names = import_functions(out, order, handles, functions)
         for concrete in out.loaded.values():
             restore_gradients(concrete.graph, out.loaded)
-            set_gradients(concrete.graph, out.loaded, out.slopes)
+            set_gradients(concrete.graph, out.loaded, out.custom_gradients)
         concrete = out.loaded[new_names[self._name]]
         if _repeatable(self._definitions[name] for name in order):
             return gradient_of(concrete, None)

@@ -261,7 +261,7 @@ def file_layers(path: Path, request: str) -> tuple[Graph, Layers] | None:
     if len({op for op, _, _ in ops}) != len(ops):
         return None
     layers = (Layer(name, kinds[name], name, tuple(op_names)) for name, op_names in calls.items())
-    return Graph.of(ops), Layers(tuple(layers))
+    return Graph.from_ops(ops), Layers(tuple(layers))
 
 
 def _read(node: Any) -> Iterator[tuple[str, int, int]]:
@@ -296,7 +296,8 @@ def saved_layers(folder: Path | None, graph: Graph, objects: Any, handle_objects
     """
     if folder is None or not (folder / FILE).exists():
         return Layers(
-            LazyLayers(lambda: _by_objects(graph, objects, handle_objects)), why=lambda: _why(objects, handle_objects)
+            LazyLayers(lambda: _by_objects(graph, objects, handle_objects)),
+            reason=lambda: _why(objects, handle_objects),
         )
     classes = {}
     for path, class_name, text in _keras_metadata((folder / FILE).read_bytes()) or ():
@@ -313,7 +314,7 @@ def saved_layers(folder: Path | None, graph: Graph, objects: Any, handle_objects
         if len(scopes) > 1 and all(scopes):
             names["/".join(scopes[1:])] = class_name
     layers = layers_in_scopes(graph, classes.get("root", ("", ""))[0], names)
-    return Layers(layers, why=f"{_NO_LAYERS}: none of the {len(names):,} that Keras lists is a scope of its graph")
+    return Layers(layers, reason=f"{_NO_LAYERS}: none of the {len(names):,} that Keras lists is a scope of its graph")
 
 
 def _why(objects: Any, handle_objects: Mapping[str, int]) -> str:

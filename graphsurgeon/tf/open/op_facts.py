@@ -42,7 +42,7 @@ def flops(graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
         the total count, and whether some ops are counted for one example.
     """
     if isinstance(graph.outputs_of, BodyOutputs):
-        inferred = [graph.outputs_of.made(i) for i in ops]
+        inferred = [graph.outputs_of.live_op(i) for i in ops]
         return _count_flops([op for op in inferred if op is not None])
     live = graph.origin  # for a graph after a plan: the live graph before the plan
     if lazy_graph_of(live) is not None or not hasattr(live, "get_operation_by_name"):

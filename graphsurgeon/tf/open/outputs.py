@@ -75,23 +75,23 @@ class FileOutputs:
         self._inferred: Callable[[int], _Infos] | None = None
         self._infos: dict[int, _Infos | None] = {}  # a cache, because each picture needs the outputs of its ops again
 
-    def inferred(self, inferred_shapes: Mapping[str, Sequence[Sequence[int | None] | None]]) -> FileOutputs:
+    def with_inferred(self, inferred_shapes: Mapping[str, Sequence[Sequence[int | None] | None]]) -> FileOutputs:
         """Returns a new object with the shapes that another process has inferred."""
         return FileOutputs(self._live, self._graph, self._functions, self._producer, self.said, inferred_shapes)
 
     def __call__(self, number: int) -> _Infos | None:
         """Returns dtypes and shapes; makes the live graph to infer shapes that the file does not contain."""
-        infos = self.stated(number)
+        infos = self.declared_outputs(number)
         unsure = (
             self._inferred is None and self._inferred_shapes is None and self._nodes[number].op not in _STATED_TYPES
         )
         if unsure and infos and self._live is not None:
             with suppress(OpenError):
                 materialize(self._live, complete=False)
-                return self.stated(number)
+                return self.declared_outputs(number)
         return infos
 
-    def stated(self, number: int) -> _Infos | None:
+    def declared_outputs(self, number: int) -> _Infos | None:
         """Returns dtypes, and shapes as far as they are known without TensorFlow."""
         if self._inferred is None and self._live is not None and is_materialized(self._live):
             from ..private.graphs import LiveOutputs

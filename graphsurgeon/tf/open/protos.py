@@ -161,7 +161,7 @@ def file_snapshot(
     state_of = _ProtoState(graph, graph.nodes, functions, meta, request)
     gradients = gradients_in(graph_def.library)
     return replace(
-        graph, state_of=state_of, functions_of=lambda: functions, gradients_of=lambda: gradients, unknown=unknown
+        graph, state_of=state_of, functions_of=lambda: functions, gradients_of=lambda: gradients, unknown_types=unknown
     )
 
 
@@ -200,7 +200,7 @@ def _normalize(nodes: Iterable[TFNodeDef], functions: Container[str]) -> dict[st
 
 def _read_graph(nodes: list[TFNodeDef], request: str, fields: Mapping[str, Any]) -> Graph:
     try:
-        graph = Graph.read(nodes, **fields)
+        graph = Graph.from_nodes(nodes, **fields)
     except SelectionError as error:
         (op,) = error.names
         raise OpenError(request, f"op {op!r}: {error.problem}", error.suggestion) from error
@@ -282,7 +282,7 @@ class _ProtoState:
                     variables.setdefault(name, item)
                     inside.setdefault(name, []).append(collection)
         infos = {}
-        for number in np.flatnonzero(self._graph.typed(VARIABLE_TYPES)).tolist():
+        for number in np.flatnonzero(self._graph.type_mask(VARIABLE_TYPES)).tolist():
             name = self._graph.names[number]
             info = self._info(number)
             infos[name] = (
@@ -330,10 +330,10 @@ class _ProtoState:
 
     def _init_ops(self, protos: Iterable[Any]) -> dict[str, tuple[str, ...]]:
         graph, init_ops = self._graph, {}
-        for number in np.flatnonzero(graph.typed({*RESOURCE_TYPES, *CALLS})).tolist():
+        for number in np.flatnonzero(graph.type_mask({*RESOURCE_TYPES, *CALLS})).tolist():
             if not self._holds(number):
                 continue
-            readers = [consumer for port in self._handles(number) for consumer, _ in graph.readers((number, port))]
+            readers = [consumer for port in self._handles(number) for consumer, _ in graph.consumers_of((number, port))]
             names = [graph.names[reader] for reader in dict.fromkeys(readers) if self._fills(reader)]
             if names:
                 init_ops[graph.names[number]] = tuple(names)

@@ -52,39 +52,43 @@ class FlattenedFunction:
         self.nodes: dict[str, Any] = {node.name: node for node in nodes}
         self.names: dict[str, str] = {}
         self.stays: dict[str, str] = {}
-        self._calls = FunctionCalls(Graph.read([], functions_of=lambda: functions))
+        self._calls = FunctionCalls(Graph.from_nodes([], functions_of=lambda: functions))
         self._replacements = Replacements()
         self._outer_functions: dict[str, tuple[str, ...]] = {}  # op -> the functions around it, innermost last
         self._producers: dict[str, list[str]] = {}  # op -> the ops of its inputs; cleared when a call is replaced
 
-    def outer(self, targets: Iterable[str]) -> list[str]:
+    def inline_outer(self, targets: Iterable[str]) -> list[str]:
         """Repeatedly replaces the call that computes all of `targets`; returns the tensors that replace `targets`."""
-        tensors = [self.end(tensor) for tensor in targets]
+        tensors = [self.resolve(tensor) for tensor in targets]
         while True:
             sources = [self._through(tensor) for tensor in tensors]
             doers = {op_name(tensor) for tensor in sources}
-            callers = [name for name in doers if self._calls.called(self.nodes[name])]
+            callers = [name for name in doers if self._calls.called_function(self.nodes[name])]
             waiting = any(self._outer_functions.get(name) for name in doers.difference(callers))
             if len(callers) != 1 or waiting or not self._gives_way(callers[0]):
                 return tensors
-            other_ops = self.needed(sources).keys() - {callers[0]}
+            other_ops = self.required_ops(sources).keys() - {callers[0]}
             self._open(callers[0], {self.names.get(name, name).lower() for name in other_ops})
-            tensors = [self.end(tensor) for tensor in sources]
+            tensors = [self.resolve(tensor) for tensor in sources]
 
-    def inner(self, targets: Iterable[str], exclude: Container[str]) -> None:
+    def inline_inner(self, targets: Iterable[str], exclude: Container[str]) -> None:
         """Replaces all calls that `targets` need, except calls in `exclude`; each call gets its own name scope."""
         while True:
-            names = self.needed(targets)
-            todo = [n for n in names if n not in exclude and self._calls.called(self.nodes[n]) and self._gives_way(n)]
+            names = self.required_ops(targets)
+            todo = [
+                n
+                for n in names
+                if n not in exclude and self._calls.called_function(self.nodes[n]) and self._gives_way(n)
+            ]
             if not todo:
                 return
             for call in todo:
-                wish = _TAIL.sub("", _LEAD.sub("", self._calls.called(self.nodes[call])))
+                wish = _TAIL.sub("", _LEAD.sub("", self._calls.called_function(self.nodes[call])))
                 wish = _ODD.sub("", wish) or "call"
                 scopes = {self.names.get(name, name).lower().partition("/")[0] for name in self.nodes}
                 self._open(call, (), free_name(wish, lambda s: s.lower() in scopes, as_tensorflow=True) + "/")  # noqa: B023
 
-    def needed(self, targets: Iterable[str]) -> dict[str, None]:
+    def required_ops(self, targets: Iterable[str]) -> dict[str, None]:
         """Returns the names of all ops that tensors and ops need, including these ops."""
         return reachable_from((op_name(source) for end in targets for source in self._resolve(end)), self._before)
 
@@ -95,11 +99,11 @@ class FlattenedFunction:
             inputs = self._producers[name] = list(map(op_name, self._join(self.nodes[name])))
         return inputs
 
-    def end(self, tensor: str) -> str:
+    def resolve(self, tensor: str) -> str:
         """Returns the replacement of a tensor, or the tensor itself."""
-        return self._replacements.end(tensor)
+        return self._replacements.resolve(tensor)
 
-    def effects(self, op: str) -> list[str]:
+    def effect_ops(self, op: str) -> list[str]:
         """Returns the ops with the effects of an op: itself, or for a replaced call, the ops of its function."""
         return list(dict.fromkeys(op_name(text) for text in self._resolve(op)))
 
@@ -107,14 +111,14 @@ class FlattenedFunction:
 
     def _gives_way(self, call: str) -> bool:
         node = self.nodes[call]
-        name = self._calls.called(node)
+        name = self._calls.called_function(node)
         if call in self.stays or node.op in BRANCHING:
             return False
         if name in self._outer_functions.get(call, ()):
             self.stays[call] = f"its function {name!r} calls itself"
         elif name not in self._calls.definitions:
             self.stays[call] = f"its function {name!r} is not in the file"
-        elif self._calls.takes_dtypes(name):
+        elif self._calls.has_dtype_parameters(name):
             self.stays[call] = f"its function {name!r} takes dtypes as parameters"
         return call not in self.stays
 
@@ -122,13 +126,13 @@ class FlattenedFunction:
         """Replaces a call by the nodes of its function; they keep their names if no name is taken."""
         node = self.nodes.pop(call)
         self._join(node)
-        function = self._calls.called(node)
+        function = self._calls.called_function(node)
         inner = self._calls.definitions[function]
         if not scope and any(n.name.lower() in used_names for n in inner.node_def):
             scope = f"{self.names.get(call, 'call')}/"
         names = {n.name: scope + n.name for n in inner.node_def}
         for old in inner.node_def:
-            if self._calls.called(old):  # a called function may have an op with this name
+            if self._calls.called_function(old):  # a called function may have an op with this name
                 names[old.name] = f"#{scope}{old.name}#{len(self.names)}"
                 self.names[names[old.name]] = scope + old.name
         expansion = inline_call(self._calls, node, scope, self._free, names)
@@ -136,7 +140,7 @@ class FlattenedFunction:
             self.nodes[new.name] = new
         for name in names.values():
             self._outer_functions[name] = (*self._outer_functions.get(call, ()), function)
-        self._replacements.put(node, expansion, expansion.effects or expansion.ends)
+        self._replacements.add(node, expansion, expansion.effects or expansion.result_ops)
         self._producers.clear()
 
     def _free(self, preferred: str) -> str:
@@ -147,7 +151,7 @@ class FlattenedFunction:
     def _join(self, node: TFNodeDef) -> list[str]:
         """Replaces results of calls and control inputs from calls in a node; returns the new inputs."""
         texts = list(node.input)
-        replaced = self._replacements.waits
+        replaced = self._replacements.control_inputs
         if not any(text[0] == "^" or text.partition(":")[0] in replaced for text in texts):
             return texts
         new_inputs = self._replacements.inputs(texts, self._resolve)
@@ -158,13 +162,13 @@ class FlattenedFunction:
     def _resolve(self, end: str) -> Iterator[str]:
         """Yields the replacements of a tensor, or of a control input."""
         if ":" in end:
-            yield self.end(end)
+            yield self.resolve(end)
             return
         todo = [end]
         while todo:
             text = todo.pop()
-            if text.removeprefix("^") in self._replacements.waits:
-                todo += self._replacements.waits[text.removeprefix("^")]
+            if text.removeprefix("^") in self._replacements.control_inputs:
+                todo += self._replacements.control_inputs[text.removeprefix("^")]
             else:
                 yield text
 
@@ -181,10 +185,10 @@ class FlattenedFunction:
                 return None
             self._join(node)
             waited.update(self._awaited_ops(node))
-            return self.end(node.input[0])
+            return self.resolve(node.input[0])
 
         at = follow_chain(tensor, source)
-        acting = {name for name in waited if self._calls.acts(self.nodes[name])}
+        acting = {name for name in waited if self._calls.has_effects(self.nodes[name])}
         return at if acting <= {op_name(at)} else tensor
 
     def _awaited_ops(self, node: TFNodeDef) -> set[str]:
@@ -211,8 +215,9 @@ class ServingGraph:
         outputs: result -> name of its tensor.
         keys: variable op -> key of its value in the checkpoint.
         objects: variable op -> number of its object in the object graph, if it is known.
-        bare: the number of variables without a value in the checkpoint.
-        left: the number of ops of the file that are left out: ops that save, restore or belong to other signatures.
+        valueless_variables: the number of variables without a value in the checkpoint.
+        omitted_ops: the number of ops of the file that are left out: ops that save, restore or belong to other
+            signatures.
         notes: remarks for the user.
     """
 
@@ -221,8 +226,8 @@ class ServingGraph:
     outputs: dict[str, str]
     keys: dict[str, str] = field(default_factory=dict)
     objects: dict[str, int] = field(default_factory=dict)
-    bare: int = 0
-    left: int = 0
+    valueless_variables: int = 0
+    omitted_ops: int = 0
     notes: list[str] = field(default_factory=list)
 
 
@@ -342,16 +347,16 @@ class _SignatureExtractor:
         flat = FlattenedFunction(
             [_rename_node(copy_node(nodes[name]), temporary) for name in nodes if name in reached], self.functions
         )
-        ends = flat.outer(rename_input(text, temporary) for text in outputs.values())
+        ends = flat.inline_outer(rename_input(text, temporary) for text in outputs.values())
         arguments = {key: rename_input(text, temporary) for key, text in inputs.items()}
-        main = flat.needed([*ends, *arguments.values()])
+        main = flat.required_ops([*ends, *arguments.values()])
         handles = [name for name in main if name in origin and _is_handle(flat.nodes[name])]
         fills = self._fills(nodes, number, flat, set(handles))
-        makers = flat.needed(handles)
-        flat.inner([*handles, *fills], main.keys() - makers.keys())
-        fills = [op for fill in fills for op in flat.effects(fill)]
-        needed = flat.needed([*ends, *arguments.values(), *fills])
-        ends = [flat.end(tensor) for tensor in ends]
+        makers = flat.required_ops(handles)
+        flat.inline_inner([*handles, *fills], main.keys() - makers.keys())
+        fills = [op for fill in fills for op in flat.effect_ops(fill)]
+        needed = flat.required_ops([*ends, *arguments.values(), *fills])
+        ends = [flat.resolve(tensor) for tensor in ends]
         placed_names = [name for name in needed if name in origin]
         handles = [name for name in placed_names if flat.nodes[name].op == "VarHandleOp"]
         order = {name: self._objects.get(origin[name], len(number)) for name in handles}
@@ -392,7 +397,7 @@ class _SignatureExtractor:
     ) -> list[str]:
         """Returns the ops that the loader runs once and that use one of these handles."""
         loaders = [f"#{number[name]}" for name in self._runs(nodes)]
-        return sorted(op for op in loaders if handles.intersection(flat.needed([op])))
+        return sorted(op for op in loaders if handles.intersection(flat.required_ops([op])))
 
     def _runs(self, nodes: Mapping[str, Any]) -> list[str]:
         """Returns the ops that the loader runs once."""

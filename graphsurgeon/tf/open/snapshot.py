@@ -95,7 +95,7 @@ def add_current(copy_result: CopyResult, graph_def: TFGraphDef) -> None:
     Raises:
         StalePlanError: an op has changed since the plan was made.
     """
-    source, live = copy_result.source, copy_result.source.live.get_operations()
+    source, live = copy_result.source, copy_result.source.live_graph.get_operations()
     stale: list[str] = []
     for batch in runs(copy_result.ops.tolist()):
         raws = node_bytes(live[i] for i in batch)
@@ -172,7 +172,7 @@ def snapshot(graph: TFGraph, previous: Graph | None = None, title: str = "graph"
         ops = graph.get_operations()
         if not _is_rewritten(ops, previous):
             with gc_paused(), naming_memory("reading the graph"):
-                return previous.extended(*read_nodes(ops[previous.size :]))
+                return previous.with_nodes(*read_nodes(ops[previous.size :]))
     return _read_graph(graph, graph.get_operations(), title)
 
 
@@ -195,7 +195,7 @@ def materialize_graph(graph: Graph) -> Graph:
             nodes_of = {**dict(enumerate(live_snapshot.nodes)), **{i: graph.nodes[i] for i in lost}}
             node_list = list(nodes_of.values())
             live_snapshot = replace(
-                live_snapshot, types=graph.types, nodes=node_list, outputs_of=outputs, unknown=graph.unknown
+                live_snapshot, types=graph.types, nodes=node_list, outputs_of=outputs, unknown_types=graph.unknown_types
             )
         outputs.settled = live_snapshot
     return outputs.settled
@@ -204,7 +204,7 @@ def materialize_graph(graph: Graph) -> Graph:
 def _read_graph(graph: TFGraph, ops: Sequence[TFOp], title: str) -> Graph:
     with gc_paused(), naming_memory("reading the graph"):
         nodes, stamps = read_nodes(ops)
-        return Graph.read(
+        return Graph.from_nodes(
             nodes,
             stamps=stamps,
             owner=graph,
@@ -218,7 +218,7 @@ def _read_graph(graph: TFGraph, ops: Sequence[TFOp], title: str) -> Graph:
 
 def _is_rewritten(ops: Sequence[TFOp], previous: Graph) -> bool:
     """Whether a gradient has changed conds, loops or calls in place, by adding outputs that it needs."""
-    kinds, _, kind_of = previous.kinds
+    kinds, _, kind_of = previous.type_index
     calling = [k for k, op_type in enumerate(kinds) if op_type in BRANCHING or op_type in CALLS]
     numbers = np.flatnonzero(np.isin(kind_of, calling)).tolist() if calling else []
     stamps = map(stamp, node_bytes(ops[i] for i in numbers))

@@ -74,10 +74,12 @@ def with_stand_ins(graph_def: TFGraphDef, snapshot: Graph) -> TFGraphDef:
         if "_class" in node.attr:
             new.attr["_class"].CopyFrom(node.attr["_class"])
         ends = list(snapshot.data.ends(op))
-        outputs = {maker: snapshot.stated(maker) for maker in {maker for maker, _ in ends}}  # without duplicates
+        outputs = {
+            maker: snapshot.declared_outputs(maker) for maker in {maker for maker, _ in ends}
+        }  # without duplicates
         reads = [output_at(outputs[maker], port) for maker, port in ends]
         new.attr["Tin"].list.type.extend(map(_number, reads))
-        new.attr["Tout"].list.type.extend(map(_number, snapshot.stated(op) or ()))
+        new.attr["Tout"].list.type.extend(map(_number, snapshot.declared_outputs(op) or ()))
         new.attr["token"].s = f"op {node.name!r} of type {node.op!r}, which TensorFlow does not know here".encode()
     return out
 
@@ -207,14 +209,14 @@ def _from_keras(path: Path, tags: Any, signature: Any, function: str | None, tra
         if layer_graph is None:
             raise
         graph = DeferredGraph(empty_graph)
-        LazyGraph(replace(layer_graph[0], owner=graph), None, refusal=refusal).wait_in(graph)
+        LazyGraph(replace(layer_graph[0], owner=graph), None, refusal=refusal).attach_to(graph)
         return OpenedGraph(graph, path.name, f"gs.open({str(path)!r})", layers=layer_graph[1])
     from ..functions.traces import trace
     from .snapshot import snapshot
 
     traced = trace(model, signature, None, training)
     code = traced.code.replace("gs.open(model", f"gs.open({str(path)!r}", 1)
-    file = OpenedFile.of(path, path, {"signature": signature, "training": training or None})
+    file = OpenedFile.from_path(path, path, {"signature": signature, "training": training or None})
     out = replace(_from_trace(traced, request), title=path.name, code=code, file=file)
     live_snapshot = snapshot(out.graph)
     add_origins(out.graph, [GraphOrigin(live_snapshot)] if may_reach_out(live_snapshot) else [])
@@ -225,10 +227,10 @@ def _from_trace(function: Any, request: str) -> OpenedGraph:
     from ..functions.layer_calls import layers_of, origin_of
     from ..functions.lift import lift
 
-    lifted = lift(function.concrete, request, function.named, function.frozen)
+    lifted = lift(function.concrete, request, function.variable_names, function.frozen_handles)
     return OpenedGraph(
         lifted.graph, function.title, function.code, None, lifted.values, inputs=lifted.inputs, outputs=lifted.outputs,
-        packed=lifted.packed, layers=layers_of(function, lifted),
+        pack_outputs=lifted.pack_outputs, layers=layers_of(function, lifted),
         origin=None if function.model is None else origin_of(function, lifted),
     )  # fmt: skip
 
@@ -289,7 +291,7 @@ def _from_path(path: Path, options: _OpenOptions) -> OpenedGraph:
         raise OpenError(request, "this is a Keras model in HDF5 format, which only Keras can read", how)
     if path.is_dir():
         path = file_reader.saved_model_file(path, request)
-    file = OpenedFile.of(original, path, options.options)
+    file = OpenedFile.from_path(original, path, options.options)
     with naming_memory(request):
         data = file_reader.read_bytes(path, request)
         proto = file_reader.parse(data, path, request)
@@ -323,7 +325,7 @@ def _add_signatures(serving: ServingInfo, meta: Any, folder: Path, options: _Ope
         signature, function = (name, None) if name in names else (None, name)
         return _from_path(folder, replace(options, raw=False, signature=signature, function=function))
 
-    return replace(serving, functions=tuple(ways), other=open_other)
+    return replace(serving, functions=tuple(ways), open_other=open_other)
 
 
 @gc_paused()
@@ -352,8 +354,8 @@ def _from_proto(proto: Any, path: Path | None, request: str, options: _OpenOptio
             serving=ServingInfo(signature_list), init_ops=init_ops, asset_feeds=feeds,
             signature=name * bool(outputs), defaults=_defaults_of(signature_list, name, inputs),
             other_signatures=_others(proto, signature_list, name * bool(outputs), file_graph),
-            lack=linked_away(str(folder / "variables" / "variables"), str(folder)) if folder is not None else "",
-            assets=assets,
+            missing_values_reason=linked_away(str(folder / "variables" / "variables"), str(folder)) if folder is not
+            None else "", assets=assets,
         )  # fmt: skip
     if options.signature is not None:
         problem = "signature= chooses a signature of a SavedModel, and this is not a SavedModel"
@@ -370,7 +372,7 @@ def _from_proto(proto: Any, path: Path | None, request: str, options: _OpenOptio
         if path is not None and values is None:
             lack = linked_away(str(_prefix(path)), str(path.parent)) or f"there is no {_prefix(path).name}.index"
         return OpenedGraph(
-            file_graph.owner, "meta graph", "gs.open(meta_graph)", values=values, lack=lack,
+            file_graph.owner, "meta graph", "gs.open(meta_graph)", values=values, missing_values_reason=lack,
             other_signatures=_others(proto, signature_list, "", file_graph),
             serving=ServingInfo(signature_list, notes=notes),
         )  # fmt: skip
@@ -441,8 +443,11 @@ def _from_served(
     )  # this package has made the collections, so they are not damaged
     notes, ways = tuple(served_part.notes), object_paths(meta.object_graph_def)
     paths = {op: ways[number] for op, number in served_part.objects.items() if number in ways}
-    if served_part.bare:
-        notes = (*notes, f"no value for {counted(served_part.bare, 'variables')}: {lack or 'not in the checkpoint'}")
+    if served_part.valueless_variables:
+        notes = (
+            *notes,
+            f"no value for {counted(served_part.valueless_variables, 'variables')}: {lack or 'not in the checkpoint'}",
+        )
     if name and options.signature is None and name != DEFAULT and len(signature_list) > 1:
         others = few([repr(candidate.name) for candidate in signature_list if candidate.name != name])
         notes = (f"this is signature {name!r}, the first by name; signature= opens another: {others}", *notes)
@@ -450,8 +455,8 @@ def _from_served(
         file_graph.owner, "saved model" if signature_list else str(options.function), options.code("saved_model"),
         inputs=served_part.inputs, outputs=served_part.outputs, values=KeyedValues(served_part.keys, prefix),
         signature=name, defaults=_defaults_of(signature_list, name, served_part.inputs),
-        variable_paths=paths, lack=lack,
-        serving=ServingInfo(signature_list, name or f"function {options.function}", served_part.left, notes),
+        variable_paths=paths, missing_values_reason=lack,
+        serving=ServingInfo(signature_list, name or f"function {options.function}", served_part.omitted_ops, notes),
         layers=saved_layers(folder, file_graph, meta.object_graph_def, served_part.objects),
         assets=frozenset({checkpoint.prefix} if checkpoint is not None else ()),
     )  # fmt: skip
@@ -475,7 +480,7 @@ def _read_graph(graph_def: TFGraphDef, request: str, options: _OpenOptions, meta
         outputs = file_graph.outputs_of
         if not isinstance(outputs, FileOutputs) or not inferred:
             return file_graph, refusal
-        return replace(file_graph, outputs_of=outputs.inferred(inferred)), refusal
+        return replace(file_graph, outputs_of=outputs.with_inferred(inferred)), refusal
 
     def fill(graph: TFGraph) -> None:
         from .fill_graph import fill_collections, import_graph
@@ -487,14 +492,14 @@ def _read_graph(graph_def: TFGraphDef, request: str, options: _OpenOptions, meta
             raise
         except BaseException:  # an interrupt, for example by Ctrl+C
             if graph.get_operations():
-                waiting.spoil(OpenError(request, "making its live graph was stopped halfway", "Open it again"))
+                waiting.fail(OpenError(request, "making its live graph was stopped halfway", "Open it again"))
             raise
 
     has_records = meta is not None and COLLECTION in meta.collection_def
     records = tuple(meta.collection_def[COLLECTION].bytes_list.value) if has_records else ()
     refusal = _unknown_ops_error(file_graph, request)
     waiting = LazyGraph(file_graph, fill, records, refusal, None if options.trust else tried)
-    waiting.wait_in(graph)
+    waiting.attach_to(graph)
     return file_graph
 
 

@@ -155,14 +155,14 @@ class KerasNode:
     Args:
         layer: the layer, or, in Keras 3, an operation that is not a layer, such as that of ``x + y``.
         inputs, outputs: its Keras tensors.
-        again: a function that repeats the call with other tensors and returns the results. Its argument maps ids of
-            tensors to the tensors that replace them.
+        repeat_call: a function that repeats the call with other tensors and returns the results. Its argument maps ids
+            of tensors to the tensors that replace them.
     """
 
     layer: Any
     inputs: tuple[Any, ...]
     outputs: tuple[Any, ...]
-    again: Callable[[Mapping[int, Any]], list[Any]]
+    repeat_call: Callable[[Mapping[int, Any]], list[Any]]
 
 
 def keras_nodes(model: Any) -> list[KerasNode]:

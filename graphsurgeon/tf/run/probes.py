@@ -61,12 +61,12 @@ def set_seeds(graph: TFGraph, base: Graph, seed: int, new_names: Mapping[str, st
             set_attribute(graph.get_operation_by_name(name), attribute, tf1.AttrValue(i=value))
     frames = Frames(base)
     around = set[int]()
-    for frame in map(frames.of, drawn):
+    for frame in map(frames.innermost, drawn):
         while frame >= 0 and frame not in around:
             around.add(frame)
-            frame = frames.outside(frame)
+            frame = frames.parent(frame)
     for op in range(base.size) if around else ():
-        if base.types[op] in ENTERS and frames.of(op) in around:
+        if base.types[op] in ENTERS and frames.innermost(op) in around:
             one = tf1.AttrValue(i=1)
             set_attribute(graph.get_operation_by_name(base.names[op]), "parallel_iterations", one)
     return bool(bare or around)
@@ -90,18 +90,18 @@ class Probes:
         targets: the ops that make notes.
         tensors: number of a probe -> its tensor, its dtype, and the number of loops around it.
         ops: the names of all ops of the probes.
-        notes: the notes since the last `read`.
+        stats: the notes since the last `read`.
         nodes: the ops as a GraphDef.
-        kept: objects that must not be freed as long as the ops run.
+        keep_alive: objects that must not be freed as long as the ops run.
     """
 
     rounds: int
     targets: list[str] = field(default_factory=list)
     tensors: list[tuple[str, str, int]] = field(default_factory=list)
     ops: set[str] = field(default_factory=set)
-    notes: list[TensorStats] = field(default_factory=list)
+    stats: list[TensorStats] = field(default_factory=list)
     nodes: Any = field(default_factory=graph_pb2.GraphDef)
-    kept: list[Any] = field(default_factory=list)
+    keep_alive: list[Any] = field(default_factory=list)
 
     def add_to(self, graph: TFGraph) -> None:
         """Adds the probes to the graph of the snapshot, or to a copy of it; this object collects their notes."""
@@ -119,12 +119,12 @@ class Probes:
         self.nodes.versions.CopyFrom(graph.graph_def_versions)
         import_nodes(graph, self.nodes, tensors, controls)
 
-    def watched(self, op: str) -> int | None:
+    def probe_of(self, op: str) -> int | None:
         """Returns the number of the probe that an op belongs to; None for shared ops of probes, and for other ops."""
         match = re.fullmatch(r"p(\d+)/\w+", op.partition("/")[2]) if op in self.ops else None
         return int(match[1]) if match else None
 
-    def note(self, number: int, value: Any, rounds: Sequence[int] = ()) -> None:
+    def record(self, number: int, value: Any, rounds: Sequence[int] = ()) -> None:
         """Records the value of a tensor. The run calls this method, possibly in several threads at a time.
 
         Args:
@@ -139,11 +139,11 @@ class Probes:
         else:
             one = summarize(name, value, dtype, at, sampling=not depth)
         if one.bad or all(turn < max(int(self.rounds ** (1 / k)), 1) for k, turn in enumerate(at, 1)):
-            self.notes.append(one)
+            self.stats.append(one)
 
     def read(self) -> list[TensorStats]:
         """Returns the notes since the last call, in order."""
-        notes, self.notes = self.notes, []
+        notes, self.stats = self.stats, []
         return notes
 
 
@@ -188,7 +188,7 @@ class _ProbeWriter:
 
     def __init__(self, base: Graph, rounds: int) -> None:
         self.base, self.frames, self.probed = base, Frames(base), Probes(rounds)
-        self.scope = free_name("probes", base.taken)
+        self.scope = free_name("probes", base.is_name_used)
         self.turns: dict[int, str] = {}
 
     # -- nodes ----------------------------------------------------------------------------------
@@ -222,26 +222,28 @@ class _ProbeWriter:
         self.probed.ops.add(name)
         return name
 
-    def turn(self, frame: int) -> str:
+    def iteration(self, frame: int) -> str:
         """Returns a tensor with the current rounds of a loop and of all loops around it."""
         if frame in self.turns:
             return self.turns[frame]
-        frame_info, lead = self.frames.about(frame), f"loop_{frame}"
+        frame_info, lead = self.frames.frame(frame), f"loop_{frame}"
         inward: dict[str, Any] = {
             "T": tf.int64,
             "frame_name": frame_info.name,
             "parallel_iterations": frame_info.parallel,
         }
-        zero = self.const(f"{lead}/first", np.int64(0), self.base.names[frame_info.before])
+        zero = self.const(f"{lead}/first", np.int64(0), self.base.names[frame_info.external_op])
         counts = self.node(f"{lead}/enter", "Enter", [zero], is_constant=False, **inward)
         merge = self.node(f"{lead}/merge", "Merge", [counts, f"{self.scope}/{lead}/turn"], T=tf.int64, N=2)
-        switch = self.node(f"{lead}/switch", "Switch", [merge, self.base.names[frame_info.asks]], T=tf.int64)
-        step = self.const(f"{lead}/one", np.int64(1), self.base.names[frame_info.asks])
+        switch = self.node(f"{lead}/switch", "Switch", [merge, self.base.names[frame_info.loop_cond]], T=tf.int64)
+        step = self.const(f"{lead}/one", np.int64(1), self.base.names[frame_info.loop_cond])
         self.node(f"{lead}/add", "AddV2", [f"{switch}:1", step], T=tf.int64)
         self.node(f"{lead}/turn", "NextIteration", [f"{self.scope}/{lead}/add"], T=tf.int64)
         rounds = self.node(f"{lead}/own", "Pack", [merge], T=tf.int64, N=1, axis=0)
         if frame_info.outer >= 0:
-            around = self.node(f"{lead}/around", "Enter", [self.turn(frame_info.outer)], is_constant=True, **inward)
+            around = self.node(
+                f"{lead}/around", "Enter", [self.iteration(frame_info.outer)], is_constant=True, **inward
+            )
             axis = self.const(f"{lead}/axis", np.int32(0), merge)
             rounds = self.node(f"{lead}/rounds", "ConcatV2", [around, rounds, axis], T=tf.int64, Tidx=tf.int32, N=2)
         self.turns[frame] = rounds
@@ -251,7 +253,7 @@ class _ProbeWriter:
 
     def add(self, op: int, port: int) -> None:
         """Adds a probe of a tensor, unless its dtype is unknown or it is a handle."""
-        info, frame = self.base.info(op, port), self.frames.of(op)
+        info, frame = self.base.info(op, port), self.frames.innermost(op)
         if info is None or info.dtype in _HANDLE_DTYPES or info.dtype == "unknown" or frame < -1:
             return
         probed, number, name = self.probed, len(self.probed.tensors), self.base.names[op]
@@ -259,9 +261,9 @@ class _ProbeWriter:
         if not numeric:
             value = self.node(f"p{number}/shape", "Shape", [value], T=dtype, out_type=tf.int32)
             dtype = tf.int32
-        inputs, kinds = ([value, self.turn(frame)], [dtype, tf.int64]) if frame >= 0 else ([value], [dtype])
-        token, owner = token_of(partial(probed.note, number))
-        probed.kept.append(owner)
+        inputs, kinds = ([value, self.iteration(frame)], [dtype, tf.int64]) if frame >= 0 else ([value], [dtype])
+        token, owner = token_of(partial(probed.record, number))
+        probed.keep_alive.append(owner)
         probed.targets.append(self.node(f"p{number}/note", "PyFunc", inputs, token=token, Tin=kinds, Tout=[]))
-        depth = self.frames.about(frame).depth if frame >= 0 else 0
+        depth = self.frames.frame(frame).depth if frame >= 0 else 0
         probed.tensors.append((f"{name}:{port}", info.dtype if numeric else "string", depth))

@@ -41,7 +41,7 @@ class Progress:
         elif time.monotonic() - self._start >= DELAY and self.done < self.total and not _IS_SILENT.get():
             self._bar = _bar(self.what, self.total, self.done, self.unit)
 
-    def say(self, title: str) -> None:
+    def show(self, title: str) -> None:
         """Shows the current part of the work."""
         self.what = title
         if self._bar is not None:
@@ -77,7 +77,7 @@ class Phases(Progress):
 
     def phase(self, title: str) -> None:
         """Begins the next phase."""
-        self.say(f"{self._all}: {title}")
+        self.show(f"{self._all}: {title}")
         self.step(1 if self._phase_number else 0)
         self._phase_number += 1
 

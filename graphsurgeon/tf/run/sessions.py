@@ -180,7 +180,7 @@ def untrusted_reason(graph: TFGraph) -> str:
     """Returns a sentence with the reason why a graph must not run; empty if it may run."""
     for origin, risks in _remaining_risks(graph):
         if not origin.trusted:
-            return _sentence(origin, risks.words)
+            return _sentence(origin, risks.summary)
     return ""
 
 

@@ -100,26 +100,26 @@ class RunOutcome:
     """The results of a run.
 
     Args:
-        notes: the recorded values of tensors.
+        stats: the recorded values of tensors.
         costs: op -> its cost; empty if the run was stopped.
         results: fetched tensor -> its value.
-        stopped: why the run did not finish; empty if it did.
+        stop_reason: why the run did not finish; empty if it did.
         unrecorded: tensor -> why it has no recorded value, although its op has run.
         dead: the ops that were left out, because they fail or depend on an op that fails.
         sizes: tensor -> (bytes of the largest round, number of rounds); empty unless requested.
         timed_out: whether the run was stopped by its time limit.
-        ended: whether the run was ended by its time limit, by the user, or by an error without a known op.
+        aborted: whether the run was ended by its time limit, by the user, or by an error without a known op.
     """
 
-    notes: list[TensorStats] = field(default_factory=list)
+    stats: list[TensorStats] = field(default_factory=list)
     costs: dict[str, OpCost] = field(default_factory=dict)
     results: dict[str, Any] = field(default_factory=dict)
-    stopped: str = ""
+    stop_reason: str = ""
     timed_out: bool = False
     unrecorded: dict[str, str] = field(default_factory=dict)
     dead: Mask | None = None
     sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
-    ended: bool = False
+    aborted: bool = False
 
 
 def unoptimized() -> Any:
@@ -202,20 +202,20 @@ def run_with_probes(
         try:
             values, _ = run() if watch is None else _run_watched(run, session, probe_set, outcome, watch)
         except tf.errors.DeadlineExceededError:
-            outcome.notes += probe_set.read()
-            if not outcome.stopped:
-                outcome.stopped, outcome.timed_out = f"it took longer than {timeout:g} s", True
-            outcome.ended = True
+            outcome.stats += probe_set.read()
+            if not outcome.stop_reason:
+                outcome.stop_reason, outcome.timed_out = f"it took longer than {timeout:g} s", True
+            outcome.aborted = True
         except tf.errors.CancelledError:
-            if not outcome.stopped:
+            if not outcome.stop_reason:
                 raise
-            outcome.ended = True
+            outcome.aborted = True
         except tf.errors.OpError as error:
             _exclude_failure(error, base, probe_set, outcome, lost, failing_ops)
-            if not outcome.ended:
+            if not outcome.aborted:
                 continue
         else:
-            outcome.notes += probe_set.read()
+            outcome.stats += probe_set.read()
             outcome.costs = costs_of(about, probe_set.ops)
             outcome.sizes = sizes_of(about) if measure else {}
             if fetch:
@@ -233,18 +233,18 @@ def _exclude_failure(
     """
     notes = probe_set.read()
     message = out_of_memory(error) if isinstance(error, tf.errors.ResourceExhaustedError) else error_text(error)
-    probe = next(filter(lambda one: one is not None, map(probe_set.watched, _failed_ops(error))), None)
+    probe = next(filter(lambda one: one is not None, map(probe_set.probe_of, _failed_ops(error))), None)
     if probe is not None and probe not in failed_probes:
         failed_probes.add(probe)
         outcome.unrecorded[probe_set.tensors[probe][0]] = f"its numbers could not be recorded: {message}"
         return
     op = next((base.index[name] for name in _failed_ops(error) if name in base.index), None)
-    outcome.stopped = outcome.stopped or (
+    outcome.stop_reason = outcome.stop_reason or (
         f"{base.names[op]!r} ({base.types[op]}): {message}" if op is not None else message
     )
     if op is None or failing_ops[op]:
-        outcome.notes += notes
-        outcome.ended = True
+        outcome.stats += notes
+        outcome.aborted = True
     else:
         failing_ops |= forward(base, base.mask([op]))
 
@@ -255,15 +255,15 @@ def _run_watched(
     """Runs a function in a separate thread. If `watch` returns False, keeps the notes and closes the session."""
 
     def end() -> None:
-        outcome.notes += probe_set.read()
-        outcome.stopped = "it was stopped by hand"
+        outcome.stats += probe_set.read()
+        outcome.stop_reason = "it was stopped by hand"
         session.close()
 
     with ThreadPoolExecutor(1) as pool:
         run = pool.submit(start_run)
         try:
             while not wait([run], _INTERVAL).done:
-                if not watch(len(probe_set.notes), len(probe_set.targets)):
+                if not watch(len(probe_set.stats), len(probe_set.targets)):
                     end()
                     break
         except BaseException:  # for example after Ctrl+C: the run in the thread must end too
@@ -333,21 +333,21 @@ def run_in_passes(
         for number in range(len(ends))
     ]
     for numbers_in_pass in groups_within({number: sizes[number] for number in remaining}, memory):
-        if whole.ended:
+        if whole.aborted:
             break
         if repeat is not None:
             session = repeat()
         ran = run(numbers_in_pass, fetch=False, failing_ops=whole.dead)
         recorded += len(numbers_in_pass)
-        whole.notes += ran.notes
+        whole.stats += ran.stats
         whole.unrecorded |= ran.unrecorded
-        whole.dead, whole.ended = ran.dead, ran.ended
-        if not whole.stopped:
-            whole.stopped, whole.timed_out = ran.stopped, ran.timed_out
-    if timeout is not None and whole.ended and whole.timed_out:
-        whole.stopped = f"it took longer than {timeout:g} s"
+        whole.dead, whole.aborted = ran.dead, ran.aborted
+        if not whole.stop_reason:
+            whole.stop_reason, whole.timed_out = ran.stop_reason, ran.timed_out
+    if timeout is not None and whole.aborted and whole.timed_out:
+        whole.stop_reason = f"it took longer than {timeout:g} s"
     at = {name: (place[end[0]], end) for (name, _, _), end in zip(probe_set.tensors, ends, strict=True)}
-    whole.notes.sort(key=lambda note: (at[note.tensor], note.rounds))
+    whole.stats.sort(key=lambda note: (at[note.tensor], note.rounds))
     return whole
 
 
@@ -375,7 +375,7 @@ def _group_within_memory(numbers: Sequence[int], sizes: Sequence[int | None], me
 def _static_size(base: Graph, frames: Frames, end: tuple[int, int]) -> int | None:
     """Returns the size of a tensor and its notes; None in a loop, or if the static shape is not fully known."""
     info = base.info(*end)
-    if info is None or info.shape is None or None in info.shape or frames.of(end[0]) >= 0:
+    if info is None or info.shape is None or None in info.shape or frames.innermost(end[0]) >= 0:
         return None
     width = tf.as_dtype(info.dtype).size or 16
     return _note_size(math.prod(size for size in info.shape if size is not None) * width, 1, frames, end)
@@ -383,7 +383,7 @@ def _static_size(base: Graph, frames: Frames, end: tuple[int, int]) -> int | Non
 
 def _note_size(largest: int, rounds: int, frames: Frames, end: tuple[int, int]) -> int:
     """Returns the maximum memory for a tensor and its notes; in a loop, for all rounds that run in parallel."""
-    frame = frames.of(end[0])
+    frame = frames.innermost(end[0])
     if frame < 0:
         return largest + min(largest, 8 * SAMPLE) + _NOTE
-    return largest * min(rounds, frames.about(frame).parallel) + rounds * _NOTE
+    return largest * min(rounds, frames.frame(frame).parallel) + rounds * _NOTE

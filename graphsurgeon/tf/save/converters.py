@@ -62,7 +62,7 @@ def to_tfjs(graph: Path, outputs: Sequence[str], timeout: float, prove: bool, re
         if op_type not in supported
     )
     if errors or not prove:
-        return ConversionResult(said="some ops are not in its list" if errors else "", errors=errors)
+        return ConversionResult(error_text="some ops are not in its list" if errors else "", errors=errors)
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as name:
         output_folder = Path(name, "made")
         ends = ",".join(tensor.removesuffix(":0") for tensor in outputs)
@@ -70,7 +70,7 @@ def to_tfjs(graph: Path, outputs: Sequence[str], timeout: float, prove: bool, re
         how = run_in_process(_TFJS_PROGRAM, arguments, timeout)
         files = sorted(output_folder.iterdir()) if output_folder.is_dir() else []
         if how or not any(file.suffix == ".json" for file in files):
-            return ConversionResult(said=f"the converter {how or 'wrote no model'}, in a separate process")
+            return ConversionResult(error_text=f"the converter {how or 'wrote no model'}, in a separate process")
         return ConversionResult(b"".join(file.read_bytes() for file in files))
 
 
@@ -122,7 +122,7 @@ def convert_to_tflite(
         request = {"do": "convert", "graph": str(graph), "model": str(file), **about}
         answer = WORKER.send(Path(folder), request, timeout)
         if "how" in answer:
-            return ConversionResult(said=f"the converter {answer['how']}, in a separate process")
+            return ConversionResult(error_text=f"the converter {answer['how']}, in a separate process")
         model = file.read_bytes() if not answer["said"] else b""
     errors = tuple(
         ConverterMessage(error["names"], error["type"], error["code"], error["text"]) for error in answer["errors"]

@@ -67,12 +67,12 @@ class ExportedGraph:
         """Returns the tensor of the new graph for a tensor of the old graph."""
         return self.graph.get_tensor_by_name(self.name(name))
 
-    def there(self, ops: Iterable[str]) -> list[str]:
+    def present_ops(self, ops: Iterable[str]) -> list[str]:
         """Returns the ops, out of some ops of the old graph, that are also in the new graph."""
         names = {op.name for op in self.graph.get_operations()}
         return [name for name in ops if name in names]
 
-    def left(self, base: Graph) -> int:
+    def omitted_ops(self, base: Graph) -> int:
         """Returns the number of ops of the old graph that are missing in the new graph, or are placeholders there.
 
         Args:
@@ -118,7 +118,7 @@ def export_graph(
         block = Selection(base, ~orphan_mask(base), Query("select"))
     refuse_unknown(base, block.mask, request)
     refuse_part(base, block.mask, map(base.tensor, inputs), request, map(base.tensor, outputs))
-    plan = Plan(Graph.of([], owner=object())).copy(
+    plan = Plan(Graph.from_ops([], owner=object())).copy(
         block,
         to="",
         unmapped="placeholder" if inputs else "refuse",
@@ -137,19 +137,21 @@ def export_graph(
             _, removed = substitutes_of(base, block.mask, dict.fromkeys(base.state.variables, "freeze"))
             ends = [base.names[i] for i in np.flatnonzero(block.mask & ~removed).tolist()]
         infos = [base.state.variables[op] for op in variable_infos(unfrozen.graph)]
-        values = fetch(frozen_values, infos, base.live, request)
+        values = fetch(frozen_values, infos, base.live_graph, request)
         try:
             return replace(unfrozen, graph=frozen_graph(unfrozen.graph, values, [*ends, *extra_ops]))
         except Unfreezable as error:
             variables = _variables_behind(base, [name for stuck in error.ops for name in stuck.names])
             problem = f"{error}: {few(list(map(repr, variables)))}" if variables else str(error)
             how = "Keep the variables: save a .meta file or a SavedModel"
-            raise Unconvertible(request, problem, how, ConversionResult(said=str(error), errors=error.ops)) from error
+            raise Unconvertible(
+                request, problem, how, ConversionResult(error_text=str(error), errors=error.ops)
+            ) from error
     if faults:
         raise PlanError(request, faults[0].problem, faults[0].suggestion)
     applied = apply_effect(plan.effect, empty_graph(base.owner))
     copied = plan.effect.copies[0]
-    new_tensors = {f"{base.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.external.items()}
+    new_tensors = {f"{base.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.input_map.items()}
     notes = [w for w in plan.effect.warnings if warning_kind(w) in (Kind.LEAK, Kind.DROPPED_CONTROL)]
     return ExportedGraph(applied.graph, new_tensors, notes)
 

@@ -84,9 +84,9 @@ def frozen_graph_def(graph_def: TFGraphDef, values: Mapping[str, Any], targets: 
             node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(values[node.name], dtype=dtype))
     body = _BodyState(new.node, variables)
     functions.freeze(body)
-    if body.stuck:
-        raise Unfreezable(body.stuck)
-    library = functions.reached(new.node)
+    if body.blocked_ops:
+        raise Unfreezable(body.blocked_ops)
+    library = functions.reachable_functions(new.node)
     new.library.function.extend(library.values())
     new.library.gradient.extend(
         pair for pair in graph_def.library.gradient
@@ -110,17 +110,17 @@ class _BodyState:
 
     Args:
         nodes: the nodes; they are changed.
-        held: tensor that was a handle or a reference, in the notation of inputs -> its current dtype.
+        handle_dtypes: tensor that was a handle or a reference, in the notation of inputs -> its current dtype.
         function: the name of the function; empty for a graph.
         renamed: tensor of a function, in the notation of inputs -> its current name.
-        stuck: ops that need a variable.
+        blocked_ops: ops that need a variable.
     """
 
     nodes: Any
-    held: dict[str, int]
+    handle_dtypes: dict[str, int]
     function: str = ""
     renamed: dict[str, str] = field(default_factory=dict)
-    stuck: list[ConverterMessage] = field(default_factory=list)
+    blocked_ops: list[ConverterMessage] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -129,13 +129,13 @@ class _FunctionVariant:
 
     Args:
         name: the name of the copy.
-        out: number of a result that was a variable -> its dtype.
-        stuck: ops in the function that need a variable.
+        result_dtypes: number of a result that was a variable -> its dtype.
+        blocked_ops: ops in the function that need a variable.
     """
 
     name: str
-    out: dict[int, int]
-    stuck: list[ConverterMessage]
+    result_dtypes: dict[int, int]
+    blocked_ops: list[ConverterMessage]
 
 
 class _FunctionFreezer:
@@ -150,7 +150,7 @@ class _FunctionFreezer:
         self._variants: dict[tuple[str, tuple[tuple[int, int], ...]], _FunctionVariant] = {}
         self._active: set[str] = set()
 
-    def reached(self, nodes: Iterable[TFNodeDef]) -> dict[str, Any]:
+    def reachable_functions(self, nodes: Iterable[TFNodeDef]) -> dict[str, Any]:
         """Returns name -> FunctionDef of all functions that these nodes call, at any depth."""
         called = {name for node in nodes for name in functions_in_node(node, self._definitions)}
         return {name: self._definitions[name] for name in sorted(reachable_functions(called, self._definitions))}
@@ -167,7 +167,7 @@ class _FunctionFreezer:
                     continue
                 turns[node.name] = inputs
                 for number, dtype in self._outputs(node, inputs).items():
-                    body.held[self._output(node, number, body)] = dtype
+                    body.handle_dtypes[self._output(node, number, body)] = dtype
                     more = True
         new_nodes: list[Any] = []
         for node in body.nodes:
@@ -176,7 +176,7 @@ class _FunctionFreezer:
                 new_nodes += self._turn(node, turns[node.name], body)
                 body.renamed.update(zip(old_results, self._results(node, body), strict=False))
             elif node.op in VARIABLE_TYPES:  # the value of a variable inside a function is not known
-                body.stuck.append(_stuck(node))
+                body.blocked_ops.append(_stuck(node))
         body.nodes.extend(new_nodes)
         for node in body.nodes if body.function else ():
             for at, text in enumerate(node.input):
@@ -186,7 +186,8 @@ class _FunctionFreezer:
         """Returns input of a node that is a variable, not the value of a variable -> its current dtype."""
         texts = [text for text in node.input if not text.startswith("^")]
         candidates = {
-            at: body.held.get(text if body.function else text.removesuffix(":0")) for at, text in enumerate(texts)
+            at: body.handle_dtypes.get(text if body.function else text.removesuffix(":0"))
+            for at, text in enumerate(texts)
         }
         dtypes = {at: dtype for at, dtype in candidates.items() if dtype is not None}
         if not dtypes:
@@ -221,7 +222,7 @@ class _FunctionFreezer:
             return dict(inputs)
         outputs: dict[int, int] = {}
         for name, arguments in self._calls(node, inputs):
-            outputs.update(self._frozen(name, arguments).out)
+            outputs.update(self._frozen(name, arguments).result_dtypes)
         return outputs
 
     def _calls(self, node: TFNodeDef, inputs: Mapping[int, int]) -> list[tuple[str, dict[int, int]]]:
@@ -254,7 +255,7 @@ class _FunctionFreezer:
             node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(True))
             node.input[:] = dict.fromkeys(waits)
         elif not self._call_plain(node, inputs, body):
-            body.stuck.append(_stuck(node))
+            body.blocked_ops.append(_stuck(node))
         return []
 
     def _call_plain(self, node: TFNodeDef, inputs: Mapping[int, int], body: _BodyState) -> bool:
@@ -262,16 +263,16 @@ class _FunctionFreezer:
         calls = self._calls(node, inputs)
         variants = {name: self._frozen(name, arguments) for name, arguments in calls}
         where = "" if body.function else f" in a function that {node.name!r} calls"
-        inside = [stuck_op for each in variants.values() for stuck_op in each.stuck]
-        body.stuck += [replace(stuck_op, names=(node.name,), text=stuck_op.text + where) for stuck_op in inside]
+        inside = [stuck_op for each in variants.values() for stuck_op in each.blocked_ops]
+        body.blocked_ops += [replace(stuck_op, names=(node.name,), text=stuck_op.text + where) for stuck_op in inside]
         if not variants:
             return False
         if node.op in self._definitions:
             node.op = variants[node.op].name
             return True
         # The condition of a loop is its last function, and its result is not a variable.
-        out = variants[calls[0][0]].out
-        if any(variants[name].out != out for name, _ in calls[: None if node.op not in _LOOPS else 1]):
+        out = variants[calls[0][0]].result_dtypes
+        if any(variants[name].result_dtypes != out for name, _ in calls[: None if node.op not in _LOOPS else 1]):
             return False
         if node.op in _LOOPS and out != inputs:
             return False
@@ -313,13 +314,13 @@ class _FunctionFreezer:
         for at, result in enumerate(new.signature.output_arg):
             given_back = new.ret[result.name]
             new.ret[result.name] = body.renamed.get(given_back, given_back)
-            dtype = body.held.get(given_back, 0)
+            dtype = body.handle_dtypes.get(given_back, 0)
             if dtype:
                 out[at] = result.type = dtype
                 del result.handle_data[:]
         self._active.discard(name)
         self._definitions[new.signature.name] = new
-        self._variants[key] = _FunctionVariant(new.signature.name, out, list(dict.fromkeys(body.stuck)))
+        self._variants[key] = _FunctionVariant(new.signature.name, out, list(dict.fromkeys(body.blocked_ops)))
         return self._variants[key]
 
 

@@ -45,11 +45,11 @@ class Proof:
     """The result of opening a file again.
 
     Args:
-        said: text about the parts that were run, and their feeds; empty if nothing was run.
+        text: text about the parts that were run, and their feeds; empty if nothing was run.
         notes: the parts that could not be run, with the reasons.
     """
 
-    said: str = ""
+    text: str = ""
     notes: list[str] = field(default_factory=list)
 
 
@@ -60,7 +60,7 @@ class WrittenFile:
     Args:
         loader: the function of TensorFlow that reads it, for messages.
         kind: the reader in worker_main.py.
-        about: the arguments of the reader.
+        reader_args: the arguments of the reader.
         arrange: a function of the ends of a call, and its feeds: tensor -> array. It returns the feeds by their names
             in the file, and name of result in the file -> tensor.
         without_values: whether the file has variables, and no values of variables.
@@ -68,7 +68,7 @@ class WrittenFile:
 
     loader: str
     kind: str
-    about: Mapping[str, Any]
+    reader_args: Mapping[str, Any]
     arrange: Callable[[Ends, Mapping[str, Any]], _Arranged]
     without_values: bool = False
 
@@ -158,12 +158,12 @@ def prove(
             part = inspect_part(base, [*call.inputs.values(), *feeds], list(call.outputs.values()))
             name = f"signature {key!r}" if key else few(part.outputs)
             lost = [] if saved_variables is None else [v for v in part.variables if v not in saved_variables]
-            if lost and not part.kept:
-                part.kept = f"needs the variable {lost[0]!r}, whose value is not in the file"
+            if lost and not part.skip_reason:
+                part.skip_reason = f"needs the variable {lost[0]!r}, whose value is not in the file"
             try:
-                if part.kept:
-                    raise _Mute(part.kept)
-                runs.append(_SourceRun(key, name, part, *source.answers(part, feeds)))
+                if part.skip_reason:
+                    raise _Mute(part.skip_reason)
+                runs.append(_SourceRun(key, name, part, *source.run(part, feeds)))
             except _Mute as mute:
                 proof.notes.append(f"not run: {name} {mute}")
         used = dict.fromkeys(name for run in runs for name in run.part.variables if name in base.state.variables)
@@ -171,7 +171,7 @@ def prove(
     for number, file in enumerate(files):
         try:
             _compare(file, calls, runs, values, request, suggestion, timeout)
-            proof.said = proof.said or title
+            proof.text = proof.text or title
         except _NotRun as reason:
             proof.notes.append(f"not opened again by {file.loader}: {reason}")
             break
@@ -179,10 +179,10 @@ def prove(
             if not number and not tf.config.list_logical_devices("GPU"):  # the other process uses no GPU
                 raise
             proof.notes.append(f"not for {file.loader}: {error.problem}")
-    if proof.said:
+    if proof.text:
         proof.notes += [f"run, but not compared, because it uses random numbers: {one.name}"
                         for one in runs if one.part.random]  # fmt: skip
-        proof.said += _compared_text([one for one in runs if not one.part.random], feeds)
+        proof.text += _compared_text([one for one in runs if not one.part.random], feeds)
     return proof
 
 
@@ -222,7 +222,7 @@ def _compare(
         sent = [(run.key, _store(folder, f"feed_{i}", fed), list(results))
                 for i, (run, (fed, results)) in enumerate(zip(runs, arranged, strict=True))]  # fmt: skip
         given = {"values": _store(folder, "value", values)} if file.without_values else {}
-        asked = {"do": "read", "folder": name, "kind": file.kind, **file.about, **given, "calls": sent}
+        asked = {"do": "read", "folder": name, "kind": file.kind, **file.reader_args, **given, "calls": sent}
         answer = WORKER.send(folder, asked, timeout)
         _refuse_failure(answer, "open", request, how)
         for run, (_, results), one in zip(runs, arranged, answer["calls"], strict=True):
@@ -277,19 +277,19 @@ class ProofPart:
 
     Args:
         outputs: the outputs.
-        fed: the tensors that must be fed.
+        feeds: the tensors that must be fed.
         variables: the variables that the outputs need.
         tables: the ops that fill the tables that the outputs need.
         random: whether the outputs depend on random numbers.
-        kept: why the part must not be run; empty if it can be run.
+        skip_reason: why the part must not be run; empty if it can be run.
     """
 
     outputs: list[str]
-    fed: list[str]
+    feeds: list[str]
     variables: list[str]
     tables: list[str]
     random: bool
-    kept: str
+    skip_reason: str
 
 
 def inspect_part(base: Graph, inputs: list[str], outputs: list[str]) -> ProofPart:
@@ -307,7 +307,7 @@ def inspect_part(base: Graph, inputs: list[str], outputs: list[str]) -> ProofPar
     random = any(effect == RANDOM for effect, _ in effects)
     obstacle = next((f"needs {base.names[i]!r} ({base.types[i]}), which {effect}"
                  for effect, i in effects if effect not in ("", RANDOM)), "")  # fmt: skip
-    dtypes = {name: base.live.as_graph_element(name).dtype for name in outputs}
+    dtypes = {name: base.live_graph.as_graph_element(name).dtype for name in outputs}
     odd = [name for name, dtype in dtypes.items() if dtype.base_dtype in (tf.resource, tf.variant)]
     if odd and not obstacle:
         obstacle = f"cannot be fetched: {odd[0]!r} has dtype {dtypes[odd[0]].name}"
@@ -338,7 +338,7 @@ class ProofSource:
         if self._open_session is not None:
             self._open_session.close()
 
-    def answers(self, part: ProofPart, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], int]:
+    def run(self, part: ProofPart, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], int]:
         """Returns the feeds, the results, and the size that was used for unknown sizes, or 0.
 
         Raises:
@@ -348,7 +348,7 @@ class ProofSource:
             session = self._ready(part)
         except (*_ERRORS, PlanError) as error:
             raise _Mute(f"cannot be run in the source graph: {_why(error)}") from error
-        tensors = {name: self._base.live.as_graph_element(name) for name in part.fed}
+        tensors = {name: self._base.live_graph.as_graph_element(name) for name in part.feeds}
         given = {name: _typed(feeds[name], t) for name, t in tensors.items() if name in feeds}
         fixed = all(name in feeds or (t.shape.is_fully_defined() and not t.dtype.is_integer)
                     for name, t in tensors.items())  # fmt: skip
@@ -367,20 +367,20 @@ class ProofSource:
                 continue
             open_ = any(name not in feeds and not t.shape.is_fully_defined() for name, t in tensors.items())
             return fed, results, size if open_ else 0
-        made_up = [name for name in part.fed if name not in feeds]
+        made_up = [name for name in part.feeds if name not in feeds]
         how = f"; give real values: feeds={{{made_up[0]!r}: ...}}" if made_up else ""
         raise _Mute(f"cannot be run in the source graph: {_why(last)}{how}") from last
 
     def variables(self, names: Sequence[str]) -> dict[str, Any]:
         """Returns the values of variables in the session of this source, by op name."""
         infos = [self._base.state.variables[name] for name in names]
-        return fetch(self._session or self._open_session, infos, self._base.live, self._request)
+        return fetch(self._session or self._open_session, infos, self._base.live_graph, self._request)
 
     def _ready(self, part: ProofPart) -> Any:
         """Returns a session with values for all variables and tables that a part needs."""
         if self._session is not None:
             return self._session
-        graph, variables = self._base.live, self._base.state.variables
+        graph, variables = self._base.live_graph, self._base.state.variables
         if self._open_session is None:
             self._open_session = session_of(graph, config=_config())
         infos = [variables[name] for name in part.variables if name in variables and name not in self._initialized]
@@ -392,7 +392,7 @@ class ProofSource:
         self._initialized.update(info.op for info in infos)
         for name in part.tables:  # a table that is already filled, or whose file does not exist, is not changed
             with suppress(tf.errors.FailedPreconditionError, tf.errors.NotFoundError):
-                self._open_session.run(self._base.live.get_operation_by_name(name.partition(":")[0]))
+                self._open_session.run(self._base.live_graph.get_operation_by_name(name.partition(":")[0]))
         return self._open_session
 
 

@@ -85,7 +85,7 @@ class SaveRequest:
     """The arguments of `Editor.save`, and additional facts.
 
     `model` is the description of the model, with the signatures that the file has. `feeds` maps names of tensors to
-    arrays. `untrained` maps variables with only initial values to the reason. `initial` is true if the user allows
+    arrays. `initial_only` maps variables with only initial values to the reason. `initial` is true if the user allows
     initial values.
     """
 
@@ -104,7 +104,7 @@ class SaveRequest:
     verify: bool
     timeout: float | None
     overwrite: bool
-    untrained: Mapping[str, str]
+    initial_only: Mapping[str, str]
     initial: bool
 
     @property
@@ -142,7 +142,7 @@ class SaveRequest:
         """Whether variables become constants."""
         return self.freeze or self.kind == "tflite"
 
-    def refuse(self) -> None:
+    def check(self) -> None:
         """Refuses arguments that do not apply to the format, outputs without tensors, and a path that is not free.
 
         Raises:
@@ -196,7 +196,7 @@ class SaveRequest:
         model = self.model.chosen(self.inputs, self.outputs)
         if self.outputs is not None and self.inputs is None:
             ends = base.mask(base.tensor(name, self.request)[0] for name in model.outputs.values())
-            model = model.within(selection_from(base, backward(base, ends)))
+            model = model.limited_to(selection_from(base, backward(base, ends)))
         names = model.served_names if self.keeps_signatures else model.served_names[:1]
         own: dict[str, Ends] = dict.fromkeys(names, model) if model.outputs else {}
         return {**self.model.other_signatures, **own} if self.keeps_signatures else own
@@ -232,7 +232,7 @@ def _cut_before(base: Graph, inputs: Sequence[str], outputs: Sequence[str]) -> l
     if all(base.types[op] in FEED_TYPES for op, _ in starts):
         return []
     leads = backward(base, base.mask(op for op, _ in ends), frozenset(starts))
-    needed = all(any(leads[reader] for reader, _ in base.readers(start)) for start in starts)
+    needed = all(any(leads[reader] for reader, _ in base.consumers_of(start)) for start in starts)
     return list(inputs) if needed else []
 
 
@@ -242,22 +242,22 @@ class _Job:
 
     Args:
         base: snapshot of the graph that is saved.
-        made: the exported part of the graph that is written.
+        exported: the exported part of the graph that is written.
         options: the arguments of `Editor.save`.
         path: the path of the file.
         values: as in `save`; if variables become constants, the source of their values.
         calls: the calls that verify the file: its signatures, if the format has any.
-        left: the number of ops of the graph that are not in the file.
+        omitted_ops: the number of ops of the graph that are not in the file.
         uninitialized: variables without a value.
     """
 
     base: Graph
-    made: ExportedGraph
+    exported: ExportedGraph
     options: SaveRequest
     path: str
     values: Any
     calls: Any
-    left: int
+    omitted_ops: int
     uninitialized: frozenset[str]
 
     @property
@@ -266,40 +266,40 @@ class _Job:
         return self.options.request
 
     @cached_property
-    def held(self) -> dict[str, VariableInfo]:
+    def saved_variables(self) -> dict[str, VariableInfo]:
         """The variables whose values are written, with the names in the file; empty if they become constants."""
-        return {op: info for op, info in variable_infos(self.made.graph).items() if op not in self.uninitialized}
+        return {op: info for op, info in variable_infos(self.exported.graph).items() if op not in self.uninitialized}
 
     @cached_property
     def infos(self) -> list[VariableInfo]:
         """The same variables, with the names in the source."""
-        return [self.base.state.variables[op] for op in self.held]
+        return [self.base.state.variables[op] for op in self.saved_variables]
 
     @cached_property
     def keys(self) -> dict[str, tuple[str, str]]:
         """Variable -> its name and slice in the checkpoint."""
-        parts = slices(self.made.graph)
-        return {op: (parts[op].full_name, parts[op].spec) if op in parts else (op, "") for op in self.held}
+        parts = slices(self.exported.graph)
+        return {op: (parts[op].full_name, parts[op].spec) if op in parts else (op, "") for op in self.saved_variables}
 
     def saver(self) -> Any:
         """Returns the SaverDef of the file; adds a saver if the graph has no saver for exactly these variables."""
-        return with_saver(self.made.graph, self.held, self.keys)
+        return with_saver(self.exported.graph, self.saved_variables, self.keys)
 
     def write_values(self, prefix: str) -> None:
         """Writes the checkpoint of the file, if it has variables."""
-        if self.held:
+        if self.saved_variables:
             values = read_batches(self.base, self.values, self.infos, self.request)
             write_checkpoint(prefix, values, self.keys, _total(self.infos), self.request)
 
-    def first(self, present: Sequence[str]) -> list[str]:
+    def init_ops(self, present: Sequence[str]) -> list[str]:
         """Returns the init ops of the original file that are also in the new file; adds a note with their names.
 
         Args:
             present: ops that will run first in any case; they are not returned.
         """
-        first = [name for name in self.made.there(self.options.model.init_ops) if name not in present]
+        first = [name for name in self.exported.present_ops(self.options.model.init_ops) if name not in present]
         if first:
-            self.made.notes.append(f"run first: {few(first)}, as in the SavedModel that this graph is from")
+            self.exported.notes.append(f"run first: {few(first)}, as in the SavedModel that this graph is from")
         return first
 
     def source(self, required: bool) -> ProofSource:
@@ -324,10 +324,10 @@ class _Job:
         texts = self.request, _INSTEAD[options.kind]
         return prove(self.base, self.calls, files, source, options.feeds, *texts, saved, **title)
 
-    def saved(self, path: str, nodes: int, proof: Proof) -> Saved:
+    def report(self, path: str, nodes: int, proof: Proof) -> Saved:
         """Returns the report on the file."""
-        notes = [*self.made.notes, *proof.notes]
-        return Saved(path, self.options.kind, nodes, tuple(self.held), self.left, notes, proof.said)
+        notes = [*self.exported.notes, *proof.notes]
+        return Saved(path, self.options.kind, nodes, tuple(self.saved_variables), self.omitted_ops, notes, proof.text)
 
 
 def _write(base: Graph, uninitialized: frozenset[str], values: Any, options: SaveRequest, path: str) -> Saved:
@@ -353,7 +353,7 @@ def _write(base: Graph, uninitialized: frozenset[str], values: Any, options: Sav
             old: new for key, one in signatures.items() for old, new in zip(one.inputs, called[key].inputs, strict=True)
         }
         notes = [f"the argument {old!r} is called {new!r}" for old, new in pairs.items() if old != new]
-        export = ExportedGraph(base.live, {}, notes)
+        export = ExportedGraph(base.live_graph, {}, notes)
         return _module(_Job(base, export, options, path, values, called, 0, uninitialized))
     if signatures:
         served = [(one.inputs, one.outputs) for one in signatures.values()]
@@ -367,8 +367,8 @@ def _write(base: Graph, uninitialized: frozenset[str], values: Any, options: Sav
     signatures = _with_missing_inputs(base, export, signatures, kind, request)
     add_assets(export, base, options.model.asset_feeds)
     calls = _calls(base, options, signatures)
-    job = _Job(base, export, options, path, values, calls, export.left(base), uninitialized)
-    return replace(_WRITERS[kind](job), untrained=inside)
+    job = _Job(base, export, options, path, values, calls, export.omitted_ops(base), uninitialized)
+    return replace(_WRITERS[kind](job), initial_only=inside)
 
 
 def _with_missing_inputs(
@@ -379,7 +379,7 @@ def _with_missing_inputs(
     Raises:
         PlanError: a placeholder of the exported part is not an input of a signature of a SavedModel.
     """
-    within, complete = base.mask(base.index[name] for name in export.there(base.names)), dict[str, Ends]()
+    within, complete = base.mask(base.index[name] for name in export.present_ops(base.names)), dict[str, Ends]()
     for key, one in signatures.items():
         cuts = frozenset(map(base.tensor, one.inputs.values()))
         goals = base.mask(end[0] for end in map(base.tensor, one.outputs.values()) if end not in cuts)
@@ -401,11 +401,13 @@ def _reads_tables(base: Graph, ends: list[str]) -> bool:
 
 def _frozen_untrained(base: Graph, sources: list[str], ends: list[str], options: SaveRequest) -> dict[str, str]:
     """Returns variable that is frozen at its initial value -> the reason; refuses it if the user did not allow this."""
-    if not options.untrained:
+    if not options.initial_only:
         return {}
     inputs = list(dict.fromkeys(sources)) or None
     block = select(base, inputs=inputs, outputs=list(dict.fromkeys(ends))) if ends else select(base)
-    bad = {name: why for name, why in options.untrained.items() if name in block and name not in orphans_of(base.owner)}
+    bad = {
+        name: why for name, why in options.initial_only.items() if name in block and name not in orphans_of(base.owner)
+    }
     if bad and not options.initial:
         how = "Train or restore them first, give values=session, or type values='initial' to freeze these as they are"
         raise PlanError(options.request, "; ".join(only_initial_text(bad)), how)
@@ -416,7 +418,7 @@ def _calls(base: Graph, options: SaveRequest, signatures: Any) -> Any:
     """Returns the calls that verify a file: its signatures, the given outputs, or the last tensors without effects."""
     if signatures:
         return signatures
-    call = options.model.within(base.index).chosen(tensors_by_key(options.inputs), options.outputs)
+    call = options.model.limited_to(base.index).chosen(tensors_by_key(options.inputs), options.outputs)
     likely = () if call.outputs else outputs_of(base, acting_ops(base))[:_MAX_RUN]
     call = replace(call, outputs={**call.outputs, **dict(zip(likely, likely, strict=True))})
     return {"": call} if call.outputs else {}
@@ -436,7 +438,7 @@ def read_batches(base: Graph, values: Any, infos: list[VariableInfo], request: s
     if isinstance(source, Mapping):
         by_name = {info.op: info for info in infos}
         for names in batches({info.op: variable_bytes(info) for info in infos}):
-            yield fetch(source, [by_name[name] for name in names], base.live, request)
+            yield fetch(source, [by_name[name] for name in names], base.live_graph, request)
         return
     if getattr(source, "graph", None) is not base.owner:
         raise PlanError(
@@ -453,12 +455,12 @@ def read_batches(base: Graph, values: Any, infos: list[VariableInfo], request: s
 def _checkpoint(base: Graph, path: str, values: Any, options: SaveRequest, uninitialized: frozenset[str]) -> Saved:
     candidates = {op: info for op, info in base.state.variables.items() if op not in uninitialized}
     only_named = bool(options.names) and not options.scope  # only the variables in `names`, such as those of a copy
-    names = saved_names(base.live, candidates.values(), options.scope, options.names, options.request, only_named)
+    names = saved_names(base.live_graph, candidates.values(), options.scope, options.names, options.request, only_named)
     if not names:
         raise PlanError(
             options.request, "the graph has no variable to save", "Save the graph itself: a .pb or .meta file"
         )
-    parts = slices(base.live)
+    parts = slices(base.live_graph)
     keys = {op: (key, parts[op].spec if op in parts else "") for op, key in names.items()}
     whole_keys = [key for key, spec in keys.values() if not spec]
     twice = (
@@ -484,7 +486,7 @@ def _checkpoint(base: Graph, path: str, values: Any, options: SaveRequest, unini
 
 
 def _graph_def(job: _Job) -> Saved:
-    export, path = job.made, job.path
+    export, path = job.exported, job.path
     graph_def = nodes_of(export, job.request)
     text = path.removesuffix(".gz").endswith((".pbtxt", ".txt"))
     data = text_format.MessageToString(graph_def).encode() if text else encode(graph_def)
@@ -496,7 +498,7 @@ def _graph_def(job: _Job) -> Saved:
     starts = [name for ops in fills.values() for name in ops]
     if fills:
         export.notes.append(f"run first: {few(starts)}, to fill {few(list(fills))}")
-    first = [*starts, *job.first(starts)]
+    first = [*starts, *job.init_ops(starts)]
     data = gzip.compress(data) if path.endswith(".gz") else data
     with staging_dir(path, job.request, len(data)) as folder:
         new = os.path.join(folder, os.path.basename(path))
@@ -506,11 +508,11 @@ def _graph_def(job: _Job) -> Saved:
         file = WrittenFile("tf.import_graph_def", "graph_def", about, by_tensor(export.name), bool(variables))
         proof = job.proof([file], job.source(required=False))
         put_file(new, path)
-    return replace(job.saved(path, len(graph_def.node), proof), variables=())
+    return replace(job.report(path, len(graph_def.node), proof), variables=())
 
 
 def _tflite(job: _Job) -> Saved:
-    export, path, request = job.made, job.path, job.request
+    export, path, request = job.exported, job.path, job.request
     require_trusted(job.base.owner, request)  # the converter runs ops when it folds constants
     ((key, call),) = job.calls.items()
     timeout = TIMEOUT if job.options.timeout is None else job.options.timeout
@@ -532,25 +534,25 @@ def _tflite(job: _Job) -> Saved:
         title = "run by TFLite's interpreter"
         proof = job.proof([file], job.source(required=True), title=title, timeout=timeout)
         put_file(new, path)
-    return job.saved(path, len(graph_def.node), proof)
+    return job.report(path, len(graph_def.node), proof)
 
 
 def _meta_graph(job: _Job) -> Saved:
     path, saver = job.path.removesuffix(".meta"), job.saver()
     with staging_dir(path, job.request, _total(job.infos)) as folder:
         new = os.path.join(folder, os.path.basename(path))
-        fillers = list_fillers(job.made.graph)
-        meta = meta_graph(job.made, saver, True, job.request)
+        fillers = list_fillers(job.exported.graph)
+        meta = meta_graph(job.exported, saver, True, job.request)
         job.write_values(new)
         Path(new + ".meta").write_bytes(encode(meta))
-        about = {"path": new + ".meta", "first": job.first(fillers), "paths": job.made.assets}
-        file = WrittenFile("tf.train.Saver", "meta_graph", about, by_tensor(job.made.name))
-        proof = job.proof([file], job.source(required=bool(job.held)), job.held)
-        if job.held:
+        about = {"path": new + ".meta", "first": job.init_ops(fillers), "paths": job.exported.assets}
+        file = WrittenFile("tf.train.Saver", "meta_graph", about, by_tensor(job.exported.name))
+        proof = job.proof([file], job.source(required=bool(job.saved_variables)), job.saved_variables)
+        if job.saved_variables:
             put_checkpoint(new, path, (new + ".meta", path + ".meta"))
         else:
             put_file(new + ".meta", path + ".meta")
-    return job.saved(path + ".meta", len(meta.graph_def.node), proof)
+    return job.report(path + ".meta", len(meta.graph_def.node), proof)
 
 
 def _write_saved_model(job: _Job) -> Saved:
@@ -558,7 +560,7 @@ def _write_saved_model(job: _Job) -> Saved:
     with staging_dir(path, job.request, _total(job.infos)) as folder:
         new = os.path.join(folder, "model")
         about = options.tags, saver, options.model.init_ops, job.request
-        meta = write_saved_model(job.made, new, job.calls, *about)
+        meta = write_saved_model(job.exported, new, job.calls, *about)
         job.write_values(os.path.join(new, "variables", "variables"))
         tags = [options.tags] if isinstance(options.tags, str) else list(options.tags)
         old = {"path": new, "tags": tags}
@@ -566,9 +568,11 @@ def _write_saved_model(job: _Job) -> Saved:
             WrittenFile("tf.compat.v1.saved_model.load", "saved_model", old, by_signature),
             WrittenFile("tf.saved_model.load", "served_model", {"path": new, "tags": tags}, by_signature),
         ]
-        proof = job.proof(files, job.source(required=bool(job.held)), None if options.freeze else job.held)
+        proof = job.proof(
+            files, job.source(required=bool(job.saved_variables)), None if options.freeze else job.saved_variables
+        )
         put_folder(new, path, job.request)
-    return job.saved(path, len(meta.graph_def.node), proof)
+    return job.report(path, len(meta.graph_def.node), proof)
 
 
 _WRITERS = {"graph_def": _graph_def, "tflite": _tflite, "meta_graph": _meta_graph, "saved_model": _write_saved_model}
@@ -579,7 +583,7 @@ def _module(job: _Job) -> Saved:
     paths = job.options.model.variable_paths
     module, served, lost = function_module(job.base, job.calls, job.values, request, paths)
     if lost:
-        job.made.notes.append(f"variables are not attributes under the paths of the opened file: {few(lost)}")
+        job.exported.notes.append(f"variables are not attributes under the paths of the opened file: {few(lost)}")
     with staging_dir(path, request) as folder:
         new = os.path.join(folder, "model")
         notes = write_module(module, new, served, job.base, request)
@@ -587,4 +591,4 @@ def _module(job: _Job) -> Saved:
         proof = job.proof([file], job.source(required=bool(module.variables)))
         put_folder(new, path, request)
     names = tuple(v.name.removesuffix(":0") for v in module.variables)
-    return Saved(path, "saved_model_tf2", 0, names, 0, [*job.made.notes, *notes, *proof.notes], proof.said)
+    return Saved(path, "saved_model_tf2", 0, names, 0, [*job.exported.notes, *notes, *proof.notes], proof.text)

@@ -151,7 +151,7 @@ class SessionValues:
         numbers: MutableMapping[Any, dict[str, int]],
         init_ops: tuple[list[str], dict[str, str]],
     ) -> None:
-        self._session, self.untrained, self._uninitialized, self.same = session, only_initial, uninitialized, numbers
+        self._session, self.initial_only, self._uninitialized, self.same = session, only_initial, uninitialized, numbers
         self._fill_tables, self._init_ops, self.identities = fill_tables, init_ops, identities
         self._names = frozenset(variable_infos(graph)) - uninitialized
 
@@ -171,14 +171,14 @@ class SessionValues:
 
         start(session, [], both, give, "session()", [i for i in now.values() if i.op not in before])
         self._names = frozenset(info.op for info in both)
-        self.start(session)
+        self.fill_tables(session)
 
-    def start(self, session: TFSession) -> None:
+    def fill_tables(self, session: TFSession) -> None:
         """Fills the tables of `session`."""
         self._fill_tables(session)
         run_once(session, *self._init_ops)
 
-    def covered(self) -> frozenset[str]:
+    def filled_variables(self) -> frozenset[str]:
         """Returns the names of the variable ops that `fill` sets."""
         return self._names
 
@@ -186,10 +186,13 @@ class SessionValues:
 @translate_errors(lambda: new_session(None), "session()")
 def set_plan_values(session: TFSession, applied_ops: AppliedOps) -> None:
     """Sets the new variables of an applied plan in `session`, if the graph was not rebuilt."""
-    arrays = {applied_ops.infos[name]: value for name, value in applied_ops.values.items()}
+    arrays = {applied_ops.variable_infos[name]: value for name, value in applied_ops.values.items()}
     apply_assignment(
         ValueAssignment(
-            session, "session()", arrays=arrays, initial=[applied_ops.infos[name] for name in applied_ops.initial]
+            session,
+            "session()",
+            arrays=arrays,
+            initial=[applied_ops.variable_infos[name] for name in applied_ops.initial],
         ),
         [],
     )
@@ -287,7 +290,7 @@ def set_without_initializers(
         PlanError: no op sets one of the variables.
     """
     restored_ops = (
-        restored if pairs and hasattr(source, "move") and source.move(old, new, new_names_of) else frozenset()
+        restored if pairs and hasattr(source, "transfer") and source.transfer(old, new, new_names_of) else frozenset()
     )
     lost = [info.op for _, info in pairs if info.op not in restored_ops]
     if lost:

@@ -92,11 +92,13 @@ def match_variables(
     for op, name in checkpoint_names.items():
         own = name + op.removeprefix(parts[op].full_name) if op in parts else name
         if name not in names and own in names:
-            stored[op] = checkpoint.stored(own)  # the part was saved as a separate variable
+            stored[op] = checkpoint.stored_value(own)  # the part was saved as a separate variable
         elif name not in names:
             missing.append(op)
         else:
-            stored[op] = checkpoint.stored(name, (parts[op].var_offset, parts[op].var_shape) if op in parts else None)
+            stored[op] = checkpoint.stored_value(
+                name, (parts[op].var_offset, parts[op].var_shape) if op in parts else None
+            )
     return stored, missing
 
 

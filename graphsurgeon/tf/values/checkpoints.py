@@ -282,7 +282,7 @@ class Checkpoint:
         """Key of a value -> the name to show for it; only for values of variables."""
         return {key: name for name, key in reversed(self.names.items())}
 
-    def stored(self, name: str, part: Any = None) -> StoredValue:
+    def stored_value(self, name: str, part: Any = None) -> StoredValue:
         """Returns one value by its name or key, unread.
 
         Args:

@@ -103,14 +103,14 @@ class ValueSource(Protocol):
     def fill(self, session: TFSession) -> None:
         """Sets the variables of `session`; raises OpenError if the values cannot be read."""
 
-    def covered(self) -> frozenset[str]:
+    def filled_variables(self) -> frozenset[str]:
         """Returns the names of the variable ops that `fill` sets."""
 
-    def untrained(self) -> dict[str, str]:
+    def initial_only(self) -> dict[str, str]:
         """Returns variable -> the reason why it has only an initial value; empty for a checkpoint."""
         return {}
 
-    def start(self, session: TFSession) -> None:
+    def fill_tables(self, session: TFSession) -> None:
         """Fills the tables, if the source has ops for it."""
 
 
@@ -139,7 +139,7 @@ class CheckpointValues(ValueSource):
 
     @property
     def _graph(self) -> TFGraph:
-        return self._base.live
+        return self._base.live_graph
 
     def fill(self, session: TFSession) -> None:
         """Restores all variables of the checkpoint into `session`, then runs the model's own init op.
@@ -151,7 +151,7 @@ class CheckpointValues(ValueSource):
         if self._saver is not None and self._saver.restore_op_name:
             refuse_incomplete(self._prefix, request)
             if self._fill_apart(session):
-                self.start(session)
+                self.fill_tables(session)
                 return
             feed = {self._saver.filename_tensor_name: self._prefix}
             try:
@@ -162,7 +162,7 @@ class CheckpointValues(ValueSource):
                     "Give the checkpoint of the same graph",
                 )
                 raise OpenError(request, f"the checkpoint does not restore: {problem}", suggestion) from error
-        self.start(session)
+        self.fill_tables(session)
 
     def _fill_apart(self, session: TFSession) -> bool:
         """Restores large values one by one, so that the progress is shown and the work can be interrupted.
@@ -175,7 +175,7 @@ class CheckpointValues(ValueSource):
         from .variables import variable_infos
 
         try:
-            stored = self.stored()
+            stored = self.stored_values()
         except OpenError:
             return False  # the saver then raises a better error
         infos = variable_infos(session.graph)
@@ -185,7 +185,7 @@ class CheckpointValues(ValueSource):
         assign(session, stored, infos, "restoring")
         return True
 
-    def covered(self) -> frozenset[str]:
+    def filled_variables(self) -> frozenset[str]:
         """Returns the names of the variable ops that the checkpoint restores; a saver may leave some out."""
         from ..private.graphs import has_op
 
@@ -201,7 +201,7 @@ class CheckpointValues(ValueSource):
         """Returns variable op -> the checkpoint, and its name there."""
         return {op: (os.path.realpath(self._prefix), op) for op in self._base.state.variables}
 
-    def stored(self) -> dict[str, StoredValue] | None:
+    def stored_values(self) -> dict[str, StoredValue] | None:
         """Returns variable op -> its unread value in the checkpoint; None if the saver sets more than variables.
 
         Raises:
@@ -216,9 +216,9 @@ class CheckpointValues(ValueSource):
         if places is None:
             return None
         checkpoint = Checkpoint(self._prefix, f"values from {self._prefix!r}")
-        return {op: checkpoint.stored(key, _part(spec)) for op, (_, key, spec) in places.items()}
+        return {op: checkpoint.stored_value(key, _part(spec)) for op, (_, key, spec) in places.items()}
 
-    def move(
+    def transfer(
         self, old: TFSession, new: TFSession, new_names_of: Callable[[TFGraph], Mapping[str, str]]
     ) -> frozenset[str]:
         """Saves the values of `old` and restores them in `new`, by the graph's own saver, without initializers.
@@ -247,7 +247,7 @@ class CheckpointValues(ValueSource):
                 new.run(new.graph.get_operation_by_name(now[2]), {now[3]: path})
             except tf.errors.OpError:
                 return frozenset()
-        return self.covered()
+        return self.filled_variables()
 
     def _is_unmoved(self, graph: TFGraph, name: str, new_name: str) -> bool:
         """Whether an op of the saver exists and still uses its original variables, which may be renamed."""
@@ -269,7 +269,7 @@ class CheckpointValues(ValueSource):
                 todo.append((old.op, new.op))
         return True
 
-    def start(self, session: TFSession) -> None:
+    def fill_tables(self, session: TFSession) -> None:
         """Fills the tables: runs the init op of a SavedModel, or the initializers that a MetaGraph lists."""
         from ..private.graphs import has_op
         from .assign_values import fill_tables
@@ -311,16 +311,16 @@ class KeyedValues(ValueSource):
         from .transfer import assign
         from .variables import variable_infos
 
-        assign(session, self.stored(), variable_infos(session.graph), "restoring")
-        self.start(session)
+        assign(session, self.stored_values(), variable_infos(session.graph), "restoring")
+        self.fill_tables(session)
 
-    def start(self, session: TFSession) -> None:
+    def fill_tables(self, session: TFSession) -> None:
         """Fills the tables that the graph lists."""
         from .assign_values import fill_tables
 
         fill_tables(session, unchanged=True)
 
-    def covered(self) -> frozenset[str]:
+    def filled_variables(self) -> frozenset[str]:
         """Returns the names of the variable ops that have a key."""
         return frozenset(self.keys)
 
@@ -328,7 +328,7 @@ class KeyedValues(ValueSource):
         """Returns variable op -> the checkpoint, and the key there."""
         return {op: (os.path.realpath(self._prefix), key) for op, key in self.keys.items()}
 
-    def stored(self) -> dict[str, StoredValue]:
+    def stored_values(self) -> dict[str, StoredValue]:
         """Returns variable op -> its value in the checkpoint, unread.
 
         Raises:
@@ -337,7 +337,7 @@ class KeyedValues(ValueSource):
         if not self.keys:
             return {}
         checkpoint = Checkpoint(self._prefix, f"values from {self._prefix!r}")
-        return {op: checkpoint.stored(key) for op, key in self.keys.items()}
+        return {op: checkpoint.stored_value(key) for op, key in self.keys.items()}
 
 
 def _named_op(graph: TFGraph, name: str) -> Any:

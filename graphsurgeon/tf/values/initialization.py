@@ -421,7 +421,7 @@ def with_initial_value(values: Any, graph: TFGraph, infos: Sequence[VariableInfo
     names = {info.op for info in infos}
     provider = value_provider(values)
     if provider is not None and graph_identity(provider.graph) is graph_identity(graph):
-        reasons = provider.untrained(local=True, names=names)
+        reasons = provider.initial_only(local=True, names=names)
     elif hasattr(values, "run") and graph_identity(getattr(values, "graph", None)) is graph_identity(graph):
         reasons = dict.fromkeys(
             names - initialized_variables(values, infos, request), NOT_IN_SESSION

@@ -34,7 +34,7 @@ class Pair:
 
     Args:
         old, new: the descriptions of the original and of the copy, with the names in their graphs.
-        wanted: how the variable is stored in a checkpoint of the original.
+        stored_variable: how the variable is stored in a checkpoint of the original.
         soft: whether old and new values can be mixed; counters and flags are copied even in a soft update.
         written: whether other ops in the graph of the duplicate set the copy too. It may then differ although the
             original did not change.
@@ -44,7 +44,7 @@ class Pair:
 
     old: VariableInfo
     new: VariableInfo
-    wanted: CheckpointVariable
+    stored_variable: CheckpointVariable
     soft: bool
     written: bool
     needed: bool
@@ -59,21 +59,21 @@ def pairs_of(copies: Iterable[Any], graph: TFGraph) -> list[Pair]:
     """
     out = []
     for copied in copies:
-        objects = variable_objects(copied.source.live)
+        objects = variable_objects(copied.source.live_graph)
         for variable in copied.variables:
-            if not variable.made.initializer:
+            if not variable.new_info.initializer:
                 continue
             old, dtype = variable.info, tf.as_dtype(variable.info.dtype)
-            shape = tf.TensorShape(copied.source.live.get_operation_by_name(old.op).get_attr("shape"))
+            shape = tf.TensorShape(copied.source.live_graph.get_operation_by_name(old.op).get_attr("shape"))
             part = slice_of(objects.get(old.op))
             key, offset = (old.op, ()) if part is None else (part.full_name, tuple(part.var_offset))
             out.append(
                 Pair(
                     old,
-                    variable.made,
+                    variable.new_info,
                     CheckpointVariable(old.op, key, dtype, dims_of(shape), offset),
                     dtype.is_floating or dtype.is_complex,
-                    _is_written(graph, variable.made),
+                    _is_written(graph, variable.new_info),
                     set(old.collections) != {tf1.GraphKeys.LOCAL_VARIABLES},
                 )
             )
@@ -118,7 +118,9 @@ def group_updates(pairs: Sequence[Pair], graph: TFGraph, scope: str, soft: bool)
         mixed = []
         for pair, value in zip(pairs, values, strict=True):
             mixed.append(
-                _interpolated(_read_tensor(graph, pair.new), value, tau, pair.wanted.shape) if pair.soft else value
+                _interpolated(_read_tensor(graph, pair.new), value, tau, pair.stored_variable.shape)
+                if pair.soft
+                else value
             )
         with tf1.control_dependencies(mixed):
             sets = [_assign_op(graph, pair.new, value) for pair, value in zip(pairs, mixed, strict=True)]
@@ -173,7 +175,7 @@ class ReplicaSource:
         """Returns the source and the values, by variable of the original; None if there are no newer values."""
         raise NotImplementedError
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Treats values that were already read as new values again."""
 
 
@@ -254,7 +256,7 @@ class FolderSource(ReplicaSource):
     def __init__(self, folder: CheckpointFolder) -> None:
         self.folder = folder
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Treats the last checkpoint as a new checkpoint again."""
         self.folder.taken = ()
 
@@ -264,7 +266,7 @@ class FolderSource(ReplicaSource):
         Raises:
             OpenError: the newest checkpoint is not complete, or is of another model.
         """
-        result = self.folder.newest([p.wanted for p in pairs if p.needed])
+        result = self.folder.newest([p.stored_variable for p in pairs if p.needed])
         self.skipped, self.unfinished = dict(self.folder.skipped), self.folder.unfinished
         return result
 

@@ -44,7 +44,7 @@ def copy_checkpoint(place: Any, path: Any, names: Mapping[str, str], request: st
     old_names = sorted(checkpoint.labels.values())
     new_names = rename_variables(old_names, names, request)
     keys = {name: (new_names[name], "") for name in old_names}
-    stored = {name: checkpoint.stored(name) for name in old_names}
+    stored = {name: checkpoint.stored_value(name) for name in old_names}
     sizes = {name: one.nbytes for name, one in stored.items()}
     total = sum(sizes.values())
     values = ({name: stored[name].read() for name in names} for names in groups_within(sizes, _BATCH))

@@ -41,7 +41,7 @@ class AlignedBuffers:
         self._offset = 0
         self._last_buffer: tuple[Any, Any] = (None, lambda: None)  # a buffer, and a weak reference to the value in it
 
-    def fit(self, value: Any, keeps_memory: bool = True) -> Any:
+    def align(self, value: Any, keeps_memory: bool = True) -> Any:
         """Returns a value as an array that TensorFlow uses without a copy, or the value itself if it is too small.
 
         Args:
@@ -125,7 +125,7 @@ class ValueProvider(Protocol):
     def init_ops(self) -> tuple[list[str], dict[str, Any]]:
         """Names of the ops of the file that must run once; and their feeds."""
 
-    def untrained(self, local: bool = False, names: Collection[str] | None = None) -> dict[str, str]:
+    def initial_only(self, local: bool = False, names: Collection[str] | None = None) -> dict[str, str]:
         """Returns variable -> the reason why it has only its initial value.
 
         Args:
@@ -133,17 +133,17 @@ class ValueProvider(Protocol):
             names: the variables to check; None for all.
         """
 
-    def stored(self) -> Mapping[str, Any] | None:
+    def stored_values(self) -> Mapping[str, Any] | None:
         """Returns the unread values of the opened file; None if the file does not contain the values."""
 
-    def reader(self) -> Any:
+    def read_session(self) -> Any:
         """Returns a session from which the values can be read."""
 
 
 def value_provider(values: Any) -> ValueProvider | None:
     """Returns the value provider of an editor; a value provider is returned unchanged, and None for other objects."""
     for part in (values, getattr(values, "values", None)):
-        if hasattr(type(part), "reader"):
+        if hasattr(type(part), "read_session"):
             return cast(ValueProvider, part)
     return None
 
@@ -151,7 +151,7 @@ def value_provider(values: Any) -> ValueProvider | None:
 def values_of(values: Any) -> Any:
     """Returns the session of an editor that was given as `values=`; other values are returned unchanged."""
     giver = value_provider(values)
-    return values if giver is None else giver.reader()
+    return values if giver is None else giver.read_session()
 
 
 def source_of(values: Any) -> Any:
@@ -160,8 +160,8 @@ def source_of(values: Any) -> Any:
     If the editor has only opened a file, the source is (the stored values, a function that returns a session).
     """
     giver = value_provider(values)
-    stored = None if giver is None else giver.stored()
-    return values_of(values) if giver is None or stored is None else (stored, giver.reader)
+    stored = None if giver is None else giver.stored_values()
+    return values_of(values) if giver is None or stored is None else (stored, giver.read_session)
 
 
 tf1 = tf.compat.v1
@@ -280,7 +280,7 @@ def put(
             if place not in feeds:
                 # No local variable refers to the value: if it is copied into a buffer, it is freed before the next
                 # copy.
-                feeds[place] = values.pop(name) if buffers is None else buffers.fit(values.pop(name), info.resource)
+                feeds[place] = values.pop(name) if buffers is None else buffers.align(values.pop(name), info.resource)
                 ops.append(session.graph.get_operation_by_name(info.initializer))
         if buffers is not None and any(getattr(value, "nbytes", 0) > _LITTLE for value in feeds.values()):
             release_memory()
@@ -324,7 +324,7 @@ def transfer_values(
             aligned = min(sizes) >= _SMALL and all(b.resource for name in values for b in target[name])
             for name in list(values):
                 value = values.pop(name)
-                pending |= {b.op: buffers.fit(value) if aligned else value for b in target[name]}
+                pending |= {b.op: buffers.align(value) if aligned else value for b in target[name]}
             del value
             pending_bytes += sum(sizes)
             if not aligned or pending_bytes >= _MOST:

@@ -170,7 +170,7 @@ def value_store(obj: Any, request: str) -> ValueStore:
         return SessionStore(obj, request)
     if isinstance(obj, (str, os.PathLike)):
         checkpoint = Checkpoint(obj, request)
-        stored = {name: checkpoint.stored(name) for name in checkpoint.names}
+        stored = {name: checkpoint.stored_value(name) for name in checkpoint.names}
         variables = [VariableEntry(name, one.dtype, one.shape, name.rpartition("/")[0]) for name, one in stored.items()]
         return FileStore(checkpoint.prefix, variables, stored)
     if isinstance(obj, Mapping):
@@ -194,7 +194,7 @@ def source_store(obj: Any, request: str) -> ValueStore:
         request: the request, for messages.
     """
     giver = value_provider(obj)
-    stored = None if giver is None else giver.stored()
+    stored = None if giver is None else giver.stored_values()
     if giver is not None and stored is not None:
         infos = variable_infos(giver.graph)
         if infos.keys() <= stored.keys():

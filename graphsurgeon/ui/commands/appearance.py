@@ -10,12 +10,12 @@ from ...errors import LayoutError, SelectionError, counted, did_you_mean
 from ...graph.names import op_name
 from ...view.helper_ops import KINDS, Filters
 from ...view.paint import Paint
+from ..render_context import RenderContext
 from ..run_results import MEASURES
-from ..stage import Stage
 from ..state import State
 
 
-def show_helpers(stage: Stage, state: State, kind: str, on: bool = True) -> State:
+def show_helpers(context: RenderContext, state: State, kind: str, on: bool = True) -> State:
     """Draws helpers of one kind (constants, variables, ...) as any other op, or hides them again.
 
     Args:
@@ -27,17 +27,17 @@ def show_helpers(stage: Stage, state: State, kind: str, on: bool = True) -> Stat
         raise SelectionError(f"show_helpers({kind!r})", "no helpers have this kind", f"Choose one of {kinds}")
     shown_kinds = state.filters.shown | {kind} if on else state.filters.shown - {kind}
     message = f"{kind} {'are shown' if on else 'are hidden'}"
-    return _with_filters(stage, state, replace(state.filters, shown=shown_kinds), message)
+    return _with_filters(context, state, replace(state.filters, shown=shown_kinds), message)
 
 
-def hide_ops(stage: Stage, state: State, types: Iterable[str]) -> State:
+def hide_ops(context: RenderContext, state: State, types: Iterable[str]) -> State:
     """Hides all ops of these types, and shows all others; ``hide_ops([])`` shows all ops.
 
     Args:
         types: op types.
     """
     op_types = frozenset(types)
-    graph = stage.graph(state, "source")
+    graph = context.graph(state, "source")
     for kind in sorted(op_types):
         if kind not in graph.types:
             raise SelectionError(
@@ -46,36 +46,36 @@ def hide_ops(stage: Stage, state: State, types: Iterable[str]) -> State:
                 did_you_mean(kind, set(graph.types)),
             )
     message = f"hidden: {', '.join(sorted(op_types))}" if op_types else "no op type is hidden"
-    return _with_filters(stage, state, replace(state.filters, hidden=op_types), message)
+    return _with_filters(context, state, replace(state.filters, hidden=op_types), message)
 
 
-def set_training(stage: Stage, state: State, mode: str) -> State:
+def set_training(context: RenderContext, state: State, mode: str) -> State:
     """Shows gradients and updates in their ``scopes`` or ``beside`` their forward ops, or hides them (``away``).
 
     Args:
         mode: ``scopes``, ``away`` or ``beside``.
     """
     words = {"away": "are hidden", "beside": "are next to their ops", "scopes": "are in their scopes"}
-    return _with_filters(stage, state, replace(state.filters, training=mode), f"gradients and updates {words[mode]}")
+    return _with_filters(context, state, replace(state.filters, training=mode), f"gradients and updates {words[mode]}")
 
 
-def _with_filters(stage: Stage, state: State, filters: Filters, message: str) -> State:
+def _with_filters(context: RenderContext, state: State, filters: Filters, message: str) -> State:
     before = state.filters
     state = state.replace(filters=filters)
     if filters.hidden - before.hidden or (filters.training != before.training and filters.training == "away"):
         # a scope opened with all its helpers would still show the ops that are now hidden
         keys = state.view.unfolded
         state = state.with_view(unfolded=keys and frozenset(key.removesuffix("+") for key in keys) - {""})
-    state = stage.current_state(state)
-    scene = stage.draw(state, "source")
-    if stage.panes["destination"].placed is not None and (stage.draft(state).steps or not stage.same):
-        stage.draw(state, "destination")
+    state = context.current_state(state)
+    scene = context.draw(state, "source")
+    if context.panes["destination"].placed is not None and (context.draft(state).steps or not context.is_single_graph):
+        context.draw(state, "destination")
     hidden = sum(scene["stats"]["hidden"].values())
     return state.with_status(f"{message}: {counted(len(scene['boxes']), 'boxes')}, {counted(hidden, 'hidden helpers')}")
 
 
 def paint(
-    stage: Stage,
+    context: RenderContext,
     state: State,
     by: str = "family",
     values: Mapping[Any, float] | None = None,
@@ -100,12 +100,12 @@ def paint(
     """
     op_values = values if words is None else words
     if op_values is None and by in MEASURES:
-        if state.ran is None:
+        if state.run is None:
             problem = "no run is shown"
             raise LayoutError(f"paint({by!r})", problem, "Run the graph first, with the button Run or ed.screen.run()")
-        state = state.replace(paint=Paint("values", state.ran.numbers(by), by, reduce, scale), faded=())
+        state = state.replace(paint=Paint("values", state.run.numbers(by), by, reduce, scale), faded=())
         return state.with_status(f"colored by {by}")
-    graph, values_by_op = stage.calls(state, "source").searchable.graph, dict[str, Any]()
+    graph, values_by_op = context.calls(state, "source").searchable.graph, dict[str, Any]()
     if op_values is not None and not isinstance(op_values, Mapping):
         raise LayoutError(
             f"paint({op_values!r})", "values must be a mapping", "Give {'conv1/Conv2D': 3.2}: op -> number"
@@ -120,18 +120,18 @@ def paint(
     way = by if op_values is None else "values" if words is None else "words"
     state = state.replace(paint=Paint(way, values_by_op, name, reduce, scale), faded=())
     message = f"colored by {by if op_values is None else name}"
-    if state.paint.by == "structure" and not stage.draw(state, "source")["legend"]["items"]:
+    if state.paint.by == "structure" and not context.draw(state, "source")["legend"]["items"]:
         message = "no scopes of this picture have the same structure: unfold a scope to see repeated scopes in it"
     return state.with_status(message)
 
 
-def fade(stage: Stage, state: State, keys: Iterable[str]) -> State:
+def fade(context: RenderContext, state: State, keys: Iterable[str]) -> State:
     """Fades the boxes of these entries of the legend; ``fade([])`` fades nothing.
 
     Args:
         keys: entries of the legend.
     """
-    legend = stage.draw(state, "source")["legend"]
+    legend = context.draw(state, "source")["legend"]
     labels = {item["key"]: item["text"] for item in legend["items"]}
     faded_keys = tuple(dict.fromkeys(keys))
     for key in faded_keys:

@@ -23,7 +23,7 @@ from ...graph.training import Gradients
 from ...graph.traversal import backward, forward, reachable_mask, shortest_between
 from ...graph.variables import FEED_TYPES
 from ..page_data import boundary_data, boundary_text, leak_count
-from ..stage import Stage
+from ..render_context import RenderContext
 from ..state import Marks, State, ops_of
 
 _CUTS_PER_SIDE = 4
@@ -37,13 +37,13 @@ class Cut:
     Args:
         inputs, outputs: the names of the tensors that enter and leave.
         ops: the number of ops between them that depend on an input of the model.
-        known: whether the rank of all these tensors is known.
+        has_known_rank: whether the rank of all these tensors is known.
     """
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     ops: int
-    known: bool = True
+    has_known_rank: bool = True
 
     @property
     def width(self) -> int:
@@ -64,24 +64,24 @@ def cuts(graph: Graph, mask: Mask, limit: int = 3) -> list[Cut]:
 
     Example:
         >>> ops = [("a", "Neg", ["x"]), ("b", "Exp", ["a"]), ("c", "Add", ["a", "b"]), ("d", "Exp", ["c"])]
-        >>> g = Graph.of([("x", "Placeholder", []), *ops])
+        >>> g = Graph.from_ops([("x", "Placeholder", []), *ops])
         >>> [(cut.inputs, cut.outputs) for cut in cuts(g, g.mask([2]))]
         [(('a:0',), ('b:0',))]
         >>> [(cut.inputs, cut.outputs) for cut in cuts(g, g.mask([1, 2]))]
         [(('x:0',), ('a:0', 'b:0')), (('x:0',), ('c:0',))]
     """
     flow = _Flow(graph)
-    inside = flow.hull(mask & flow.ops & ~flow.fed)
+    inside = flow.convex_closure(mask & flow.ops & ~flow.fed)
     if not inside.any():
         return []
-    ways = product(flow.above(inside), flow.below(inside))
+    ways = product(flow.cuts_above(inside), flow.cuts_below(inside))
     candidates = [cut for into, out in ways if (cut := flow.cut(inside, into, out)) is not None]
     out = _narrower(candidates)[:limit]
     for scope in _scopes(graph, inside):
         if len(out) == limit:
             break
-        around = flow.hull(graph.scope_mask(scope) & flow.ops & ~flow.fed)
-        cut = flow.cut(around, flow.entering(around), flow.leaving(around))
+        around = flow.convex_closure(graph.scope_mask(scope) & flow.ops & ~flow.fed)
+        cut = flow.cut(around, flow.entering_tensors(around), flow.leaving_tensors(around))
         if cut is not None and (cut.inputs, cut.outputs) not in [(c.inputs, c.outputs) for c in out]:
             out.append(cut)
     return out
@@ -90,7 +90,7 @@ def cuts(graph: Graph, mask: Mask, limit: int = 3) -> list[Cut]:
 def _narrower(candidates: list[Cut]) -> list[Cut]:
     """Returns the boundaries that are narrower than all nearer ones, the nearest first."""
     out: list[Cut] = []
-    for cut in sorted(candidates, key=lambda cut: (not cut.known, cut.ops, cut.width)):
+    for cut in sorted(candidates, key=lambda cut: (not cut.has_known_rank, cut.ops, cut.width)):
         if all(cut.width < other.width for other in out):
             out.append(cut)
     return out
@@ -99,7 +99,7 @@ def _narrower(candidates: list[Cut]) -> list[Cut]:
 def _scopes(graph: Graph, mask: Mask) -> Iterator[str]:
     """Yields the name scopes around some ops, the innermost first."""
     scopes = graph.scopes
-    homes = np.unique(scopes.home[np.flatnonzero(mask)]).tolist()
+    homes = np.unique(scopes.scope_of[np.flatnonzero(mask)]).tolist()
     shared = shared_scope([f"{scopes.names[scope]}/" for scope in homes])
     yield from scopes_around(f"{shared}/") if shared else ()
 
@@ -109,36 +109,36 @@ class _Flow:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.fed = graph.typed(FEED_TYPES)
+        self.fed = graph.type_mask(FEED_TYPES)
         gradients = Gradients(graph).ops
         model = ~forward(graph, gradients) if gradients.any() else np.ones(graph.size, np.bool_)
         self.ops = forward(graph, self.fed & model, control=False, within=model)
         source, reader, port = graph.data.node, graph.data.rows, graph.data.port
-        mask = self.ops[source] & self.ops[reader] & ~graph.typed(TURNING)[source]
+        mask = self.ops[source] & self.ops[reader] & ~graph.type_mask(TURNING)[source]
         self.source, self.reader, self.port = source[mask], reader[mask], port[mask]
         # a number for each tensor
         self.tensor = self.source.astype(np.int64) * (int(port.max(initial=0)) + 1) + self.port
         self.read = graph.mask(np.unique(self.source).tolist())
 
-    def hull(self, mask: Mask) -> Mask:
+    def convex_closure(self, mask: Mask) -> Mask:
         """Returns some ops and all ops between them."""
         up, down = reachable_mask(self.reader, self.source, mask), reachable_mask(self.source, self.reader, mask)
         inside: Mask = up & down & ~self.fed
         return inside
 
-    def entering(self, mask: Mask) -> list[Tensor]:
+    def entering_tensors(self, mask: Mask) -> list[Tensor]:
         """Returns the tensors that enter some ops, in order of first use."""
         cross = mask[self.reader] & ~mask[self.source]
         return list(dict.fromkeys(zip(self.source[cross].tolist(), self.port[cross].tolist(), strict=True)))
 
-    def leaving(self, mask: Mask) -> list[Tensor]:
+    def leaving_tensors(self, mask: Mask) -> list[Tensor]:
         """Returns the tensors of some ops that have consumers outside, or none at all."""
         cross = mask[self.source] & ~mask[self.reader]
         ends = np.flatnonzero(mask & ~self.read).tolist()
         end_tensors = [(op, 0) for op in ends if self.graph.outputs(op) != ()]
         return sorted({*zip(self.source[cross].tolist(), self.port[cross].tolist(), strict=True), *end_tensors})
 
-    def above(self, inside: Mask) -> list[list[Tensor]]:
+    def cuts_above(self, inside: Mask) -> list[list[Tensor]]:
         """Returns cuts above some ops: sets of tensors that all paths into them cross, higher cuts being narrower."""
         part = reachable_mask(self.reader, self.source, inside) & ~inside
         order, place = self._topological_order(part)
@@ -150,9 +150,9 @@ class _Flow:
         cuts_at = _records(width[max(fed - 1, 0) : len(order)][::-1])
         places = [len(order) - 1 - at for at in cuts_at]
         after = [(place > at) & (part | inside) for at in places]
-        return [self.entering(mask) for mask in after] or [self.entering(inside)]
+        return [self.entering_tensors(mask) for mask in after] or [self.entering_tensors(inside)]
 
-    def below(self, inside: Mask) -> list[list[Tensor]]:
+    def cuts_below(self, inside: Mask) -> list[list[Tensor]]:
         """Returns cuts below some ops: sets of tensors that all paths from them cross, lower cuts being narrower."""
         part = reachable_mask(self.source, self.reader, inside) & ~inside
         order, place = self._topological_order(part)
@@ -166,7 +166,7 @@ class _Flow:
             np.bincount(first, minlength=size) - np.bincount(last, minlength=size) + np.bincount(ends, minlength=size)
         )
         upto = [(place <= at) & (part | inside) for at in _records(width)]
-        return [self.leaving(mask) for mask in upto]
+        return [self.leaving_tensors(mask) for mask in upto]
 
     def cut(self, inside: Mask, entering: list[Tensor], leaving: list[Tensor]) -> Cut | None:
         """Returns the boundary between tensors; None if there is no such boundary."""
@@ -176,12 +176,12 @@ class _Flow:
         above = reachable_mask(reader, source, graph.mask(op for op, _ in leaving))
         core = reachable_mask(self.source, self.reader, graph.mask(self.reader[stops].tolist())) & above & ~self.fed
         core |= inside
-        inputs, outputs = self.entering(core), self.leaving(core)
+        inputs, outputs = self.entering_tensors(core), self.leaving_tensors(core)
         if not inputs or not outputs or core.sum() == (self.ops & ~self.fed).sum():
             return None
         if context_fault(graph, core, inputs) is not None:
             return None
-        infos: list[Any] = [graph.stated_info(*tensor) for tensor in (*inputs, *outputs)]
+        infos: list[Any] = [graph.declared_info(*tensor) for tensor in (*inputs, *outputs)]
         shapes_known = all(info is not None and info.shape is not None for info in infos)
         return Cut(tuple(map(graph.name, inputs)), tuple(map(graph.name, outputs)), int(core.sum()), shapes_known)
 
@@ -231,7 +231,7 @@ def _records(width: Ints) -> list[int]:
     return at[:1] + at[1:][-(_CUTS_PER_SIDE - 1) :]
 
 
-def select_between(stage: Stage, state: State, a: str, b: str) -> State:
+def select_between(context: RenderContext, state: State, a: str, b: str) -> State:
     """Selects the boxes of the source on all paths between two boxes, including these, in either direction.
 
     Args:
@@ -241,17 +241,19 @@ def select_between(stage: Stage, state: State, a: str, b: str) -> State:
     Raises:
         SelectionError: no path connects the boxes, or a box does not exist.
     """
-    graph, first, last = _path_ends(stage, state, a, b, "source", "select_between")
+    graph, first, last = _path_ends(context, state, a, b, "source", "select_between")
     inside = selection_from(graph, forward(graph, first) & backward(graph, last))
-    state = stage.current_state(state)
-    stage.draw(state, "source")
-    scene = stage.panes["source"].scene
+    state = context.current_state(state)
+    context.draw(state, "source")
+    scene = context.panes["source"].scene
     assert scene is not None
-    names = tuple(scene.held(stage.visible_positions(state, inside)))
+    names = tuple(scene.count_by_box(context.visible_positions(state, inside)))
     return state.with_view(selected=names).with_status(f"{counted(len(inside), 'ops')} are between {a} and {b}")
 
 
-def why(stage: Stage, state: State, a: str, b: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
+def show_path(
+    context: RenderContext, state: State, a: str, b: str, pane: str = "source"
+) -> tuple[State, dict[str, Any]]:
     """Returns the shortest path between two boxes, which is the reason why one depends on the other.
 
     Args:
@@ -264,7 +266,7 @@ def why(stage: Stage, state: State, a: str, b: str, pane: str = "source") -> tup
     Raises:
         SelectionError: the boxes do not depend on each other, or a box does not exist.
     """
-    graph, first, last = _path_ends(stage, state, a, b, pane, "why")
+    graph, first, last = _path_ends(context, state, a, b, pane, "show_path")
     way = shortest_between(graph, first, last)
     plain = shortest_between(graph, first, last, control=False)
     way = plain if len(plain) == len(way) else way
@@ -275,9 +277,9 @@ def why(stage: Stage, state: State, a: str, b: str, pane: str = "source") -> tup
     return state.with_status(text), {"text": text, "steps": steps}
 
 
-def _path_ends(stage: Stage, state: State, a: str, b: str, pane: str, verb: str) -> tuple[Graph, Mask, Mask]:
+def _path_ends(context: RenderContext, state: State, a: str, b: str, pane: str, verb: str) -> tuple[Graph, Mask, Mask]:
     """Returns the graph, and the ops of two boxes, the required box first."""
-    tree, boxes = stage.holding(state, pane, [a, b])
+    tree, boxes = context.tree_containing(state, pane, [a, b])
     one, other = (ops_of(tree, [box], verb) for box in boxes)
     for first, last in ((one, other), (other, one)):
         if (forward(tree.graph, first) & last & ~first).any():
@@ -286,69 +288,69 @@ def _path_ends(stage: Stage, state: State, a: str, b: str, pane: str, verb: str)
     raise SelectionError(f"{verb}({a!r}, {b!r})", problem, "Choose two boxes of which one depends on the other")
 
 
-def mark_input(stage: Stage, state: State, tensor: str) -> State:
+def mark_input(context: RenderContext, state: State, tensor: str) -> State:
     """Marks a tensor as boundary input. A layer, or a box with one output, means its output.
 
     Args:
         tensor: the name of the tensor, layer or box.
     """
     marks = state.marks
-    for graph, one in _tensor_ends(stage, state, tensor, "mark_input"):
+    for graph, one in _tensor_ends(context, state, tensor, "mark_input"):
         marks = marks.with_input(graph, one)
-    return _with_marks(stage, state, marks)
+    return _with_marks(context, state, marks)
 
 
-def mark_output(stage: Stage, state: State, tensor: str) -> State:
+def mark_output(context: RenderContext, state: State, tensor: str) -> State:
     """Marks a tensor as boundary output. A layer, or a box with one output, means its output.
 
     Args:
         tensor: the name of the tensor, layer or box.
     """
     marks = state.marks
-    for graph, one in _tensor_ends(stage, state, tensor, "mark_output"):
+    for graph, one in _tensor_ends(context, state, tensor, "mark_output"):
         marks = marks.with_output(graph, one)
-    return _with_marks(stage, state, marks)
+    return _with_marks(context, state, marks)
 
 
-def unmark(stage: Stage, state: State, tensor: str) -> State:
+def unmark(context: RenderContext, state: State, tensor: str) -> State:
     """Removes a tensor from the boundary.
 
     Args:
         tensor: the name of the tensor.
     """
-    return _with_marks(stage, state, state.marks.without(tensor))
+    return _with_marks(context, state, state.marks.without(tensor))
 
 
-def clear_boundary(stage: Stage, state: State) -> State:
+def clear_boundary(context: RenderContext, state: State) -> State:
     """Removes all tensors from the boundary."""
-    return _with_marks(stage, state, Marks())
+    return _with_marks(context, state, Marks())
 
 
-def boundary_of_selection(stage: Stage, state: State) -> State:
+def mark_boundary(context: RenderContext, state: State) -> State:
     """Marks the tensors that enter and leave the selection."""
     if not state.view.selected:
-        raise SelectionError("boundary_of_selection()", "nothing is selected", "Click a box first")
-    selection = stage.selection(state)
+        raise SelectionError("mark_boundary()", "nothing is selected", "Click a box first")
+    selection = context.selection(state)
     if not selection:
-        ops_of(*stage.holding(state, "source", state.view.selected), "boundary_of_selection")
-    return _with_marks(stage, state, Marks.around(selection))
+        ops_of(*context.tree_containing(state, "source", state.view.selected), "mark_boundary")
+    return _with_marks(context, state, Marks.around(selection))
 
 
-def set_boundary(stage: Stage, state: State, inputs: list[str], outputs: list[str]) -> State:
+def set_boundary(context: RenderContext, state: State, inputs: list[str], outputs: list[str]) -> State:
     """Makes these tensors the boundary, and no others.
 
     Args:
         inputs, outputs: names of tensors.
     """
-    marks, base = Marks(), stage.source.snapshot
+    marks, base = Marks(), context.source.snapshot
     for tensor in inputs:
-        marks = marks.with_input(stage.around(base, [tensor]).graph, tensor)
+        marks = marks.with_input(context.around(base, [tensor]).graph, tensor)
     for tensor in outputs:
-        marks = marks.with_output(stage.around(base, [tensor]).graph, tensor)
-    return _with_marks(stage, state, marks)
+        marks = marks.with_output(context.around(base, [tensor]).graph, tensor)
+    return _with_marks(context, state, marks)
 
 
-def suggest_boundaries(stage: Stage, state: State) -> tuple[State, list[dict[str, Any]]]:
+def suggest_boundaries(context: RenderContext, state: State) -> tuple[State, list[dict[str, Any]]]:
     """Suggests boundaries: directly around the selection, and further away at places that few tensors cross.
 
     Returns:
@@ -356,20 +358,20 @@ def suggest_boundaries(stage: Stage, state: State) -> tuple[State, list[dict[str
     """
     if not state.view.selected:
         raise SelectionError("suggest_boundaries()", "nothing is selected", "Click a box first")
-    tree, boxes = stage.holding(state, "source", state.view.selected)
+    tree, boxes = context.tree_containing(state, "source", state.view.selected)
     mask = ops_of(tree, boxes, "suggest_boundaries")
-    state = stage.current_state(state)
+    state = context.current_state(state)
     with suppress(LayoutError):  # without a picture there are no boxes to highlight
-        stage.draw(state, "source")
-    own = Marks.around(stage.selection(state))
+        context.draw(state, "source")
+    own = Marks.around(context.selection(state))
     candidates = [own, *(Marks(cut.inputs, cut.outputs) for cut in cuts(tree.graph, mask))]
     suggestions = []
     for marks in dict.fromkeys(candidates):
-        region = stage.region(state.replace(marks=marks))[0]
+        region = context.region(state.replace(marks=marks))[0]
         if region is None:
             continue
         boundary = boundary_data(
-            tree.graph, marks, region, "", stage.panes["source"].scene, stage.visible_positions(state, region)
+            tree.graph, marks, region, "", context.panes["source"].scene, context.visible_positions(state, region)
         )
         ends = [few(ends, 2) or "nothing" for ends in (marks.inputs, marks.outputs)]
         lead = "of the selection: " if marks == own else ""
@@ -378,16 +380,16 @@ def suggest_boundaries(stage: Stage, state: State) -> tuple[State, list[dict[str
     return state, suggestions
 
 
-def add_leak(stage: Stage, state: State, tensor: str) -> State:
+def add_leak(context: RenderContext, state: State, tensor: str) -> State:
     """Makes a leak a boundary input.
 
     Args:
         tensor: the name of the tensor that leaks.
     """
-    return mark_input(stage, state, tensor)
+    return mark_input(context, state, tensor)
 
 
-def include(stage: Stage, state: State, tensor: str) -> State:
+def include(context: RenderContext, state: State, tensor: str) -> State:
     """Includes the producers of a leak in the region, up to the boundary inputs.
 
     Args:
@@ -395,34 +397,36 @@ def include(stage: Stage, state: State, tensor: str) -> State:
     """
     marks, request = state.marks.without(tensor), f"include({tensor!r})"
     if waited := tensor.startswith("^"):
-        stage.around(stage.source.snapshot, [tensor[1:]]).graph.find(tensor[1:], request)
+        context.around(context.source.snapshot, [tensor[1:]]).graph.find(tensor[1:], request)
     else:
-        stage.around(stage.source.snapshot, [tensor]).graph.tensor(tensor_name(tensor), request)
+        context.around(context.source.snapshot, [tensor]).graph.tensor(tensor_name(tensor), request)
     name = tensor if waited else tensor_name(tensor)
-    return _with_marks(stage, state, replace(marks, included=(*marks.included, name)))
+    return _with_marks(context, state, replace(marks, included=(*marks.included, name)))
 
 
-def swap_boundary(stage: Stage, state: State) -> State:
+def swap_boundary(context: RenderContext, state: State) -> State:
     """Swaps the boundary inputs and outputs, if they were marked the wrong way round."""
-    return _with_marks(stage, state, state.marks.swapped)
+    return _with_marks(context, state, state.marks.swapped)
 
 
-def _tensor_ends(stage: Stage, state: State, tensor: str, verb: str) -> Iterator[tuple[Graph, Any]]:
+def _tensor_ends(context: RenderContext, state: State, tensor: str, verb: str) -> Iterator[tuple[Graph, Any]]:
     """Yields the tensors of a name, with a graph that has the tensor. Calls that contain it are unfolded there."""
-    base = stage.source.snapshot
-    for one in expand_layers(stage.around(base, [tensor]).graph, stage.layers(base), [tensor], f"{verb}({tensor!r})"):
+    base = context.source.snapshot
+    for one in expand_layers(
+        context.around(base, [tensor]).graph, context.layers(base), [tensor], f"{verb}({tensor!r})"
+    ):
         if str(one).endswith("/"):
-            one = only_output(stage, state, one, verb)
-        yield stage.around(base, [str(getattr(one, "name", one))]).graph, one
+            one = only_output(context, state, one, verb)
+        yield context.around(base, [str(getattr(one, "name", one))]).graph, one
 
 
-def only_output(stage: Stage, state: State, box: str, verb: str, pane: str = "source") -> str:
+def only_output(context: RenderContext, state: State, box: str, verb: str, pane: str = "source") -> str:
     """Returns the tensor that leaves a box.
 
     Raises:
         SelectionError: if not exactly one tensor leaves the box, or the box does not exist.
     """
-    tree, boxes = stage.holding(state, pane, [box])
+    tree, boxes = context.tree_containing(state, pane, [box])
     inside = Selection(tree.graph, ops_of(tree, boxes, verb), Query("select"))
     outputs = Marks.around(inside).outputs
     if len(outputs) != 1:
@@ -433,9 +437,9 @@ def only_output(stage: Stage, state: State, box: str, verb: str, pane: str = "so
     return outputs[0]
 
 
-def _with_marks(stage: Stage, state: State, marks: Marks) -> State:
+def _with_marks(context: RenderContext, state: State, marks: Marks) -> State:
     state = state.replace(marks=marks)
-    region, problem = stage.region(state)
+    region, problem = context.region(state)
     if region is None:
         return state.with_status(problem, "warn" if marks.outputs else "info")  # the next step is to mark an output
     return state.with_status(boundary_text(marks, region), "warn" if leak_count(region) else "info")

@@ -22,7 +22,7 @@ from ...plan.mutable_graph import MutableGraph
 from ...plan.plan import Plan
 from ...plan.resolve.wiring import consumers_of, find_input_candidates, input_of
 from ...view.helper_ops import CONSTANT, VARIABLE, Helpers
-from ..stage import Stage
+from ..render_context import RenderContext
 from ..state import Marks, State, ops_of
 from .boundary import only_output
 from .edits import remove
@@ -34,7 +34,7 @@ class ClipboardItem:
     """The copied or cut ops, and the editor of their graph."""
 
     selection: Selection
-    subject: EditorLike
+    editor: EditorLike
 
 
 class Clipboard:
@@ -48,36 +48,37 @@ CLIPBOARD = Clipboard()
 """The clipboard of this process."""
 
 
-def hold(stage: Stage, state: State, names: Sequence[str], pane: str = "source") -> State:
+def copy_to_clipboard(context: RenderContext, state: State, names: Sequence[str], pane: str = "source") -> State:
     """Copies boxes to the clipboard of this process, for `paste` here or on another screen; nothing changes.
 
     Args:
         names: the boxes.
         pane: the pane of the boxes.
     """
-    selection = _selected_ops(stage, state, names, pane, "hold")
-    CLIPBOARD.item = ClipboardItem(selection, stage.subject(pane))
+    selection = _selected_ops(context, state, names, pane, "copy_to_clipboard")
+    CLIPBOARD.item = ClipboardItem(selection, context.editor(pane))
     return state.with_status(
         f"{counted(len(selection), 'ops')} copied: Ctrl+V pastes them; with Shift the copy keeps their inputs"
     )
 
 
-def cut(stage: Stage, state: State, names: Sequence[str]) -> State:
+def cut(context: RenderContext, state: State, names: Sequence[str]) -> State:
     """Copies boxes to the clipboard, and removes them.
 
     Args:
         names: names of boxes of the source.
     """
-    hold(stage, state, names, "destination")
-    return remove(stage, state, names)
+    copy_to_clipboard(context, state, names, "destination")
+    return remove(context, state, names)
 
 
-def paste(stage: Stage, state: State, to: str | None = None, keep: bool = False) -> State:
+def paste(context: RenderContext, state: State, to: str | None = None, keep_inputs: bool = False) -> State:
     """Adds a copy of the clipboard to the plan.
 
     Args:
         to: the scope of the copy; None: a free one.
-        keep: whether the copy reads the same tensors as the original, or in another graph tensors of the same names.
+        keep_inputs: whether the copy reads the same tensors as the original, or in another graph tensors of the
+            same names.
             Otherwise placeholders feed it, and the constants and variables that it reads are also copied.
 
     Raises:
@@ -86,16 +87,16 @@ def paste(stage: Stage, state: State, to: str | None = None, keep: bool = False)
     item = CLIPBOARD.item
     if item is None:
         raise PlanError("paste()", "the clipboard is empty", "Select boxes and press Ctrl+C first, or call hold(names)")
-    return _with_pasted_copy(stage, state, item, to, keep)
+    return _with_pasted_copy(context, state, item, to, keep_inputs)
 
 
 def duplicate(
-    stage: Stage,
+    context: RenderContext,
     state: State,
     names: Sequence[str],
     pane: str = "destination",
     to: str | None = None,
-    keep: bool = True,
+    keep_inputs: bool = True,
 ) -> State:
     """Adds a copy of boxes to the plan: of the same graph, or of another graph.
 
@@ -103,19 +104,24 @@ def duplicate(
         names: the boxes.
         pane: the pane of the boxes.
         to: the scope of the copy; None: a free one.
-        keep: as for `paste`.
+        keep_inputs: as for `paste`.
     """
     return _with_pasted_copy(
-        stage,
+        context,
         state,
-        ClipboardItem(_selected_ops(stage, state, names, pane, "duplicate"), stage.subject(pane)),
+        ClipboardItem(_selected_ops(context, state, names, pane, "duplicate"), context.editor(pane)),
         to,
-        keep,
+        keep_inputs,
     )
 
 
 def insert_copy(
-    stage: Stage, state: State, names: Sequence[str], on: str, to: str | None = None, pane: str = "destination"
+    context: RenderContext,
+    state: State,
+    names: Sequence[str],
+    on: str,
+    to: str | None = None,
+    pane: str = "destination",
 ) -> State:
     """Puts a copy of boxes between a tensor and all its consumers: two steps, a copy and a reroute.
 
@@ -129,24 +135,26 @@ def insert_copy(
         PlanError: if not exactly one tensor enters the boxes and one leaves them.
         SelectionError: if a box does not exist.
     """
-    selection, plan = _selected_ops(stage, state, names, pane, "insert_copy"), stage.draft(state)
+    selection, plan = _selected_ops(context, state, names, pane, "insert_copy"), context.draft(state)
     request, marks = f"insert_copy({few(selection.names)})", Marks.around(selection)
     for verb, ends in (("enter", marks.inputs), ("leave", marks.outputs)):
         if len(ends) != 1:
             problem = f"{counted(len(ends), 'tensors')} {verb} the copied ops" + (f": {few(ends)}" if ends else "")
             raise PlanError(request, problem, f"Select ops that one tensor {verb}s")
     tensor = tensor_name(on)
-    scope = to or free_name("copy", plan.after().taken)
-    subject = stage.subject(pane)
+    scope = to or free_name("copy", plan.after().is_name_used)
+    subject = context.editor(pane)
     copied = _copy(plan, ClipboardItem(selection, subject), scope, {marks.inputs[0]: tensor}, "keep")
     graph = copied.after()
     readers = sorted({graph.names[i] for i, _ in consumers_of(graph, graph.tensor(tensor))})
     own = [op for op in readers if op.startswith(f"{scope}/")]
     plan = copied.reroute(tensor, to=f"{scope}/{marks.outputs[0]}", exclude=own)
-    return with_edit(stage, state, plan, f"a copy of {few(selection.names)} will follow {tensor}")
+    return with_edit(context, state, plan, f"a copy of {few(selection.names)} will follow {tensor}")
 
 
-def copy_and_connect(stage: Stage, state: State, tensor: str, to: str, input: int = 0, by: Sequence[str] = ()) -> State:
+def copy_and_connect(
+    context: RenderContext, state: State, tensor: str, to: str, input: int = 0, by: Sequence[str] = ()
+) -> State:
     """Copies the producers of a tensor of the source, and connects the copy: two steps of the plan.
 
     Args:
@@ -161,9 +169,9 @@ def copy_and_connect(stage: Stage, state: State, tensor: str, to: str, input: in
     """
     op, name = op_name(to), tensor_name(tensor)
     request = f"copy_and_connect({tensor!r}, {to!r})"
-    plan, copy = with_makers(stage, state, name, request)
-    count = len(plan.effect.new_names) - len(stage.draft(state).effect.new_names)
-    graph = stage.around(plan.after(), [op]).graph
+    plan, copy = with_makers(context, state, name, request)
+    count = len(plan.effect.new_names) - len(context.draft(state).effect.new_names)
+    graph = context.around(plan.after(), [op]).graph
     reads = len(graph.data.row(graph.find(op, request)))
     if by:
         plan, what = plan.adapt(copy, to=op, input=input if reads else None, by=by), f"input {input} of {op}"
@@ -171,10 +179,10 @@ def copy_and_connect(stage: Stage, state: State, tensor: str, to: str, input: in
         plan, what = plan.connect(copy, to=op, input=input), f"input {input} of {op}"
     else:
         plan, what = plan.reroute(f"{op}:0", to=copy), f"the consumers of {op}:0"
-    return with_edit(stage, state, plan, f"{counted(count, 'new ops')}; {copy} will feed {what}")
+    return with_edit(context, state, plan, f"{counted(count, 'new ops')}; {copy} will feed {what}")
 
 
-def with_makers(stage: Stage, state: State, tensor: str, request: str) -> tuple[Plan, str]:
+def with_makers(context: RenderContext, state: State, tensor: str, request: str) -> tuple[Plan, str]:
     """Returns the plan with a copy of the producers of a source tensor, and the name of the tensor in the copy.
 
     Args:
@@ -185,11 +193,11 @@ def with_makers(stage: Stage, state: State, tensor: str, request: str) -> tuple[
         PlanError: if the ops cannot be copied.
         SelectionError: if the tensor does not exist.
     """
-    plan, source = stage.draft(state), stage.source
-    region = stage.region(state)[0] if tensor in map(tensor_name, state.marks.outputs) else None
+    plan, source = context.draft(state), context.source
+    region = context.region(state)[0] if tensor in map(tensor_name, state.marks.outputs) else None
     selection = source.select(outputs=tensor) if region is None else region
-    values = source if source.values.known else None
-    scope, control = free_name("copy", plan.after().taken), "keep" if stage.same else "drop"
+    values = source if source.values.has_values else None
+    scope, control = free_name("copy", plan.after().is_name_used), "keep" if context.is_single_graph else "drop"
     plan = plan.copy(selection, to=scope, unmapped="placeholder", control=control, values=values)
     if not plan.effect.copies:
         fault = plan.effect.faults[0]
@@ -197,21 +205,23 @@ def with_makers(stage: Stage, state: State, tensor: str, request: str) -> tuple[
     return plan, plan.effect.copies[-1].renamed(tensor)
 
 
-def _with_pasted_copy(stage: Stage, state: State, item: ClipboardItem, to: str | None, keep: bool) -> State:
+def _with_pasted_copy(
+    context: RenderContext, state: State, item: ClipboardItem, to: str | None, keep_inputs: bool
+) -> State:
     """Returns the state with a copy of the clipboard in its plan."""
-    plan = stage.draft(state)
+    plan = context.draft(state)
     graph, selection = plan.after(), item.selection
-    scope = to or free_name("copy", graph.taken)
+    scope = to or free_name("copy", graph.is_name_used)
     inputs: dict[str, str] = {}
-    if keep and not _is_own(plan, selection):
+    if keep_inputs and not _is_own(plan, selection):
         inputs = {t: t for t in Marks.around(selection).inputs if op_name(t) in graph.index}
-    plan = _copy(plan, item, scope, inputs, "keep" if keep else "placeholder")
-    return with_plan(stage, state, plan, f"{counted(len(selection), 'ops')} will be copied to {scope}/")
+    plan = _copy(plan, item, scope, inputs, "keep" if keep_inputs else "placeholder")
+    return with_plan(context, state, plan, f"{counted(len(selection), 'ops')} will be copied to {scope}/")
 
 
 def _copy(plan: Plan, item: ClipboardItem, scope: str, inputs: dict[str, str], unmapped: str) -> Plan:
     """Returns the plan with a copy. Between two graphs, placeholders feed the inputs that are not mapped."""
-    own, values = _is_own(plan, item.selection), item.subject if item.subject.values.known else None
+    own, values = _is_own(plan, item.selection), item.editor if item.editor.values.has_values else None
     if own and unmapped == "keep":
         return plan.copy(item.selection, to=scope, inputs=inputs, unmapped=unmapped, values=values)
     selection, control = _with_helpers(item.selection), None if own else "drop"
@@ -221,7 +231,7 @@ def _copy(plan: Plan, item: ClipboardItem, scope: str, inputs: dict[str, str], u
 def _with_helpers(selection: Selection) -> Selection:
     """Returns the ops with the constants and variables that they read."""
     graph = selection.graph
-    helpers = np.isin(Helpers.of(graph).kind, (CONSTANT, VARIABLE))
+    helpers = np.isin(Helpers.from_graph(graph).kind, (CONSTANT, VARIABLE))
     return selection_from(graph, backward(graph, selection.mask, control=False, within=selection.mask | helpers))
 
 
@@ -231,16 +241,16 @@ def _is_own(plan: Plan, selection: Selection) -> bool:
     return own
 
 
-def _selected_ops(stage: Stage, state: State, names: Sequence[str], pane: str, verb: str) -> Selection:
+def _selected_ops(context: RenderContext, state: State, names: Sequence[str], pane: str, verb: str) -> Selection:
     """Returns the ops of boxes, in the graph before the plan.
 
     Raises:
         PlanError: if the plan itself adds an op of the boxes.
         SelectionError: if a box does not exist.
     """
-    tree, boxes = stage.holding(state, pane, names)
+    tree, boxes = context.tree_containing(state, pane, names)
     ops = [tree.graph.names[i] for i in ops_of(tree, boxes, verb).nonzero()[0].tolist()]
-    base = stage.around(stage.subject(pane).snapshot, ops).graph
+    base = context.around(context.editor(pane).snapshot, ops).graph
     late = [op for op in ops if op not in base.index]
     if late:
         raise PlanError(f"{verb}({few(ops)})", f"{late[0]!r} is made by this plan", "Apply the plan first")
@@ -253,7 +263,9 @@ _MAX_CHECKED = 300
 """The maximum number of inputs of a box that are checked."""
 
 
-def takers(stage: Stage, state: State, tensor: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
+def input_candidates(
+    context: RenderContext, state: State, tensor: str, pane: str = "source"
+) -> tuple[State, dict[str, Any]]:
     """Returns the inputs of the boxes of the destination that could read a tensor, and why the others cannot.
 
     Args:
@@ -268,14 +280,18 @@ def takers(stage: Stage, state: State, tensor: str, pane: str = "source") -> tup
     Raises:
         SelectionError: the tensor does not exist.
     """
-    request = f"takers({tensor!r})"
-    name = only_output(stage, state, tensor, "takers", pane) if tensor[:1] == "~" or tensor[-1:] == "/" else tensor
-    where = "source" if stage.same and not stage.draft(state).steps else "destination"
-    state = stage.current_state(state)
-    stage.draw(state, where)
-    scene, graph = stage.panes[where].scene, stage.picture(state, where).graph
+    request = f"input_candidates({tensor!r})"
+    name = (
+        only_output(context, state, tensor, "input_candidates", pane)
+        if tensor[:1] == "~" or tensor[-1:] == "/"
+        else tensor
+    )
+    where = "source" if context.is_single_graph and not context.draft(state).steps else "destination"
+    state = context.current_state(state)
+    context.draw(state, where)
+    scene, graph = context.panes[where].scene, context.picture(state, where).graph
     assert scene is not None
-    name, copies, bench, end = _read(stage, state, name, pane, graph, request)
+    name, copies, bench, end = _read(context, state, name, pane, graph, request)
     data = graph.data
     rows = data.rows
     box, other = scene.op_box[rows], scene.op_box[data.node]
@@ -289,9 +305,15 @@ def takers(stage: Stage, state: State, tensor: str, pane: str = "source") -> tup
         inputs = zip(rows[group].tolist(), (group - data.ptr[rows[group]]).tolist(), strict=True)
         at, takers = int(box[group[0]]), list(find_input_candidates(bench, end, list(inputs)[:_MAX_CHECKED]))
         if not alone[at]:
-            takers.sort(key=lambda taker: bool(taker.why))
+            takers.sort(key=lambda taker: bool(taker.reason))
         candidates[scene.boxes[at].name] = [
-            {"op": t.op, "input": t.input, "reads": t.reads, "why": t.why, "adaptable": t.adaptable}
+            {
+                "op": t.op,
+                "input": t.input,
+                "current_input": t.current_input,
+                "reason": t.reason,
+                "adaptable": t.adaptable,
+            }
             for t in takers[:_MAX_INPUTS]
         ]
     info = bench.info(*end)
@@ -300,52 +322,52 @@ def takers(stage: Stage, state: State, tensor: str, pane: str = "source") -> tup
 
 
 def adapters(
-    stage: Stage, state: State, tensor: str, to: str, input: int = 0, pane: str = "destination"
+    context: RenderContext, state: State, tensor: str, to: str, input: int = 0, pane: str = "destination"
 ) -> tuple[State, list[dict[str, Any]]]:
     """Returns the adapters that make a tensor fit an input of an op, the best first.
 
     Args:
-        tensor: the tensor, by its name in the result of `takers`.
+        tensor: the tensor, by its name in the result of `input_candidates`.
         to: the op.
         input: the number of its input.
         pane: the pane of the tensor.
     """
     request = f"adapters({tensor!r}, {to!r}, {input})"
-    here = [tensor, to] if stage.same or pane == "destination" else [to]
-    graph = stage.around(stage.graph(state, "destination"), here).graph
-    _, _, bench, source = _read(stage, state, tensor, pane, graph, request)
+    here = [tensor, to] if context.is_single_graph or pane == "destination" else [to]
+    graph = context.around(context.graph(state, "destination"), here).graph
+    _, _, bench, source = _read(context, state, tensor, pane, graph, request)
     op = bench.find(op_name(to), request)
     target_info = bench.info(*input_of(bench, op, input, request))
     choices = () if target_info is None else fitting_adapters(bench, source, target_info, [op])
-    return state, [{"by": list(one.by), "text": str(one)} for one in choices]
+    return state, [{"kinds": list(one.kinds), "text": str(one)} for one in choices]
 
 
 def _read(
-    stage: Stage, state: State, tensor: str, pane: str, graph: Graph, request: str
+    context: RenderContext, state: State, tensor: str, pane: str, graph: Graph, request: str
 ) -> tuple[str, int, MutableGraph, Tensor]:
     """Returns a tensor to be read in a graph: its name, the number of ops to copy first, the graph, and its place.
 
     For a tensor of another graph, this is its copy in the plan. Without a copy, a placeholder represents it.
     """
     bench, name = MutableGraph(graph), tensor_name(tensor)
-    if pane == "destination" or stage.same:
+    if pane == "destination" or context.is_single_graph:
         return name, 0, bench, bench.tensor(name, request)
-    copied = next(filter(None, (_with_copy(one, name) for one in _copies(stage, state))), None)
+    copied = next(filter(None, (_with_copy(one, name) for one in _copies(context, state))), None)
     if copied is not None:
         return copied, 0, bench, bench.tensor(copied, request)
-    source = stage.around(stage.source.snapshot, [name]).graph
+    source = context.around(context.source.snapshot, [name]).graph
     info = source.info(*source.tensor(name, request))
-    plan, _ = with_makers(stage, state, name, request)
-    none = Edges.of(np.empty(0, np.int32), np.empty(0, np.int32), 1)
+    plan, _ = with_makers(context, state, name, request)
+    none = Edges.from_rows(np.empty(0, np.int32), np.empty(0, np.int32), 1)
     infer = None if info is None else lambda _: (info,)
     stand_in = bench.add([op_name(name)], ["Placeholder"], [None], none, none, infer), 0
-    return name, len(plan.effect.new_names) - len(stage.draft(state).effect.new_names), bench, stand_in
+    return name, len(plan.effect.new_names) - len(context.draft(state).effect.new_names), bench, stand_in
 
 
-def _copies(stage: Stage, state: State) -> Iterator[CopyResult]:
+def _copies(context: RenderContext, state: State) -> Iterator[CopyResult]:
     """Yields the copies of the source in the plan, the last one first."""
-    for copied in reversed(stage.draft(state).effect.copies):
-        if copied.source.folded.owner is stage.source.snapshot.owner:
+    for copied in reversed(context.draft(state).effect.copies):
+        if copied.source.folded.owner is context.source.snapshot.owner:
             yield copied
 
 

@@ -14,7 +14,7 @@ from ...graph.selection import Query, Selection, selection_from
 from ...plan.resolve.wiring import consumers_of
 from ...view.tree import Tree, ops_named
 from ..page_data import hits_data
-from ..stage import Stage
+from ..render_context import RenderContext
 from ..state import State, ops_of
 from .navigation import select
 from .plan import parse_literal, with_edit, without_last
@@ -23,7 +23,7 @@ from .plan import parse_literal, with_edit, without_last
 CONDITION_INPUTS = {"If": 0, "StatelessIf": 0, "Case": 0, "StatelessCase": 0, "Switch": 1, "RefSwitch": 1}
 
 
-def reroute(stage: Stage, state: State, old: str, to: str, only: Sequence[str] = ()) -> State:
+def reroute(context: RenderContext, state: State, old: str, to: str, only: Sequence[str] = ()) -> State:
     """Makes the consumers of tensor `old` read tensor `to`.
 
     Args:
@@ -31,13 +31,13 @@ def reroute(stage: Stage, state: State, old: str, to: str, only: Sequence[str] =
         to: the name of the tensor to read instead.
         only: names of the boxes whose consumers change. Default: all consumers.
     """
-    ops = _consumers(stage, state, old, only, "reroute")
-    plan = stage.draft(state).reroute(old, to=to, only=ops)
+    ops = _consumers(context, state, old, only, "reroute")
+    plan = context.draft(state).reroute(old, to=to, only=ops)
     whose = f"the consumers of {tensor_name(old)}" if ops is None else few(ops)
-    return with_edit(stage, state, plan, f"{whose} will read {tensor_name(to)}")
+    return with_edit(context, state, plan, f"{whose} will read {tensor_name(to)}")
 
 
-def swap(stage: Stage, state: State, a: str, b: str) -> State:
+def swap(context: RenderContext, state: State, a: str, b: str) -> State:
     """Swaps the consumers of two tensors.
 
     Args:
@@ -45,31 +45,33 @@ def swap(stage: Stage, state: State, a: str, b: str) -> State:
         b: the name of the other tensor.
     """
     return with_edit(
-        stage, state, stage.draft(state).swap(a, b), f"{tensor_name(a)} and {tensor_name(b)} change places"
+        context, state, context.draft(state).swap(a, b), f"{tensor_name(a)} and {tensor_name(b)} change places"
     )
 
 
-def bypass(stage: Stage, state: State, op: str) -> State:
+def bypass(context: RenderContext, state: State, op: str) -> State:
     """Makes the consumers of an op read its first input.
 
     Args:
         op: the name of the op.
     """
-    return with_edit(stage, state, stage.draft(state).bypass(op), f"{op_name(op)} will be bypassed")
+    return with_edit(context, state, context.draft(state).bypass(op), f"{op_name(op)} will be bypassed")
 
 
-def detach(stage: Stage, state: State, names: Sequence[str], side: str = "both") -> State:
+def detach(context: RenderContext, state: State, names: Sequence[str], side: str = "both") -> State:
     """Cuts boxes off: placeholders replace their inputs, or their outputs for other consumers, or both.
 
     Args:
         names: names of boxes.
         side: ``inputs``, ``outputs`` or ``both``.
     """
-    ops = _ops(stage, state, names, "detach")
-    return with_edit(stage, state, stage.draft(state).detach(ops, side=side), f"{few(ops)} will be cut off")
+    ops = _ops(context, state, names, "detach")
+    return with_edit(context, state, context.draft(state).detach(ops, side=side), f"{few(ops)} will be cut off")
 
 
-def insert(stage: Stage, state: State, op: str, on: str, name: str | None = None, only: Sequence[str] = ()) -> State:
+def insert(
+    context: RenderContext, state: State, op: str, on: str, name: str | None = None, only: Sequence[str] = ()
+) -> State:
     """Inserts a new op with one input between a tensor and its consumers.
 
     Args:
@@ -78,26 +80,28 @@ def insert(stage: Stage, state: State, op: str, on: str, name: str | None = None
         name: the name of the new op; None: a free name next to the op of the tensor.
         only: names of the boxes whose consumers change. Default: all consumers.
     """
-    ops = _consumers(stage, state, on, only, "insert")
-    free = name or free_name(f"{op_name(on)}_{op.lower()}", stage.calls(state, "destination").searchable.graph.taken)
+    ops = _consumers(context, state, on, only, "insert")
+    free = name or free_name(
+        f"{op_name(on)}_{op.lower()}", context.calls(state, "destination").searchable.graph.is_name_used
+    )
     with about("op"):
-        stage.facts.check_inserted(op, free)
-    plan = stage.draft(state).insert(op, on=on, name=free, only=ops)
-    return with_edit(stage, state, plan, f"{free} will read {tensor_name(on)}")
+        context.facts.check_inserted(op, free)
+    plan = context.draft(state).insert(op, on=on, name=free, only=ops)
+    return with_edit(context, state, plan, f"{free} will read {tensor_name(on)}")
 
 
-def remove(stage: Stage, state: State, names: Sequence[str], stitch: bool = False) -> State:
+def remove(context: RenderContext, state: State, names: Sequence[str], stitch: bool = False) -> State:
     """Removes boxes from the graph; with `stitch`, their consumers read their first inputs.
 
     Args:
         names: names of boxes.
         stitch: whether to reconnect the consumers.
     """
-    ops = _ops(stage, state, names, "remove")
-    return with_edit(stage, state, stage.draft(state).remove(ops, stitch=stitch), f"{few(ops)} will be removed")
+    ops = _ops(context, state, names, "remove")
+    return with_edit(context, state, context.draft(state).remove(ops, stitch=stitch), f"{few(ops)} will be removed")
 
 
-def set_attr(stage: Stage, state: State, names: Sequence[str], name: str, value: Any) -> State:
+def set_attr(context: RenderContext, state: State, names: Sequence[str], name: str, value: Any) -> State:
     """Sets an attribute of all ops of boxes; a text may be a Python literal, such as ``[1, 2]`` or ``None``.
 
     Args:
@@ -105,38 +109,38 @@ def set_attr(stage: Stage, state: State, names: Sequence[str], name: str, value:
         name: the name of the attribute.
         value: its new value, or a text with a Python literal.
     """
-    ops, value = _ops(stage, state, names, "set_attr"), parse_literal(value)
-    graph = stage.around(stage.graph(state, "destination"), ops).graph
+    ops, value = _ops(context, state, names, "set_attr"), parse_literal(value)
+    graph = context.around(context.graph(state, "destination"), ops).graph
     for kind, op in {graph.types[graph.index[op]]: op for op in reversed(ops)}.items():
-        stage.facts.check_attribute(kind, op, name, value)
-    plan = stage.draft(state).set_attr(ops, name, value)
-    return with_edit(stage, state, plan, f"{name} of {few(ops)} will be {value!r}")
+        context.facts.check_attribute(kind, op, name, value)
+    plan = context.draft(state).set_attr(ops, name, value)
+    return with_edit(context, state, plan, f"{name} of {few(ops)} will be {value!r}")
 
 
-def set_device(stage: Stage, state: State, names: Sequence[str], device: str) -> State:
+def set_device(context: RenderContext, state: State, names: Sequence[str], device: str) -> State:
     """Places all ops of boxes on a device; an empty text lets TensorFlow choose.
 
     Args:
         names: names of boxes.
         device: the device, such as ``/gpu:0``, or an empty text.
     """
-    ops = _ops(stage, state, names, "set_device")
-    plan = stage.draft(state).set_device(ops, device)
-    return with_edit(stage, state, plan, f"{few(ops)} will run on {device or 'any device'}")
+    ops = _ops(context, state, names, "set_device")
+    plan = context.draft(state).set_device(ops, device)
+    return with_edit(context, state, plan, f"{few(ops)} will run on {device or 'any device'}")
 
 
-def add_control(stage: Stage, state: State, op: str, after: str) -> State:
+def add_control(context: RenderContext, state: State, op: str, after: str) -> State:
     """Makes an op run after another op.
 
     Args:
         op: the name of the op that should wait.
         after: the name of the op that should run before it.
     """
-    plan = stage.draft(state).add_control(op, after)
-    return with_edit(stage, state, plan, f"{op_name(op)} will run after {op_name(after)}")
+    plan = context.draft(state).add_control(op, after)
+    return with_edit(context, state, plan, f"{op_name(op)} will run after {op_name(after)}")
 
 
-def remove_control(stage: Stage, state: State, op: str, after: str | None = None) -> State:
+def remove_control(context: RenderContext, state: State, op: str, after: str | None = None) -> State:
     """Removes a control input of an op, or all its control inputs if `after` is not given.
 
     Args:
@@ -144,11 +148,11 @@ def remove_control(stage: Stage, state: State, op: str, after: str | None = None
         after: the name of the op that it should not wait for. Default: all.
     """
     whom = "anything" if after is None else op_name(after)
-    plan = stage.draft(state).remove_control(op, after)
-    return with_edit(stage, state, plan, f"{op_name(op)} will no longer wait for {whom}")
+    plan = context.draft(state).remove_control(op, after)
+    return with_edit(context, state, plan, f"{op_name(op)} will no longer wait for {whom}")
 
 
-def reroute_control(stage: Stage, state: State, old: str, to: str) -> State:
+def reroute_control(context: RenderContext, state: State, old: str, to: str) -> State:
     """Makes the ops that wait for an op wait for another op instead.
 
     Args:
@@ -156,10 +160,10 @@ def reroute_control(stage: Stage, state: State, old: str, to: str) -> State:
         to: the name of the op to wait for instead.
     """
     text = f"the waiting ops of {op_name(old)} will wait for {op_name(to)}"
-    return with_edit(stage, state, stage.draft(state).reroute_control(old, to=to), text)
+    return with_edit(context, state, context.draft(state).reroute_control(old, to=to), text)
 
 
-def rename(stage: Stage, state: State, old: str, to: str) -> State:
+def rename(context: RenderContext, state: State, old: str, to: str) -> State:
     """Renames an op, or a name scope with all its ops. Variables keep their values.
 
     Args:
@@ -167,63 +171,63 @@ def rename(stage: Stage, state: State, old: str, to: str) -> State:
         to: the new name, which must be free.
     """
     text = f"{old.strip('/')} will be renamed to {to.strip('/')}"
-    return with_edit(stage, state, stage.draft(state).rename(old, to=to), text)
+    return with_edit(context, state, context.draft(state).rename(old, to=to), text)
 
 
-def collapse(stage: Stage, state: State, names: Sequence[str], name: str | None = None) -> State:
+def collapse(context: RenderContext, state: State, names: Sequence[str], name: str | None = None) -> State:
     """Replaces all ops of boxes by one function call.
 
     Args:
         names: the boxes.
         name: the name of the call; None: a free name that begins with the name of the scope or of the first op.
     """
-    ops, graph = _ops(stage, state, names, "collapse"), stage.graph(state, "destination")
+    ops, graph = _ops(context, state, names, "collapse"), context.graph(state, "destination")
     scope = names[0].strip("/") if len(names) == 1 and names[0].strip("/") in graph.scopes.index else ""
-    free = name or free_name(f"{scope or ops[0]}_call", graph.taken)
-    plan = stage.draft(state).collapse(scope or ops, name=free)
-    return with_edit(stage, state, plan, f"{few(ops)} will become one call, {free}")
+    free = name or free_name(f"{scope or ops[0]}_call", graph.is_name_used)
+    plan = context.draft(state).collapse(scope or ops, name=free)
+    return with_edit(context, state, plan, f"{few(ops)} will become one call, {free}")
 
 
-def inline(stage: Stage, state: State, names: Sequence[str]) -> State:
+def inline(context: RenderContext, state: State, names: Sequence[str]) -> State:
     """Replaces function calls by the ops inside.
 
     Args:
         names: names of calls.
     """
-    ops = _ops(stage, state, names, "inline")
-    return with_edit(stage, state, stage.draft(state).inline(ops), f"{few(ops)} will be replaced by the ops inside")
+    ops = _ops(context, state, names, "inline")
+    return with_edit(context, state, context.draft(state).inline(ops), f"{few(ops)} will be replaced by the ops inside")
 
 
-def unroll(stage: Stage, state: State, loop: str, times: int) -> State:
+def unroll(context: RenderContext, state: State, loop: str, times: int) -> State:
     """Replaces a loop by a number of copies of its body.
 
     Args:
         loop: a v2 ``While``, or an op or the scope of a loop of TF1.
         times: the number of rounds.
     """
-    name = _rename_map(stage, state, loop)
+    name = _rename_map(context, state, loop)
     text = f"{name.rstrip('/')} will be replaced by {counted(times, 'rounds')}"
-    return with_edit(stage, state, stage.draft(state).unroll(name, times), text)
+    return with_edit(context, state, context.draft(state).unroll(name, times), text)
 
 
-def resolve_condition(stage: Stage, state: State, name: str, value: Any) -> State:
+def resolve_condition(context: RenderContext, state: State, name: str, value: Any) -> State:
     """Fixes a condition: the branch for its value stays, the other branches are removed.
 
     Args:
         name: the condition tensor; or an ``If``, ``Case`` or ``Switch`` op, for its condition.
         value: true or false; for a ``Case`` the number of a branch. A text is parsed as a Python literal.
     """
-    op = op_name(_rename_map(stage, state, name))
-    graph = stage.around(stage.graph(state, "destination"), [op]).graph
+    op = op_name(_rename_map(context, state, name))
+    graph = context.around(context.graph(state, "destination"), [op]).graph
     kind = graph.types[graph.index[op]] if op in graph.index else ""
     reads = graph.input_names(graph.index[op]) if kind in CONDITION_INPUTS else []
     asks = reads[CONDITION_INPUTS[kind]] if reads else tensor_name(name)
     text = f"{asks} is fixed to {value}"
-    return with_edit(stage, state, stage.draft(state).resolve_condition(asks, parse_literal(value)), text)
+    return with_edit(context, state, context.draft(state).resolve_condition(asks, parse_literal(value)), text)
 
 
 def on_copies(
-    stage: Stage, state: State, scope: str | None = None, until: Sequence[str] = (), assign: str = "leave"
+    context: RenderContext, state: State, scope: str | None = None, until: Sequence[str] = (), assign: str = "leave"
 ) -> State:
     """Makes the edits so far on copies of the changed ops, as in `Plan.on_copies`; existing ops stay.
 
@@ -232,22 +236,22 @@ def on_copies(
         until: ops to stop at; default: all descendants are copied.
         assign: ``leave`` to keep ops that set state, or ``copy`` to copy them.
     """
-    scope = scope or free_name("edited", stage.graph(state, "destination").taken)
+    scope = scope or free_name("edited", context.graph(state, "destination").is_name_used)
     ends = list(until) or None
     text = f"the edits so far will be made on copies under {scope}/"
-    return with_edit(stage, state, stage.draft(state).on_copies(scope, until=ends, assign=assign), text)
+    return with_edit(context, state, context.draft(state).on_copies(scope, until=ends, assign=assign), text)
 
 
-def _rename_map(stage: Stage, state: State, name: str) -> str:
+def _rename_map(context: RenderContext, state: State, name: str) -> str:
     """Returns the name of a box for plans. The frame of an unfolded call, loop or cond means its op."""
-    return stage.holding(state, "destination", [name])[1][0]
+    return context.tree_containing(state, "destination", [name])[1][0]
 
 
-def _consumers(stage: Stage, state: State, tensor: str, boxes: Sequence[str], verb: str) -> list[str] | None:
+def _consumers(context: RenderContext, state: State, tensor: str, boxes: Sequence[str], verb: str) -> list[str] | None:
     """Returns the consumers of a tensor that are in boxes, in graph order; None for all, if no box is given."""
     if not boxes:
         return None
-    tree, (_, *inside) = stage.holding(state, "destination", [op_name(tensor), *boxes])
+    tree, (_, *inside) = context.tree_containing(state, "destination", [op_name(tensor), *boxes])
     graph, mask = tree.graph, ops_of(tree, inside, verb)
     readers = {op for op, _ in consumers_of(graph, graph.tensor(tensor_name(tensor), verb)) if mask[op]}
     if not readers:
@@ -256,9 +260,9 @@ def _consumers(stage: Stage, state: State, tensor: str, boxes: Sequence[str], ve
     return [graph.names[op] for op in sorted(readers)]
 
 
-def _ops(stage: Stage, state: State, names: Sequence[str], verb: str) -> list[str]:
+def _ops(context: RenderContext, state: State, names: Sequence[str], verb: str) -> list[str]:
     """Returns the ops of all boxes of these names, in graph order."""
-    tree, boxes = stage.holding(state, "destination", names)
+    tree, boxes = context.tree_containing(state, "destination", names)
     return [tree.graph.names[i] for i in ops_of(tree, boxes, verb).nonzero()[0].tolist()]
 
 
@@ -266,7 +270,7 @@ def _ops(stage: Stage, state: State, names: Sequence[str], verb: str) -> list[st
 _MAX_ELEMENTS = 100
 
 
-def find_like(stage: Stage, state: State, names: Sequence[str]) -> tuple[State, dict[str, Any]]:
+def find_similar(context: RenderContext, state: State, names: Sequence[str]) -> tuple[State, dict[str, Any]]:
     """Finds all parts of the source that are similar to some boxes together, and selects them.
 
     Args:
@@ -281,26 +285,26 @@ def find_like(stage: Stage, state: State, names: Sequence[str]) -> tuple[State, 
     Raises:
         SelectionError: a box does not exist, or the boxes are not connected.
     """
-    tree, inside = stage.holding(state, "source", names)
-    graph, selection = tree.graph, _selection(tree, inside, "find_like")
-    matches = match(graph, stage.facts.pattern(selection))
+    tree, inside = context.tree_containing(state, "source", names)
+    graph, selection = tree.graph, _selection(tree, inside, "find_similar")
+    matches = match(graph, context.facts.pattern(selection))
     small = len(selection) <= _MAX_ELEMENTS
     best, ops = matches.nearest() if small else None, matches.selection
-    near = str(best) if best is not None and 2 * len(best.ops) >= best.of else ""
-    stage.draw(state, "source")
+    near = str(best) if best is not None and 2 * len(best.ops) >= best.total else ""
+    context.draw(state, "source")
     at = np.flatnonzero(ops.mask)
-    spots = stage.around(stage.graph(state, "source"), inside).positions_in(stage.picture(state, "source"))[at]
-    boxes = hits_data(graph, at.tolist(), stage.panes["source"].scene, spots)["boxes"]
+    spots = context.around(context.graph(state, "source"), inside).positions_in(context.picture(state, "source"))[at]
+    boxes = hits_data(graph, at.tolist(), context.panes["source"].scene, spots)["boxes"]
     selected = _as_boxes(tree, ops, boxes)
     boxes = {name: count for name, count in boxes.items() if name not in selected}
-    state = select(stage, state, selected, "set").with_status(
+    state = select(context, state, selected, "set").with_status(
         _message(matches, len(ops), near or ("" if small else None))
     )
-    return state, {"count": len(matches), "ops": len(ops), "boxes": boxes, "near": near}
+    return state, {"count": len(matches), "ops": len(ops), "boxes": boxes, "nearest_miss": near}
 
 
 def replace(
-    stage: Stage, state: State, names: Sequence[str], by: str | Callable[..., Any], external: str = "refuse"
+    context: RenderContext, state: State, names: Sequence[str], by: str | Callable[..., Any], external: str = "refuse"
 ) -> State:
     """Replaces all parts similar to some boxes together by an op, or by the ops that a function makes.
 
@@ -314,18 +318,18 @@ def replace(
         PlanError: the plan itself adds an op of the boxes.
         SelectionError: a box does not exist, or the boxes are not connected.
     """
-    old, inside = stage.holding_of(state, stage.draft(state).base, names)
-    now, there = stage.holding(state, "destination", names)
+    old, inside = context.tree_containing_in(state, context.draft(state).base, names)
+    now, there = context.tree_containing(state, "destination", names)
     for name, was, box in zip(names, inside, there, strict=True):
         if ops_named(old, was) is None and ops_named(now, box) is not None:
             raise PlanError(f"replace({name!r})", f"{name!r} is made by this plan", "Apply the plan first")
     selection = _selection(old, inside, "replace")
     more: dict[str, Any] = {} if external == "refuse" else {"external": external}
     word = by if isinstance(by, str) else getattr(by, "__name__", "a function")
-    plan = stage.draft(state).replace(selection, by, **more)
-    before = len(without_last(plan).effect.replaced)
-    count = counted(len(plan.effect.replaced) - before, "places")
-    return with_edit(stage, state, plan, f"{count} like {few(selection.names)} will be replaced by {word}")
+    plan = context.draft(state).replace(selection, by, **more)
+    before = len(without_last(plan).effect.replacements)
+    count = counted(len(plan.effect.replacements) - before, "places")
+    return with_edit(context, state, plan, f"{count} like {few(selection.names)} will be replaced by {word}")
 
 
 def _selection(tree: Tree, names: Sequence[str], verb: str) -> Selection:
@@ -351,5 +355,5 @@ def _message(matches: Matches, ops: int, neighbor: str | None) -> str:
     lines = [f"{counted(len(matches), 'places')} like this, {counted(ops, 'ops')}"]
     if neighbor is not None:
         lines.append(f"nearest miss: {neighbor}" if neighbor else "nothing else is similar")
-    lines += [f"undecided for {counted(matches.undecided, 'ops')}"] if matches.undecided else []
+    lines += [f"undecided for {counted(matches.unfinished_searches, 'ops')}"] if matches.unfinished_searches else []
     return " · ".join(lines)

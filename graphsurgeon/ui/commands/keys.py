@@ -13,14 +13,14 @@ class Key:
         action: the name of the action on the page.
         keys: the names of the keys in the browser; Cmd counts as Ctrl.
         show: the text for the keys in the list of shortcuts; empty if another entry has them.
-        does: the text of the list of shortcuts.
+        summary: the text of the list of shortcuts.
         verb: the verb that the key sends; empty if the page needs no answer for it.
     """
 
     action: str
     keys: tuple[str, ...]
     show: str = ""
-    does: str = ""
+    summary: str = ""
     verb: str = ""
 
 
@@ -66,7 +66,7 @@ GROUPS: dict[str, tuple[Key, ...]] = {
         Key("all", ("Ctrl+a",), "Ctrl+A", "select all boxes", "select"),
         Key("lasso", ("l",), "l", "lasso: drag a loop around boxes; without it, a drag draws a frame"),
         Key("between", ("j",), "j", "select all boxes between two selected boxes", "select_between"),
-        Key("why", ("u",), "u", "shortest path between two selected boxes: why one needs the other", "why"),
+        Key("show_path", ("u",), "u", "shortest path between two selected boxes: why one needs the other", "show_path"),
         Key("escape", ("Escape",), "Esc", "cancel, or clear the selection", "cancel"),
     ),
     "Mark": (
@@ -75,12 +75,13 @@ GROUPS: dict[str, tuple[Key, ...]] = {
         Key("output", ("o",), "o, Alt+Shift+drag", "the same as boundary outputs; Alt+drag with the right button cuts",
             "mark_output"),
         Key("boundary", ("b",), "b", "go to the boundary: region and leaks"),
-        Key("around", ("Shift+B",), "Shift+B", "mark the boundary of the selection", "boundary_of_selection"),
+        Key("mark_boundary", ("Shift+B",), "Shift+B", "mark the boundary of the selection", "mark_boundary"),
         Key("near", ("k",), "k", "suggest boundaries near the selection that few tensors cross", "suggest_boundaries"),
     ),
     "Edit": (
         Key("copy", ("c",), "c", "copy the region, or the selection, to a scope", "copy"),
-        Key("hold", ("Ctrl+c",), "Ctrl+C, X, V", "copy, cut and paste, also between graphs", "hold"),
+        Key("copy_to_clipboard", ("Ctrl+c",), "Ctrl+C, X, V", "copy, cut and paste, also between graphs",
+            "copy_to_clipboard"),
         Key("cut", ("Ctrl+x",), verb="cut"),
         Key("paste", ("Ctrl+v",), verb="paste"),
         Key("paste_kept", ("Ctrl+Shift+V",), "Ctrl+Shift+V", "paste a copy that keeps the inputs of the original",
@@ -101,7 +102,7 @@ GROUPS: dict[str, tuple[Key, ...]] = {
         Key("redo", ("Ctrl+Shift+Z", "Ctrl+y"), "Ctrl+Shift+Z, Ctrl+Y", "redo", "redo"),
         Key("change", ("z",), "z, Shift+Z", "next or previous change of the plan"),
         Key("change_before", ("Shift+Z",)),
-        Key("stages", ("d",), "d", "show the graph before the plan, after it, or both", "set_stage"),
+        Key("plan_view", ("d",), "d", "show the graph before the plan, after it, or both", "set_plan_view"),
         Key("save", ("Shift+S",), "Shift+S", "save or export a model, a picture or a page", "save"),
     ),
     "Run": (

@@ -18,12 +18,12 @@ from ...view.tree import find_item, keys_to, ops_named
 from ..inspector import details_of, layer_rows, ops_inside, reasons
 from ..page_data import hits_data, scope_hits
 from ..pane import keys_above
+from ..render_context import RenderContext
 from ..run_results import numbers
-from ..stage import Stage
 from ..state import Facts, NavEntry, State, ops_of, selected_after, selection_of
 
 
-def select(stage: Stage, state: State, names: list[str], mode: str = "set") -> State:
+def select(context: RenderContext, state: State, names: list[str], mode: str = "set") -> State:
     """Selects boxes of the source pane by name; `mode` is ``set``, ``add`` or ``toggle``.
 
     Args:
@@ -31,33 +31,33 @@ def select(stage: Stage, state: State, names: list[str], mode: str = "set") -> S
         mode: ``set`` to select only them, ``add`` to add them, or ``toggle`` to add or remove them.
     """
     selected = selected_after(state.view.selected, names, mode)
-    tree = stage.tree(state, "source", stage.to(stage.graph(state, "source"), [*names, *selected]))
+    tree = context.tree(state, "source", context.scopes_to(context.graph(state, "source"), [*names, *selected]))
     ops_of(tree, names, "select")
     message = f"{counted(len(selection_of(tree, selected)), 'ops')} selected" if selected else "nothing selected"
-    inside = stage.holding(state, "source", selected)[0].graph.unfolded
+    inside = context.tree_containing(state, "source", selected)[0].graph.unfolded
     if inside is not None:
         slopes = [name for name, node in inside.calls.items() if not callees_of(node, inside.graph.functions)]
         message += (
             f", in the gradient of {few(slopes)}"
             if slopes
-            else f", inside {few(inside.outer)}: an edit inlines the call"
+            else f", inside {few(inside.outer_calls)}: an edit inlines the call"
         )
         message += ": a copy does not change it" if slopes else ", a copy does not change it"
     return state.with_view(selected=selected).with_status(message)
 
 
-def unfold(stage: Stage, state: State, name: str, pane: str = "source") -> State:
+def unfold(context: RenderContext, state: State, name: str, pane: str = "source") -> State:
     """Opens a closed scope, series, block or call in its place.
 
     Args:
         name: the fold key: a scope with its ``/``, or the name of a series, block or call.
         pane: ``source`` or ``destination``.
     """
-    tree = stage.tree(state, pane)
+    tree = context.tree(state, pane)
     item = find_item(tree, name)
     call = None if item is None else tree.call(item)
     if call is not None:
-        stage.calls(state, pane).refuse(call.scope, f"unfold({name!r})")
+        context.calls(state, pane).check_unfoldable(call.scope, f"unfold({name!r})")
     if item is None or not item.keys:
         raise SelectionError(
             f"unfold({name!r})",
@@ -65,61 +65,61 @@ def unfold(stage: Stage, state: State, name: str, pane: str = "source") -> State
             did_you_mean(name.rstrip("/") + "/", [f"{path}/" for path in tree.graph.scopes.names[1:]]),
         )
     key = item.name if item.members else item.keys[-1]
-    return stage.fold(with_visit(state, pane), pane, lambda keys: keys | {key})
+    return context.fold(with_visit(state, pane), pane, lambda keys: keys | {key})
 
 
-def fold(stage: Stage, state: State, name: str, pane: str = "source") -> State:
+def fold(context: RenderContext, state: State, name: str, pane: str = "source") -> State:
     """Closes an open scope, series or block, with all open boxes inside.
 
     Args:
         name: the fold key: a scope with its ``/``, or the name of a series, block or call.
         pane: ``source`` or ``destination``.
     """
-    item = find_item(stage.tree(state, pane), name)
+    item = find_item(context.tree(state, pane), name)
     inner, stack = {name, name.rstrip("/")}, [item] if item is not None else []
     while stack:
         one = stack.pop()
         inner |= {one.name, *one.keys}
         stack.extend(one.members)
     paths = tuple(f"{key.rstrip('/')}/" for key in inner if not key.startswith("~"))
-    return stage.fold(
+    return context.fold(
         with_visit(state, pane),
         pane,
         lambda keys: frozenset(k for k in keys if k not in inner and not k.lstrip("~").startswith(paths)),
     )
 
 
-def fold_all(stage: Stage, state: State, pane: str = "source") -> State:
+def fold_all(context: RenderContext, state: State, pane: str = "source") -> State:
     """Shows the folds of the first picture.
 
     Args:
         pane: ``source`` or ``destination``.
     """
-    tree = stage.tree(state, pane)
-    keys = first_unfolded(tree, stage.panes[pane].pins(tree, stage.ends(pane)))
-    return stage.fold(with_visit(state, pane), pane, lambda _: keys)
+    tree = context.tree(state, pane)
+    keys = first_unfolded(tree, context.panes[pane].pins(tree, context.ends(pane)))
+    return context.fold(with_visit(state, pane), pane, lambda _: keys)
 
 
-def reveal(stage: Stage, state: State, name: str, pane: str = "source") -> State:
+def reveal(context: RenderContext, state: State, name: str, pane: str = "source") -> State:
     """Unfolds the folds around an op or scope, and selects it.
 
     Args:
         name: the name of the op or scope.
         pane: ``source`` or ``destination``.
     """
-    calls = {f"{scope}/" for scope in stage.calls(state, pane).to(name)}
-    tree = stage.tree(state, pane, calls)
+    calls = {f"{scope}/" for scope in context.calls(state, pane).scopes_to(name)}
+    tree = context.tree(state, pane, calls)
     op = tree.graph.index.get(op_name(name))
-    if op is None and f"{op_name(name)}/" in calls | stage.unfolded(state, pane):
+    if op is None and f"{op_name(name)}/" in calls | context.unfolded(state, pane):
         name = f"{op_name(name)}/"  # the frame of a call that is unfolded
     if op is None and ops_named(tree, name) is None:
         tree.graph.find(name, f"reveal({name!r})")
     keys = keys_above(tree, name) if op is None else keys_to(tree, op)
-    state = stage.fold(with_visit(state, pane), pane, lambda open_keys: open_keys | calls | set(keys))
-    return select(stage, state, [name]) if pane == "source" else state
+    state = context.fold(with_visit(state, pane), pane, lambda open_keys: open_keys | calls | set(keys))
+    return select(context, state, [name]) if pane == "source" else state
 
 
-def show_signature(stage: Stage, state: State, name: str) -> State:
+def show_signature(context: RenderContext, state: State, name: str) -> State:
     """Shows another signature, or a function, of the SavedModel in the source pane. Its editor changes too.
 
     Args:
@@ -128,116 +128,116 @@ def show_signature(stage: Stage, state: State, name: str) -> State:
     Raises:
         PlanError: if a plan is being made, or was applied, for the graph on screen.
     """
-    plan = stage.draft(state)
+    plan = context.draft(state)
     if plan.steps:
         problem = f"a plan of {counted(len(plan.steps), 'steps')} is being made for the graph on screen"
         raise PlanError(f"show_signature({name!r})", problem, "Apply or undo the plan first")
-    stage.source.show_signature(name)
+    context.source.show_signature(name)
     new_state = State(direction=state.direction, filters=state.filters, budget=state.budget)
-    return new_state.with_status(f"{name} of {stage.source.title}")
+    return new_state.with_status(f"{name} of {context.source.title}")
 
 
-def outline_open(stage: Stage, state: State, name: str) -> State:
+def outline_open(context: RenderContext, state: State, name: str) -> State:
     """Opens a row of the outline.
 
     Args:
         name: the name of the scope.
     """
-    return state.with_view(rows=state.view.rows | {*_row_keys(stage, state, name)})
+    return state.with_view(rows=state.view.rows | {*_row_keys(context, state, name)})
 
 
-def outline_close(stage: Stage, state: State, name: str) -> State:
+def outline_close(context: RenderContext, state: State, name: str) -> State:
     """Closes a row of the outline.
 
     Args:
         name: the name of the scope.
     """
-    return state.with_view(rows=state.view.rows - {name, *_row_keys(stage, state, name)})
+    return state.with_view(rows=state.view.rows - {name, *_row_keys(context, state, name)})
 
 
-def _row_keys(stage: Stage, state: State, name: str) -> tuple[str, ...]:
-    item = find_item(stage.tree(state, "source", state.view.rows), name)
+def _row_keys(context: RenderContext, state: State, name: str) -> tuple[str, ...]:
+    item = find_item(context.tree(state, "source", state.view.rows), name)
     return item.keys if item is not None and item.keys else (name,)
 
 
-def details(stage: Stage, state: State, name: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
+def details(context: RenderContext, state: State, name: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
     """Returns the details of a box for the inspector; for an op also its origin, and why it is in the region.
 
     Args:
         name: the name of the box.
         pane: ``source`` or ``destination``.
     """
-    subject = stage.subject(pane)
-    result = details_of(stage.tree(state, pane), name, stage.facts, stage.calls(state, pane))
-    layers = stage.layers(stage.graph(state, pane))
-    rows, python = layer_rows(stage.picture(state, pane).graph, layers, name)
+    subject = context.editor(pane)
+    result = details_of(context.tree(state, pane), name, context.facts, context.calls(state, pane))
+    layers = context.layers(context.graph(state, pane))
+    rows, python = layer_rows(context.picture(state, pane).graph, layers, name)
     result["rows"], result["python"] = rows + result["rows"], python or result["python"]
-    if state.ran is not None and state.ran.pane == pane:
-        result["rows"] += state.ran.rows(ops_inside(stage.tree(state, pane), name, stage.calls(state, pane)))
-        result["run"] = state.ran.tensors(name)
-    op = stage.picture(state, pane).graph.index.get(name)
+    if state.run is not None and state.run.pane == pane:
+        result["rows"] += state.run.rows(ops_inside(context.tree(state, pane), name, context.calls(state, pane)))
+        result["run"] = state.run.tensors(name)
+    op = context.picture(state, pane).graph.index.get(name)
     if op is not None:
-        changes, graph = stage.draft(state).effect.changes, stage.picture(state, pane).graph
+        changes, graph = context.draft(state).effect.changes, context.picture(state, pane).graph
         result["device"] = device_of(graph, op, changes)
-        result["attributes"] = attributes_of(stage.facts, graph, [op], changes)
+        result["attributes"] = attributes_of(context.facts, graph, [op], changes)
     if pane == "source":
-        result["rows"] += reasons(subject, name, stage.region(state)[0])
+        result["rows"] += reasons(subject, name, context.region(state)[0])
     return state, result
 
 
-def value(stage: Stage, state: State, name: str) -> tuple[State, dict[str, Any]]:
+def value(context: RenderContext, state: State, name: str) -> tuple[State, dict[str, Any]]:
     """Fetches the value of a constant or variable, and returns it as rows and a histogram.
 
     Args:
         name: the name of the constant or variable.
     """
-    return state, numbers(stage.source.value(name))
+    return state, numbers(context.source.value(name))
 
 
-def find(stage: Stage, state: State, query: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
+def find(context: RenderContext, state: State, query: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
     """Returns the ops of a pane that match a query, also inside calls, with the boxes that contain them.
 
     Args:
         query: the words of the search, such as ``op:Conv2D dense``.
         pane: ``source`` or ``destination``.
     """
-    whole = stage.calls(state, pane).searchable
-    stage.draw(state, pane)
-    layers, picture = stage.layers(stage.graph(state, pane)), stage.picture(state, pane)
-    spots, tree = whole.positions_in(picture), stage.tree(state, pane)
+    whole = context.calls(state, pane).searchable
+    context.draw(state, pane)
+    layers, picture = context.layers(context.graph(state, pane)), context.picture(state, pane)
+    spots, tree = whole.positions_in(picture), context.tree(state, pane)
     hidden = (spots >= 0) & (tree.helpers.kind[spots] > 0) & (not tree.is_fully_shown)
     # this may make the live graph of a file
-    ops = search_hits(whole.graph, query, stage.facts.attribute_text, layers, hidden)
-    shown_hits = hits_data(whole.graph, ops, stage.panes[pane].scene, spots[ops])
+    ops = search_hits(whole.graph, query, context.facts.attribute_text, layers, hidden)
+    shown_hits = hits_data(whole.graph, ops, context.panes[pane].scene, spots[ops])
     scopes = scope_hits(whole.graph, query)
     return state, {**shown_hits, "hits": scopes + shown_hits["hits"], "total": len(scopes) + shown_hits["total"]}
 
 
-def set_direction(stage: Stage, state: State, direction: str) -> State:
+def set_direction(context: RenderContext, state: State, direction: str) -> State:
     """Draws top to bottom (``TB``), left to right (``LR``), or in the direction that fits better (``auto``).
 
     Args:
         direction: ``TB``, ``LR`` or ``auto``.
     """
     state = state.replace(direction=direction)
-    stage.draw(state, "source")
+    context.draw(state, "source")
     return state.with_status(
         {"TB": "top to bottom", "LR": "left to right"}.get(direction, "the direction that fits better")
     )
 
 
-def set_depth(stage: Stage, state: State, depth: int, pane: str = "source") -> State:
+def set_depth(context: RenderContext, state: State, depth: int, pane: str = "source") -> State:
     """Opens all scopes down to `depth` levels and folds deeper scopes; 0 folds all.
 
     Args:
         depth: the number of open levels of scopes.
         pane: ``source`` or ``destination``.
     """
-    tree = stage.tree(state, pane)
-    return stage.fold(state, pane, lambda _: folds_to_depth(tree, depth))
+    tree = context.tree(state, pane)
+    return context.fold(state, pane, lambda _: folds_to_depth(tree, depth))
 
 
-def set_budget(stage: Stage, state: State, boxes: int) -> State:
+def set_budget(context: RenderContext, state: State, boxes: int) -> State:
     """Sets the maximum number of boxes in a picture, up to 400; the default is 200.
 
     Args:
@@ -266,19 +266,21 @@ def with_visit(state: State, pane: str = "source") -> State:
     return state.with_view(back=back, forward=())
 
 
-def back(stage: Stage, state: State) -> State:
+def back(context: RenderContext, state: State) -> State:
     """Goes back to the previous place of the source picture: its open folds and its selection."""
     return _step_through_visits(
-        stage, state, "back", "forward", "there is no earlier view", "Unfold or reveal something"
+        context, state, "back", "forward", "there is no earlier view", "Unfold or reveal something"
     )
 
 
-def forward(stage: Stage, state: State) -> State:
+def forward(context: RenderContext, state: State) -> State:
     """Goes to the place that `back` has left."""
-    return _step_through_visits(stage, state, "forward", "back", "there is no later view", "Go back first")
+    return _step_through_visits(context, state, "forward", "back", "there is no later view", "Go back first")
 
 
-def save_view(stage: Stage, state: State, name: str | None = None, at: Sequence[float] = ()) -> tuple[State, str]:
+def save_view(
+    context: RenderContext, state: State, name: str | None = None, at: Sequence[float] = ()
+) -> tuple[State, str]:
     """Saves the open folds and the selection under a name, and returns the name.
 
     Args:
@@ -292,7 +294,7 @@ def save_view(stage: Stage, state: State, name: str | None = None, at: Sequence[
     return state.replace(views=saved).with_status(f"saved as {called!r}"), called
 
 
-def show_view(stage: Stage, state: State, name: str) -> tuple[State, list[float]]:
+def show_view(context: RenderContext, state: State, name: str) -> tuple[State, list[float]]:
     """Goes to a saved view and returns its camera.
 
     Args:
@@ -302,10 +304,10 @@ def show_view(stage: Stage, state: State, name: str) -> tuple[State, list[float]
         SelectionError: no saved view has this name.
     """
     view = _saved_view(state, name, "show_view")
-    return _go(stage, with_visit(state), view).with_status(f"{name!r} is shown"), list(view.at)
+    return _go(context, with_visit(state), view).with_status(f"{name!r} is shown"), list(view.viewport)
 
 
-def forget_view(stage: Stage, state: State, name: str) -> State:
+def delete_view(context: RenderContext, state: State, name: str) -> State:
     """Deletes a saved view.
 
     Args:
@@ -314,13 +316,13 @@ def forget_view(stage: Stage, state: State, name: str) -> State:
     Raises:
         SelectionError: no saved view has this name.
     """
-    _saved_view(state, name, "forget_view")
+    _saved_view(state, name, "delete_view")
     remaining = {view_name: place for view_name, place in state.views.items() if view_name != name}
     return state.replace(views=remaining).with_status(f"{name!r} is deleted")
 
 
 def _step_through_visits(
-    stage: Stage, state: State, direction: str, other: str, problem: str, suggestion: str
+    context: RenderContext, state: State, direction: str, other: str, problem: str, suggestion: str
 ) -> State:
     """Goes one step back or forward, to the last place that differs. The current place is added to the other list."""
     here, places = state.view.place, getattr(state.view, direction)
@@ -329,7 +331,7 @@ def _step_through_visits(
     if not places:
         raise SelectionError(f"{direction}()", problem, suggestion)
     state = state.with_view(**{direction: places[:-1], other: (*getattr(state.view, other), here)})
-    return _go(stage, state, places[-1])
+    return _go(context, state, places[-1])
 
 
 def _saved_view(state: State, name: str, verb: str) -> NavEntry:
@@ -342,10 +344,10 @@ def _saved_view(state: State, name: str, verb: str) -> NavEntry:
     return state.views[name]
 
 
-def _go(stage: Stage, state: State, place: NavEntry) -> State:
-    tree = stage.tree(state, "source", place.unfolded)
+def _go(context: RenderContext, state: State, place: NavEntry) -> State:
+    tree = context.tree(state, "source", place.unfolded)
     selected = tuple(name for name in place.selected if ops_named(tree, name) is not None)
-    return stage.fold(state.with_view(selected=selected), "source", lambda _: place.unfolded)
+    return context.fold(state.with_view(selected=selected), "source", lambda _: place.unfolded)
 
 
 STAGES = {
@@ -355,7 +357,7 @@ STAGES = {
 }
 
 
-def set_stage(stage: Stage, state: State, show: str = "both") -> State:
+def set_plan_view(context: RenderContext, state: State, show: str = "both") -> State:
     """Shows the graph ``before`` the plan, ``after`` it, or ``both``. Ops in both graphs have the same place.
 
     Args:
@@ -364,16 +366,16 @@ def set_stage(stage: Stage, state: State, show: str = "both") -> State:
     Raises:
         PlanError: if there is no plan, or it joins two graphs, which are shown next to each other.
     """
-    if not stage.staged(state):
-        request = f"set_stage({show!r})"
-        if stage.draft(state).steps:
+    if not context.shows_before_and_after(state):
+        request = f"set_plan_view({show!r})"
+        if context.draft(state).steps:
             raise PlanError(
                 request,
                 "the plan joins two graphs, which are both shown",
                 "Hide one with the button of its pane, or make the plan in one graph",
             )
         raise PlanError(request, "there is no plan: before and after are the same", "Copy or edit something first")
-    return state.replace(stage=show).with_status(STAGES[show])
+    return state.replace(plan_view=show).with_status(STAGES[show])
 
 
 _MAX_OPS = 500
@@ -407,11 +409,13 @@ def attributes_of(
             choices = [one for one in rows[0][2] if all(one in row[2] for row in rows)]
             before = next(iter(was)) if now != was and len(was) == 1 else ""
             value = next(iter(now)) if len(now) == 1 else ""
-            out.append({"name": name, "value": value, "was": before, "choices": choices})
+            out.append({"name": name, "value": value, "previous": before, "choices": choices})
     return out
 
 
-def attributes(stage: Stage, state: State, names: Sequence[str], pane: str = "source") -> tuple[State, dict[str, Any]]:
+def attributes(
+    context: RenderContext, state: State, names: Sequence[str], pane: str = "source"
+) -> tuple[State, dict[str, Any]]:
     """Returns the attributes that all ops of boxes have in common.
 
     Args:
@@ -425,15 +429,15 @@ def attributes(stage: Stage, state: State, names: Sequence[str], pane: str = "so
     Raises:
         SelectionError: a box does not exist.
     """
-    tree, boxes = stage.holding(state, pane, names)
+    tree, boxes = context.tree_containing(state, pane, names)
     ops = ops_of(tree, boxes, "attributes").nonzero()[0].tolist()
-    graph, changes = tree.graph, stage.draft(state).effect.changes
+    graph, changes = tree.graph, context.draft(state).effect.changes
     counts = Counter(graph.types[op] for op in ops)
     devices = {device_of(graph, op, changes) for op in ops}
     return state, {
         "types": [[kind, count] for kind, count in counts.most_common()],
         "device": next(iter(devices)) if len(devices) == 1 else "",
-        "attributes": attributes_of(stage.facts, graph, ops, changes) if len(ops) <= _MAX_OPS else [],
+        "attributes": attributes_of(context.facts, graph, ops, changes) if len(ops) <= _MAX_OPS else [],
     }
 
 
@@ -444,7 +448,7 @@ def device_of(graph: Graph, op: int, changes: Mapping[str, OpChange]) -> str:
 
 
 def op_types(
-    stage: Stage, state: State, query: str = "", names: Sequence[str] = (), inputs: int = 0
+    context: RenderContext, state: State, query: str = "", names: Sequence[str] = (), inputs: int = 0
 ) -> tuple[State, list[dict[str, str]]]:
     """Returns op types and their descriptions, best first.
 
@@ -453,8 +457,8 @@ def op_types(
         names: boxes to replace. For one op, types with the same number of inputs and outputs are returned.
         inputs: the number of inputs; 0 for any number.
     """
-    graph = stage.graph(state, "destination")
+    graph = context.graph(state, "destination")
     at = graph.index.get(op_name(names[0])) if len(names) == 1 else None
     like = "" if at is None else graph.types[at]
-    matches: Iterable[tuple[str, str]] = stage.facts.op_types(query, like, inputs or None)
+    matches: Iterable[tuple[str, str]] = context.facts.op_types(query, like, inputs or None)
     return state, [{"name": kind, "doc": doc} for kind, doc in matches]

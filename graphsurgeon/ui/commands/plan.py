@@ -18,12 +18,12 @@ from ...plan.step_code import step_text
 from ...plan.steps import CopyStep
 from ..page_data import receipt
 from ..pane import keys_at
-from ..stage import Stage
+from ..render_context import RenderContext
 from ..state import Marks, State
 
 
 def copy(
-    stage: Stage, state: State, to: str | None = None, unmapped: str = "placeholder", control: str = "auto"
+    context: RenderContext, state: State, to: str | None = None, unmapped: str = "placeholder", control: str = "auto"
 ) -> State:
     """Adds a copy of the region (or of the selection) to the plan, under `to` or a free scope.
 
@@ -33,16 +33,16 @@ def copy(
         control: the rule for control inputs from outside, the same as in `Plan.copy`. With ``auto``, a copy within one
             graph keeps them, and a copy to another graph drops them.
     """
-    plan, region = stage.draft(state), stage.region(state)[0]
-    selection = stage.selection(state) if region is None else region
+    plan, region = context.draft(state), context.region(state)[0]
+    selection = context.selection(state) if region is None else region
     if not selection:
         raise PlanError("copy()", "there is nothing to copy", "Mark boundary tensors, or select boxes first")
-    scope = to or free_name("copy", plan.after().taken)
+    scope = to or free_name("copy", plan.after().is_name_used)
     if control == "auto":
-        control = "keep" if stage.same else "drop"
-    values = stage.source if stage.source.values.known else None
+        control = "keep" if context.is_single_graph else "drop"
+    values = context.source if context.source.values.has_values else None
     plan = plan.copy(selection, to=scope, unmapped=unmapped, control=control, values=values)
-    return with_plan(stage, state, plan, _copy_text(plan, scope, len(selection)))
+    return with_plan(context, state, plan, _copy_text(plan, scope, len(selection)))
 
 
 def _copy_text(plan: Plan, scope: str, count: int) -> str:
@@ -58,7 +58,7 @@ def _copy_text(plan: Plan, scope: str, count: int) -> str:
     return text + (f", plus {' and '.join(parts)}: {new_ops_text}" if parts else "")
 
 
-def connect(stage: Stage, state: State, tensor: str, to: str, input: int = 0) -> State:
+def connect(context: RenderContext, state: State, tensor: str, to: str, input: int = 0) -> State:
     """Adds a connection to the plan: input `input` of op `to` reads `tensor`.
 
     Args:
@@ -67,10 +67,10 @@ def connect(stage: Stage, state: State, tensor: str, to: str, input: int = 0) ->
         input: the number of its input.
     """
     text = f"{tensor_name(tensor)} will feed input {input} of {op_name(to)}"
-    return with_edit(stage, state, stage.draft(state).connect(tensor, to=to, input=input), text)
+    return with_edit(context, state, context.draft(state).connect(tensor, to=to, input=input), text)
 
 
-def adapt(stage: Stage, state: State, tensor: str, to: str, input: int = 0, by: Sequence[str] = ()) -> State:
+def adapt(context: RenderContext, state: State, tensor: str, to: str, input: int = 0, by: Sequence[str] = ()) -> State:
     """Connects a tensor through adapters that make it fit.
 
     Args:
@@ -79,34 +79,34 @@ def adapt(stage: Stage, state: State, tensor: str, to: str, input: int = 0, by: 
         input: the number of the input of the new consumer.
         by: the kinds of adapters, as for `Plan.adapt`; default: the best fit.
     """
-    plan, op = stage.draft(state), op_name(to)
-    graph = stage.around(plan.after(), [to]).graph
+    plan, op = context.draft(state), op_name(to)
+    graph = context.around(plan.after(), [to]).graph
     reads = ":" not in to and op in graph.index and len(graph.data.row(graph.index[op]))
     plan = plan.adapt(tensor, to=to if ":" in to else op, input=input if reads else None, by=by)
-    return with_edit(stage, state, plan, step_text(plan.steps[-1]))
+    return with_edit(context, state, plan, step_text(plan.steps[-1]))
 
 
-def cure(stage: Stage, state: State, fault: int, cure: int = 0) -> State:
+def apply_fix(context: RenderContext, state: State, fault: int, fix: int = 0) -> State:
     """Fixes an error of the plan: an adapter replaces the step that has the error.
 
     Args:
         fault: the number of the error, from 0.
-        cure: the number of the fix; 0 is the best one.
+        fix: the number of the fix; 0 is the best one.
 
     Raises:
         PlanError: if the error or the fix does not exist.
     """
-    plan = stage.draft(state)
-    faults, request = plan.check() if plan.steps else (), f"cure({fault}, {cure})"
+    plan = context.draft(state)
+    faults, request = plan.check() if plan.steps else (), f"apply_fix({fault}, {fix})"
     if fault >= len(faults):
         raise PlanError(request, f"the plan has {counted(len(faults), 'errors')}", "They are numbered from 0")
-    cures = faults[fault].cures
-    if cure >= len(cures):
-        raise PlanError(request, f"this error has {counted(len(cures), 'fixes')}", faults[fault].suggestion)
-    return with_edit(stage, state, plan.cured(cures[cure]), cures[cure].text)
+    fixes = faults[fault].fixes
+    if fix >= len(fixes):
+        raise PlanError(request, f"this error has {counted(len(fixes), 'fixes')}", faults[fault].suggestion)
+    return with_edit(context, state, plan.with_fix(fixes[fix]), fixes[fix].text)
 
 
-def set_policy(stage: Stage, state: State, step: int, variable: str, policy: str) -> State:
+def set_policy(context: RenderContext, state: State, step: int, variable: str, policy: str) -> State:
     """Sets the policy of a variable in a copy of the plan; ``"*"`` means all variables without a separate policy.
 
     Args:
@@ -115,10 +115,10 @@ def set_policy(stage: Stage, state: State, step: int, variable: str, policy: str
         policy: ``copy``, ``initial``, ``share`` or ``freeze``.
     """
     whom = "other variables" if variable == "*" else variable
-    return with_plan(stage, state, stage.draft(state).with_policy(step, variable, policy), f"{whom}: {policy}")
+    return with_plan(context, state, context.draft(state).with_policy(step, variable, policy), f"{whom}: {policy}")
 
 
-def set_input(stage: Stage, state: State, step: int, tensor: str, by: Any) -> State:
+def set_input(context: RenderContext, state: State, step: int, tensor: str, by: Any) -> State:
     """Sets the source of an input of a copy of the plan.
 
     Args:
@@ -127,7 +127,7 @@ def set_input(stage: Stage, state: State, step: int, tensor: str, by: Any) -> St
         by: a tensor of the destination; ``placeholder``; ``keep``, for the original tensor; or a number or array, also
             as a string, for a constant. A single number fills the shape of the tensor, if it is known.
     """
-    plan = stage.draft(state)
+    plan = context.draft(state)
     value = parse_literal(by)
     if not isinstance(value, str):
         old_step = plan.steps[step] if 0 <= step < len(plan.steps) else None
@@ -141,7 +141,7 @@ def set_input(stage: Stage, state: State, step: int, tensor: str, by: Any) -> St
         "placeholder": f"{name} of the copy is fed by a placeholder",
         "keep": f"the copy reads the original {name}",
     }.get(by, f"{name} of the copy is fed by {by}")
-    return with_edit(stage, state, plan.with_input(step, tensor, value), message)
+    return with_edit(context, state, plan.with_input(step, tensor, value), message)
 
 
 def constant_like(info: TensorInfo | None, value: Any) -> Any:
@@ -159,15 +159,15 @@ def constant_like(info: TensorInfo | None, value: Any) -> Any:
     return np.full(info.shape, array) if whole and info is not None and info.shape is not None else array
 
 
-def set_scope(stage: Stage, state: State, step: int, to: str) -> State:
+def set_scope(context: RenderContext, state: State, step: int, to: str) -> State:
     """Sets the scope of a copy of the plan.
 
     Args:
         step: the number of the step, from 0.
         to: the new scope.
     """
-    plan = stage.draft(state).with_scope(step, to)
-    return with_plan(stage, state, plan, f"the copy will be under {to.strip('/')}/")
+    plan = context.draft(state).with_scope(step, to)
+    return with_plan(context, state, plan, f"the copy will be under {to.strip('/')}/")
 
 
 def parse_literal(value: Any) -> Any:
@@ -185,74 +185,78 @@ def parse_literal(value: Any) -> Any:
         return value
 
 
-def put_back(stage: Stage, state: State, made: str) -> State:
+def restore_draft(context: RenderContext, state: State, text: str) -> State:
     """Restores the plan and the marks of a stopped kernel, from the text that the page has kept.
 
     Args:
-        made: the text that the page has kept.
+        text: the text that the page has kept.
 
     Raises:
         PlanError: if the text is not complete, or does not fit the graph.
     """
-    if stage.draft_storage is None:
-        raise PlanError("put_back()", "no plan was kept for this graph", "Make the plan again")
-    plan, (inputs, outputs, included), notes = stage.draft_storage.read(made)
+    if context.draft_storage is None:
+        raise PlanError("restore_draft()", "no plan was kept for this graph", "Make the plan again")
+    plan, (inputs, outputs, included), notes = context.draft_storage.decode(text)
     parts = [counted(len(plan.steps), "steps"), counted(len(inputs) + len(outputs) + len(included), "marks")]
     state = state.replace(draft=plan, marks=Marks(inputs, outputs, included))
-    state = with_message(stage, state, " · ".join([f"restored: {' and '.join(parts)}", *notes]))
+    state = with_message(context, state, " · ".join([f"restored: {' and '.join(parts)}", *notes]))
     return state.with_status(state.status.text, "warn") if notes and state.status.level == "info" else state
 
 
-def draft_data(stage: Stage, state: State) -> dict[str, str]:
+def draft_data(context: RenderContext, state: State) -> dict[str, str]:
     """Returns the plan and the marks as a text for the page to keep, and identifiers of the graphs and the process."""
-    if stage.draft_storage is None:
+    if context.draft_storage is None:
         return {}
     marks = state.marks
-    stored = stage.draft_storage.written(stage.draft(state), (marks.inputs, marks.outputs, marks.included))
-    return {"of": stage.draft_storage.of, "by": stage.draft_storage.by, "made": stored}
+    stored = context.draft_storage.encode(context.draft(state), (marks.inputs, marks.outputs, marks.included))
+    return {
+        "graphs_id": context.draft_storage.graphs_id,
+        "process_id": context.draft_storage.process_id,
+        "draft_text": stored,
+    }
 
 
-def apply(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
+def apply(context: RenderContext, state: State) -> tuple[State, dict[str, Any]]:
     """Applies the plan completely, or not at all."""
-    plan = stage.draft(state)
+    plan = context.draft(state)
     if not plan.steps:
         raise PlanError("apply()", "the plan is empty", "Copy a region or connect a tensor first")
-    effect = stage.destination.apply(plan).effect
+    effect = context.destination.apply(plan).effect
     unfolded = state.after or frozenset()
     message = receipt(effect)
-    state = _at_copies(stage, state.replace(draft=None, past=(), undone=()), effect, unfolded)
+    state = _at_copies(context, state.replace(draft=None, undo_entries=(), redo_entries=()), effect, unfolded)
     return state.with_status(message), {"applied": message}
 
 
-def _at_copies(stage: Stage, state: State, effect: PlanResult, open_folds: frozenset[str]) -> State:
+def _at_copies(context: RenderContext, state: State, effect: PlanResult, open_folds: frozenset[str]) -> State:
     """Unfolds the new copies in the source pane the same way as in the preview, and selects them."""
     scopes = tuple(f"{c.step.to}/" for c in effect.copies if c.step.to)
-    if not stage.same or not scopes:
+    if not context.is_single_graph or not scopes:
         return state
-    state = stage.current_state(state)
-    keys = keys_at(stage.tree_of(state, stage.expanded(stage.source)), scopes, open_folds)
+    state = context.current_state(state)
+    keys = keys_at(context.tree_of(state, context.expanded(context.source)), scopes, open_folds)
     state = state.with_view(selected=scopes)
     there = state.with_view(unfolded=(state.view.unfolded or frozenset()) | keys)
     try:
-        stage.draw(there, "source")
+        context.draw(there, "source")
     except LayoutError:
         return state
     return there
 
 
-def with_edit(stage: Stage, state: State, plan: Plan, text: str) -> State:
+def with_edit(context: RenderContext, state: State, plan: Plan, text: str) -> State:
     """Returns the state with another plan and a message. The message mentions if the graph will be built anew."""
-    return with_plan(stage, state, plan, text + (", in a new graph" if plan.mode == "materialize" else ""))
+    return with_plan(context, state, plan, text + (", in a new graph" if plan.mode == "materialize" else ""))
 
 
-def with_plan(stage: Stage, state: State, plan: Plan, text: str) -> State:
+def with_plan(context: RenderContext, state: State, plan: Plan, text: str) -> State:
     """Returns the state with another plan, and a message about its effect."""
-    return with_message(stage, state.replace(draft=plan), text)
+    return with_message(context, state.replace(draft=plan), text)
 
 
-def with_message(stage: Stage, state: State, text: str, warn: bool = True) -> State:
+def with_message(context: RenderContext, state: State, text: str, warn: bool = True) -> State:
     """Returns the state with a message and the warnings of its plan, or its first error, in the status line."""
-    plan = stage.draft(state)
+    plan = context.draft(state)
     faults = plan.check()
     if faults:
         # if an earlier step has the error, the effect of this step is shown too

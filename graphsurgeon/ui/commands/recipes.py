@@ -12,7 +12,7 @@ from ...graph.names import free_name, tensor_name
 from ...plan.editor_like import EditorLike
 from ...plan.recipe_registry import EDITORS, PLAN, Recipe, RecipeParameter
 from ...view.paint import Paint
-from ..stage import Stage
+from ..render_context import RenderContext
 from ..state import State
 from .plan import parse_literal, with_plan
 from .save import default_ends, ends_code, parse_ends, refuse_unknown
@@ -49,11 +49,11 @@ def _shape(text: str) -> list[int | None]:
 
 #: Kind of an argument in the table of recipes -> how it is typed in a form.
 KINDS: dict[str, FieldType] = {
-    "inputs": FieldType(ends_code, parse_ends, TENSORS.words),
-    "outputs": FieldType(ends_code, parse_ends, TENSORS.words),
+    "inputs": FieldType(ends_code, parse_ends, TENSORS.description),
+    "outputs": FieldType(ends_code, parse_ends, TENSORS.description),
     "input": TENSOR,
     "tensor": TENSOR,
-    "tensors": FieldType(", ".join, lambda text: [tensor_name(one) for one in _words(text)], TENSORS.words),
+    "tensors": FieldType(", ".join, lambda text: [tensor_name(one) for one in _words(text)], TENSORS.description),
     "name": ONE_NAME,
     "text": TEXT,
     "words": FieldType(", ".join, _words, "names, with commas between them"),
@@ -75,7 +75,7 @@ _ROWS = 60
 _MAX_OPS = 20_000
 
 
-def recipes(stage: Stage, state: State) -> tuple[State, list[dict[str, Any]]]:
+def recipes(context: RenderContext, state: State) -> tuple[State, list[dict[str, Any]]]:
     """Returns the recipes, in the order of the menu.
 
     Returns:
@@ -84,29 +84,34 @@ def recipes(stage: Stage, state: State) -> tuple[State, list[dict[str, Any]]]:
         ``form`` has ``name``, ``label``, ``value`` and ``hint`` of each argument, and ``options`` with their texts if
         there are few choices.
     """
-    thing, ends, all_recipes = _recipe_subject(stage, state), _ends(stage), stage.recipes.values()
-    off = [_unavailable(stage, state, recipe, thing, ends["outputs"]) for recipe in all_recipes]
+    thing, ends, all_recipes = _recipe_subject(context, state), _ends(context), context.recipes.values()
+    off = [_unavailable(context, state, recipe, thing, ends["outputs"]) for recipe in all_recipes]
     return state, [
-        _recipe_data(recipe, stage.destination, ends, why) for recipe, why in zip(all_recipes, off, strict=True)
+        _recipe_data(recipe, context.destination, ends, why) for recipe, why in zip(all_recipes, off, strict=True)
     ]
 
 
 def _recipe_data(recipe: Recipe, editor: EditorLike, ends: Mapping[str, Any], disabled_reason: str) -> dict[str, Any]:
-    rows = recipe.rows(editor)
+    rows = recipe.table_rows(editor)
     more = f" (below: {_ROWS} of {counted(len(rows), 'names')})" if len(rows) > _ROWS else ""
     form = [
         {
             "name": wish.name,
-            "label": wish.label + more * (wish.name == recipe.table),
+            "label": wish.label + more * (wish.name == recipe.table_parameter),
             "value": _with_defaults(wish, ends),
-            "hint": wish.hint or ("" if wish.needed else "as it is"),
+            "hint": wish.hint or ("" if wish.required else "as it is"),
             **({"options": [list(one) for one in wish.choices]} if wish.choices else {}),
         }
-        for wish in recipe.wishes
+        for wish in recipe.parameters
     ]
     form += [{"name": _ROW + old, "label": old, "value": old, "hint": "as it is"} for old in rows[:_ROWS]]
-    words = {"does": recipe.does, "about": recipe.about, "group": recipe.group, "off": disabled_reason}
-    return {"name": recipe.name, **words, "plans": recipe.gives == PLAN, "form": form}
+    words = {
+        "summary": recipe.summary,
+        "description": recipe.description,
+        "group": recipe.group,
+        "unavailable_reason": disabled_reason,
+    }
+    return {"name": recipe.name, **words, "adds_steps": recipe.result_kind == PLAN, "form": form}
 
 
 def _with_defaults(parameter: RecipeParameter, ends: Mapping[str, Mapping[str, str]]) -> str:
@@ -116,27 +121,29 @@ def _with_defaults(parameter: RecipeParameter, ends: Mapping[str, Mapping[str, s
     return ends_code(ends["outputs"]) if parameter.name == "outputs" and parameter.kind in ends else ""
 
 
-def _waits(stage: Stage, state: State, recipe: Recipe) -> str:
+def _waits(context: RenderContext, state: State, recipe: Recipe) -> str:
     """Returns the reason if a recipe must wait until the plan is applied; else empty."""
-    steps = len(stage.draft(state).steps)
-    if not steps or recipe.gives == PLAN:
+    steps = len(context.draft(state).steps)
+    if not steps or recipe.result_kind == PLAN:
         return ""
     return f"it starts from the current graph, without the {counted(steps, 'steps')} of the plan"
 
 
-def _unavailable(stage: Stage, state: State, recipe: Recipe, obj: Any, outputs: Mapping[str, str]) -> str:
+def _unavailable(context: RenderContext, state: State, recipe: Recipe, obj: Any, outputs: Mapping[str, str]) -> str:
     """Returns the reason if a recipe does not apply, else empty. If needed, the recipe is tried, without effect."""
-    off = recipe.missing(stage.destination) or _waits(stage, state, recipe)
-    if off or not recipe.tried or stage.destination.snapshot.size > _MAX_OPS:
+    off = recipe.unavailable_reason(context.destination) or _waits(context, state, recipe)
+    if off or not recipe.has_trial or context.destination.snapshot.size > _MAX_OPS:
         return off
     try:
-        recipe.made(obj, {"outputs": list(outputs.values())})
+        recipe.run(obj, {"outputs": list(outputs.values())})
     except SurgeryError as error:
         return error.problem
     return ""
 
 
-def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | None = None) -> tuple[State, Any]:
+def run_recipe(
+    context: RenderContext, state: State, name: str, values: Mapping[str, str] | None = None
+) -> tuple[State, Any]:
     """Runs a recipe: it adds steps to the plan, or makes new editors and assigns them to variables of the notebook.
 
     Args:
@@ -150,31 +157,31 @@ def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | No
         PlanError: if the recipe does not exist, an argument is missing, it does not apply, or its steps cannot be
             carried out.
     """
-    request = f"recipe({name!r})"
-    if name not in stage.recipes:
-        raise PlanError(request, "no recipe has this name", one_of(name, stage.recipes))
-    spec = stage.recipes[name]
-    arguments = _parse_values(spec, stage.destination, values or {}, request)
+    request = f"run_recipe({name!r})"
+    if name not in context.recipes:
+        raise PlanError(request, "no recipe has this name", one_of(name, context.recipes))
+    spec = context.recipes[name]
+    arguments = _parse_values(spec, context.destination, values or {}, request)
     editor_words = {
-        wish.name: (values or {}).get(wish.name, "").strip() for wish in spec.wishes if wish.kind == "editor"
+        wish.name: (values or {}).get(wish.name, "").strip() for wish in spec.parameters if wish.kind == "editor"
     }
     words = [f"{key}={editor_words.get(key) if not isinstance(value, str) and key in editor_words else repr(value)}"
              for key, value in arguments.items()]  # fmt: skip
     code = f"gs.recipes.{name}({', '.join(['ed', *words])})"
-    if spec.gives == PLAN:
-        plan, draft = spec.made(_recipe_subject(stage, state), arguments), stage.draft(state)
+    if spec.result_kind == PLAN:
+        plan, draft = spec.run(_recipe_subject(context, state), arguments), context.draft(state)
         old_faults = draft.check() if draft.steps else ()
         for fault in plan.check():
-            if fault not in old_faults and not fault.cures:  # the plan has buttons for errors with a fix
+            if fault not in old_faults and not fault.fixes:  # the plan has buttons for errors with a fix
                 raise PlanError(request, fault.problem, fault.suggestion)
         steps = counted(len(plan.steps) - len(draft.steps), "steps")
-        state = with_plan(stage, state, plan, f"{name}: {steps} in the plan")
+        state = with_plan(context, state, plan, f"{name}: {steps} in the plan")
         return state, {"line": state.status.text}
-    if problem := _waits(stage, state, spec):
+    if problem := _waits(context, state, spec):
         raise PlanError(request, problem, "Apply the plan first, or undo it")
-    stage.progress(f"{spec.does} …")
-    result = spec.made(stage.destination, arguments)
-    if spec.gives == EDITORS:
+    context.progress(f"{spec.summary} …")
+    result = spec.run(context.destination, arguments)
+    if spec.result_kind == EDITORS:
         lines = _keep_editors(spec, result)
         message, code = "; ".join(lines), f"{', '.join(line.partition(':')[0] for line in lines)} = {code}"
     else:
@@ -185,7 +192,7 @@ def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | No
 
 
 def check(
-    stage: Stage, state: State, target: str, outputs: str = "", inputs: str = "", prove: bool = False
+    context: RenderContext, state: State, target: str, outputs: str = "", inputs: str = "", prove: bool = False
 ) -> tuple[State, dict[str, Any]]:
     """Checks whether the graph converts to a target, with the target's converter, and colors the ops that prevent it.
 
@@ -201,29 +208,29 @@ def check(
     ends = {key: parse_ends(text) for key, text in (("outputs", outputs), ("inputs", inputs)) if text.strip()}
     arguments = {key: list(one.values()) if isinstance(one, dict) else one for key, one in ends.items()}
     for key, names in arguments.items():
-        refuse_unknown(stage.destination, names, f"check({target!r}, {key}={names!r})", key)
-    stage.progress(f"running the converter of {TARGETS[target]} …")
-    report = stage.destination.check(target, **arguments, prove=prove)
+        refuse_unknown(context.destination, names, f"check({target!r}, {key}={names!r})", key)
+    context.progress(f"running the converter of {TARGETS[target]} …")
+    report = context.destination.check(target, **arguments, prove=prove)
     more = [f"{key}={one_or_all(names)!r}" for key, names in arguments.items()] + ["prove=True"] * prove
     lines = str(report).split("\n")
     receipt = {"title": "Check", "lines": lines, "code": f"ed.check({', '.join([repr(target), *more])})"}
-    painted = Paint("words", report.words, TARGETS[target]) if report.words and stage.same else state.paint
+    painted = Paint("words", report.kinds, TARGETS[target]) if report.kinds and context.is_single_graph else state.paint
     state = state.replace(saved=receipt, paint=painted, faded=())
     return state.with_status(lines[0], "warn" if report else "info"), receipt
 
 
-def _recipe_subject(stage: Stage, state: State) -> Any:
+def _recipe_subject(context: RenderContext, state: State) -> Any:
     """Returns the subject of a recipe: the plan if it has steps, else the editor."""
-    draft = stage.draft(state)
-    return draft if draft.steps else stage.destination
+    draft = context.draft(state)
+    return draft if draft.steps else context.destination
 
 
-def _ends(stage: Stage) -> dict[str, dict[str, str]]:
+def _ends(context: RenderContext) -> dict[str, dict[str, str]]:
     """Returns the inputs and outputs of the graph that are tensors."""
-    graph = stage.destination.snapshot
+    graph = context.destination.snapshot
     ends = (
         {key: name for key, name in one.items() if graph.outputs(graph.tensor(name)[0])}
-        for one in default_ends(stage.destination)
+        for one in default_ends(context.destination)
     )
     return dict(zip(("inputs", "outputs"), ends, strict=True))
 
@@ -234,8 +241,8 @@ def _parse_values(spec: Recipe, editor: EditorLike, values: Mapping[str, str], r
     Raises:
         PlanError: an argument does not exist or is missing, or a text is not valid for its argument.
     """
-    wishes: dict[str, RecipeParameter] = {wish.name: wish for wish in spec.wishes}
-    rows = {f"{_ROW}{old}": old for old in spec.rows(editor)}
+    wishes: dict[str, RecipeParameter] = {wish.name: wish for wish in spec.parameters}
+    rows = {f"{_ROW}{old}": old for old in spec.table_rows(editor)}
     for name in values:
         if name not in wishes and name not in rows:
             raise PlanError(request, f"it has no argument {name!r}", one_of(name, wishes))
@@ -244,17 +251,17 @@ def _parse_values(spec: Recipe, editor: EditorLike, values: Mapping[str, str], r
         text = _plain(wish, values.get(name, "").strip())
         kind = choice(*(one for one, _ in wish.choices if one)) if wish.choices else KINDS[wish.kind]
         if not text:
-            if wish.needed:
-                raise PlanError(f"{request[:-1]}, {name}='')", "a value is required", f"Type {kind.words}", name)
+            if wish.required:
+                raise PlanError(f"{request[:-1]}, {name}='')", "a value is required", f"Type {kind.description}", name)
             continue
         try:
             out[name] = kind.read(text)
         except ValueError:
             call = f"{request[:-1]}, {name}={text!r})"
-            raise PlanError(call, f"{text!r} is not valid", f"Type {kind.words}", name) from None
+            raise PlanError(call, f"{text!r} is not valid", f"Type {kind.description}", name) from None
     renamed = {old: new for key, old in rows.items() if (new := values.get(key, "").strip()) not in ("", old)}
-    if spec.table:
-        out[spec.table] = {**out.get(spec.table, {}), **renamed}
+    if spec.table_parameter:
+        out[spec.table_parameter] = {**out.get(spec.table_parameter, {}), **renamed}
     return out
 
 
@@ -272,7 +279,7 @@ def _plain(parameter: RecipeParameter, text: str) -> str:
 def _keep_editors(spec: Recipe, result: Any) -> list[str]:
     """Assigns new editors to variables of the notebook; returns a line of text for each."""
     notebook, lines = vars(sys.modules["__main__"]), []
-    for wish, editor in zip(spec.makes, result if isinstance(result, tuple) else (result,), strict=True):
+    for wish, editor in zip(spec.editor_names, result if isinstance(result, tuple) else (result,), strict=True):
         name = free_name(wish, notebook.__contains__)
         notebook[name] = editor
         lines.append(f"{name}: {counted(editor.snapshot.size, 'ops')}; type {name} in a cell to open it")

@@ -22,8 +22,8 @@ from ...plan.editor_like import EditorLike
 from ...plan.plan import Plan, without_muted
 from ...plan.plan_result import PlanResult
 from ...view.paint import Paint
+from ..render_context import RenderContext
 from ..run_results import RunOverlay
-from ..stage import Stage
 from ..state import State
 from .navigation import reveal
 
@@ -48,13 +48,13 @@ def open_ends(graph: Graph) -> dict[str, TensorInfo | None]:
     """Returns the placeholders of a graph that have consumers.
 
     Example:
-        >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Placeholder", [])])
+        >>> g = Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Placeholder", [])])
         >>> list(open_ends(g))
         ['x:0']
     """
     has_consumers = graph.consumers.degrees > 0
-    ops = np.flatnonzero(has_consumers & graph.typed(PLACEHOLDER_TYPES)).tolist()
-    return {f"{graph.names[op]}:0": graph.stated_info(op, 0) for op in ops}
+    ops = np.flatnonzero(has_consumers & graph.type_mask(PLACEHOLDER_TYPES)).tolist()
+    return {f"{graph.names[op]}:0": graph.declared_info(op, 0) for op in ops}
 
 
 def dry_run(subject: EditorLike, plan: Plan, feeds: Mapping[str, Any], options: Mapping[str, Any]) -> DryRun:
@@ -71,7 +71,7 @@ def dry_run(subject: EditorLike, plan: Plan, feeds: Mapping[str, Any], options: 
     """
     plan = without_muted(plan)
     if not plan.steps:
-        raise PlanError("run(of='plan')", "there is no plan", "Copy or change something first, or run the graph")
+        raise PlanError("run(target='plan')", "there is no plan", "Copy or change something first, or run the graph")
     return _compare_traces(subject, subject, plan.effect, plan.after(), feeds, options, {"plan": plan})
 
 
@@ -88,7 +88,7 @@ def compare_with_previous(subject: EditorLike, feeds: Mapping[str, Any], options
     """
     before = subject.before()
     event = next(event for event in reversed(list(subject.history)) if not event.undone)
-    return _compare_traces(before, subject, event.applied.effect, subject.snapshot, feeds, options, {})
+    return _compare_traces(before, subject, event.result.effect, subject.snapshot, feeds, options, {})
 
 
 def _compare_traces(
@@ -113,7 +113,7 @@ def _compare_traces(
     old_feeds = {rename_input(name, was): value for name, value in feeds.items()}
     old_feeds = {name: value for name, value in old_feeds.items() if name.partition(":")[0] in effect.base.index}
     copies = [copied for copied in effect.copies if copied.source.owner is effect.base.owner]
-    stands = {f"{p.name}:0": p.was for copied in copies for p in copied.placeholders}
+    stands = {f"{p.name}:0": p.original for copied in copies for p in copied.placeholders}
     beside = old is new and not arguments  # copies and originals are in one graph: one run is enough
     try:
         reads = sorted({source for name, source in stands.items() if name not in feeds})
@@ -143,20 +143,20 @@ _NAMES = 8
 """The maximum number of variables of the notebook that are offered for a feed."""
 
 
-def run_form(stage: Stage, state: State, of: str = "graph") -> tuple[State, dict[str, Any]]:
+def run_form(context: RenderContext, state: State, target: str = "graph") -> tuple[State, dict[str, Any]]:
     """Returns the form of a run: the placeholders that it needs, and a description of random values for them.
 
     If the graph came from a file that you have not trusted yet, ``risk`` describes its risks.
 
     Args:
-        of: ``graph``; ``selection`` for the selection and its inputs; ``plan`` for the graph after the plan; or
+        target: ``graph``; ``selection`` for the selection and its inputs; ``plan`` for the graph after the plan; or
             ``applied`` for the graph before and after the last applied plan.
     """
-    if of in ("plan", "applied"):
-        needed = open_ends(stage.draft(state).after())
+    if target in ("plan", "applied"):
+        needed = open_ends(context.draft(state).after())
     else:
-        ends = _call_arguments(stage, state, of, "run_form")
-        needed = stage.source.feeds_needed(ends.get("fetches"))
+        ends = _call_arguments(context, state, target, "run_form")
+        needed = context.source.feeds_needed(ends.get("fetches"))
     feeds = []
     for name, info in needed.items():
         has_random = info is not None and can_be_random(info)
@@ -164,38 +164,40 @@ def run_form(stage: Stage, state: State, of: str = "graph") -> tuple[State, dict
         feeds.append({
             "tensor": name,
             "text": str(info) if info else "",
-            "made": f"random {shape_text(tuple(sizes))}" if has_random else "",
+            "random": f"random {shape_text(tuple(sizes))}" if has_random else "",
             "names": _fitting_names(info),
         })  # fmt: skip
-    selected = stage.selection(state) if state.view.selected else None
-    strange = [f"{one.title} came from a file. It holds {one.risks().words}." for one in _strangers(stage, of)]
-    more = {"of": of, "risk": " ".join([*strange, *["You have not trusted it yet."] * bool(strange)])}
+    selected = context.selection(state) if state.view.selected else None
+    strange = [f"{one.title} came from a file. It holds {one.risks().summary}." for one in _strangers(context, target)]
+    more = {"target": target, "risk": " ".join([*strange, *["You have not trusted it yet."] * bool(strange)])}
     return state, {"feeds": feeds, "selected": len(selected) if selected is not None else 0, **more}
 
 
-def trust(stage: Stage, state: State, of: str = "graph") -> State:
+def trust(context: RenderContext, state: State, target: str = "graph") -> State:
     """Trusts the graphs of a run that came from a file: their ops in `Editor.risks` may run.
 
     Args:
-        of: as in `run_form`: the graph, or for a plan the graphs of both panes.
+        target: as in `run_form`: the graph, or for a plan the graphs of both panes.
     """
-    names = [one.title for one in _strangers(stage, of)]
-    for one in _strangers(stage, of):
+    names = [one.title for one in _strangers(context, target)]
+    for one in _strangers(context, target):
         one.trust()
     return state.with_status(f"{few(names)} may run" if names else "nothing needs your trust")
 
 
-def _strangers(stage: Stage, of: str) -> list[EditorLike]:
+def _strangers(context: RenderContext, target: str) -> list[EditorLike]:
     """Returns the editors of a run that are not trusted yet."""
-    ran = {"plan": [stage.destination, stage.source], "applied": [stage.destination]}.get(of, [stage.source])
+    ran = {"plan": [context.destination, context.source], "applied": [context.destination]}.get(
+        target, [context.source]
+    )
     return [one for one in dict.fromkeys(ran) if not one.trusted]
 
 
 def run(
-    stage: Stage,
+    context: RenderContext,
     state: State,
     feeds: Mapping[str, str] | None = None,
-    of: str = "graph",
+    target: str = "graph",
     seed: int = 0,
     limit: int = 0,
     memory: int = 0,
@@ -207,15 +209,15 @@ def run(
     Args:
         feeds: placeholder -> a number or a list, a variable of the notebook, or the path of an ``.npy`` or ``.npz``
             file. Placeholders without a feed get random values.
-        of: ``graph``; ``selection`` for the selection and its inputs; ``plan`` for a copy of the graph after the plan,
-            compared with the current graph; or ``applied`` for the current graph, compared with the graph before the
-            last applied plan.
+        target: ``graph``; ``selection`` for the selection and its inputs; ``plan`` for a copy of the graph after the
+            plan, compared with the current graph; or ``applied`` for the current graph, compared with the graph before
+            the last applied plan.
         seed: the seed of the random values.
         limit: the time limit, in seconds; 0 for no limit.
         memory: the limit for recorded values in memory, in MB; 0 for no limit. With a limit, the graph may run several
             times.
     """
-    ends = {} if of in ("plan", "applied") else _call_arguments(stage, state, of, "run")
+    ends = {} if target in ("plan", "applied") else _call_arguments(context, state, target, "run")
     feed_values: dict[str, Any] = {}
     for name, text in (feeds or {}).items():
         with about(name):
@@ -223,58 +225,60 @@ def run(
 
     def watch(count: int, total: int) -> bool:
         turns = count > total  # tensors in a loop are recorded in each round
-        stage.progress(f"running: {counted(count, 'tensors')}" + (", loop iterations" if turns else f" of {total:,}"))
-        return not stage.stop.is_set()
+        context.progress(f"running: {counted(count, 'tensors')}" + (", loop iterations" if turns else f" of {total:,}"))
+        return not context.stop.is_set()
 
-    stage.progress("running: making a copy …")
+    context.progress("running: making a copy …")
     how: dict[str, Any] = {"random": seed, "timeout": limit or None, "memory": 10**6 * memory or None, "watch": watch}
-    code = _code(feeds or {}, ends, how, of)
-    if of == "plan":
-        comparison = dry_run(stage.destination, stage.draft(state), feed_values, how)
+    code = _code(feeds or {}, ends, how, target)
+    if target == "plan":
+        comparison = dry_run(context.destination, context.draft(state), feed_values, how)
         ran = RunOverlay(
             comparison.trace,
-            stage.graph(state, "destination"),
+            context.graph(state, "destination"),
             "destination",
             code,
             comparison.distances,
             comparison.first,
         )
-    elif of == "applied":
+    elif target == "applied":
         comparison, pane = (
-            compare_with_previous(stage.destination, feed_values, how),
-            "source" if stage.same else "destination",
+            compare_with_previous(context.destination, feed_values, how),
+            "source" if context.is_single_graph else "destination",
         )
-        ran = RunOverlay(comparison.trace, stage.graph(state, pane), pane, code, comparison.distances, comparison.first)
+        ran = RunOverlay(
+            comparison.trace, context.graph(state, pane), pane, code, comparison.distances, comparison.first
+        )
     else:
-        trace = stage.source.trace(feed_values or None, **ends, **how)
-        ran = RunOverlay(trace, stage.graph(state, "source"), "source", code)
-    state = _show_run(stage, state, ran)
+        trace = context.source.trace(feed_values or None, **ends, **how)
+        ran = RunOverlay(trace, context.graph(state, "source"), "source", code)
+    state = _show_run(context, state, ran)
     return state, {"line": state.status.text}
 
 
-def _show_run(stage: Stage, state: State, overlay: RunOverlay) -> State:
+def _show_run(context: RenderContext, state: State, overlay: RunOverlay) -> State:
     """Returns the state with a run on the screen, at the first op whose output is not finite or differs."""
-    what, bad = overlay.measure, overlay.shown["bad"]
-    state = state.replace(ran=overlay, paint=Paint("values", overlay.numbers(what), what), faded=())
-    goals = [bad["op"], *bad["way"][1:]] if bad else [overlay.first_op] if overlay.first_op else []
+    what, bad = overlay.measure, overlay.report_data["bad"]
+    state = state.replace(run=overlay, paint=Paint("values", overlay.numbers(what), what), faded=())
+    goals = [bad["op"], *bad["path"][1:]] if bad else [overlay.first_op] if overlay.first_op else []
     for name in goals:
         with suppress(SurgeryError):
-            state = reveal(stage, state, name, overlay.pane)
+            state = reveal(context, state, name, overlay.pane)
             break
-    return state.with_status(overlay.line, "warn" if bad or overlay.trace.stopped else "info")
+    return state.with_status(overlay.line, "warn" if bad or overlay.trace.stop_reason else "info")
 
 
-def held(stage: Stage, state: State, tensors: Sequence[str]) -> tuple[State, list[dict[str, Any]]]:
+def tensor_values(context: RenderContext, state: State, tensors: Sequence[str]) -> tuple[State, list[dict[str, Any]]]:
     """Returns the values of tensors in the run on the screen; tensors without values are left out.
 
     Args:
         tensors: names of tensors.
     """
-    rows = [] if state.ran is None else [one for name in tensors for one in state.ran.tensor(name)]
+    rows = [] if state.run is None else [one for name in tensors for one in state.run.tensor(name)]
     return state, rows
 
 
-def fetch(stage: Stage, state: State, tensor: str) -> tuple[State, dict[str, Any]]:
+def fetch(context: RenderContext, state: State, tensor: str) -> tuple[State, dict[str, Any]]:
     """Returns all values of a tensor of the run, with its picture. Its ancestors run again on the same feeds.
 
     Args:
@@ -283,38 +287,40 @@ def fetch(stage: Stage, state: State, tensor: str) -> tuple[State, dict[str, Any
     Raises:
         SelectionError: if no run is shown, or it does not have the tensor.
     """
-    ran, request = state.ran, f"fetch({tensor!r})"
+    ran, request = state.run, f"fetch({tensor!r})"
     if ran is None or tensor not in ran.trace:
         problem = "no run is shown" if ran is None else "the run has no values of this tensor"
         raise SelectionError(request, problem, "Run the graph first, with the button Run or ed.screen.run()")
     feeds = {name: value for name, value in ran.trace.feeds.items() if name.partition(":")[0] in ran.graph.index}
-    plan, here = stage.draft(state), stage.source if ran.pane == "source" else stage.destination
+    plan, here = context.draft(state), context.source if ran.pane == "source" else context.destination
     tried_plan = plan if ran.pane == "destination" and plan.steps else None
-    stage.progress(f"fetching {tensor}")
+    context.progress(f"fetching {tensor}")
     again = here.trace(feeds or None, [tensor], ops=[tensor.partition(":")[0]], random=0, plan=tried_plan)
     return state, ran.tensor(tensor, again.results[tensor])[0]
 
 
-def forget_run(stage: Stage, state: State) -> State:
+def clear_run(context: RenderContext, state: State) -> State:
     """Clears the run."""
     return state.without_run().with_status("the run is cleared")
 
 
-def _call_arguments(stage: Stage, state: State, of: str, verb: str) -> dict[str, Any]:
+def _call_arguments(context: RenderContext, state: State, target: str, verb: str) -> dict[str, Any]:
     """Returns the arguments of `trace` for the part to run: empty for the whole graph, else the selected ops.
 
     Raises:
         SelectionError: if nothing is selected.
     """
-    if of == "graph":
+    if target == "graph":
         return {}
-    graph, selected = stage.source.snapshot, stage.selection(state)
+    graph, selected = context.source.snapshot, context.selection(state)
     if not len(selected):
-        raise SelectionError(f"{verb}(of='selection')", "nothing is selected", "Select a box, or run the whole graph")
+        raise SelectionError(
+            f"{verb}(target='selection')", "nothing is selected", "Select a box, or run the whole graph"
+        )
     own = [name for name in selected.names if name in graph.index]
     inner = [name for name in selected.names if name not in graph.index]
     if not inner:
-        return {"fetches": list(stage.source.select(name=own).boundary.outputs) or own}
+        return {"fetches": list(context.source.select(name=own).boundary.outputs) or own}
     calls = [outer for name in inner if (outer := outer_name(name, graph.index)) is not None]
     return {"fetches": list(dict.fromkeys([*own, *calls])), "ops": [*own, *inner]}
 
@@ -382,7 +388,7 @@ def _fitting_names(info: TensorInfo | None) -> list[str]:
     return names[:_NAMES]
 
 
-def _code(feeds: Mapping[str, str], ends: Mapping[str, Any], options: Mapping[str, Any], of: str) -> str:
+def _code(feeds: Mapping[str, str], ends: Mapping[str, Any], options: Mapping[str, Any], target: str) -> str:
     """Returns the Python code of the same run."""
     entries = []
     for tensor, typed in feeds.items():
@@ -390,8 +396,8 @@ def _code(feeds: Mapping[str, str], ends: Mapping[str, Any], options: Mapping[st
             loaded = f"np.load({text!r})" + (f"[{tensor!r}]" if text.endswith(".npz") else "")
             entries.append(f"{tensor!r}: {loaded if text.endswith(('.npy', '.npz')) else text}")
     parts = [f"{{{', '.join(entries)}}}"] if entries else []
-    if of == "applied":
+    if target == "applied":
         return f"gs.compare({', '.join(['ed.before()', 'ed', *parts])}, seed={options['random']})"
     parts += [f"{key}={value!r}" for key, value in ends.items()]
     parts += [f"{key}={options[key]!r}" for key in ("random", "timeout", "memory") if options[key] is not None]
-    return f"trace = ed.trace({', '.join([*parts, *['plan=ed.screen.draft'] * (of == 'plan')])})"
+    return f"trace = ed.trace({', '.join([*parts, *['plan=ed.screen.draft'] * (target == 'plan')])})"

@@ -13,7 +13,7 @@ from ...graph.names import tensor_name
 from ...plan.editor_like import EditorLike, described
 from ...view.first_picture import ends
 from ...view.tree import Tree
-from ..stage import Stage
+from ..render_context import RenderContext
 from ..state import State
 from .plan import parse_literal
 
@@ -33,19 +33,19 @@ _SUFFIXES = (".pb", ".pbtxt", ".gz", ".meta", ".ckpt", ".tflite", ".svg", ".html
 _WITH_SIGNATURES = ("saved_model", "saved_model_tf2")
 
 
-def save_form(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
+def save_form(context: RenderContext, state: State) -> tuple[State, dict[str, Any]]:
     """Returns the form for a save: the formats, and the inputs and outputs of the signature.
 
     If a region is marked, these are its inputs and outputs, and only the region is saved.
     """
-    editor, marks = stage.destination, state.marks
+    editor, marks = context.destination, state.marks
     inputs, outputs = default_ends(editor)
     note = ""
-    if stage.same and marks.inputs and stage.region(state)[0] is not None:
+    if context.is_single_graph and marks.inputs and context.region(state)[0] is not None:
         inputs, outputs = ({name: name for name in names} for names in (marks.inputs, marks.outputs))
         note = "The marked region is saved, not the whole graph"
     stem = os.path.basename(editor.title.rstrip("/")).partition(".")[0] or "graph"
-    waits = len(stage.draft(state).steps)
+    waits = len(context.draft(state).steps)
     return state, {
         "path": f"{stem}_saved",
         "formats": [[name, words] for name, (words, _) in FORMATS.items()],
@@ -56,7 +56,7 @@ def save_form(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
 
 
 def save(
-    stage: Stage,
+    context: RenderContext,
     state: State,
     path: str,
     format: str = "saved_model",
@@ -64,7 +64,7 @@ def save(
     inputs: str = "",
     outputs: str = "",
     values: str = "current",
-    there: str = "ask",
+    if_exists: str = "ask",
 ) -> tuple[State, dict[str, Any]]:
     """Writes the graph that plans are applied to, or a picture of it. A file is checked before it gets its name.
 
@@ -75,11 +75,11 @@ def save(
         inputs, outputs: names of tensors, with commas between them; or ``name=tensor``. Only the ops that the
             outputs need are written. Empty: those of the opened graph, or all.
         values: ``current``, or ``initial`` for variables without a current value.
-        there: the rule for an existing file at the path: ``ask``, or ``replace`` it.
+        if_exists: the rule for an existing file at the path: ``ask``, or ``replace`` it.
 
     Returns:
         ``lines``, the report of the save; and ``code``, the same call in Python. If the user must confirm first,
-        nothing is written, and ``there`` has the reason.
+        nothing is written, and ``existing`` has the reason.
 
     Raises:
         PlanError: the format is not known, the graph cannot be saved in this format, or the file cannot be written.
@@ -87,9 +87,9 @@ def save(
     if format not in FORMATS:
         suggestion = f"Choose one of {', '.join(FORMATS)}"
         raise PlanError(f"save({path!r})", f"format={format!r} is not known", suggestion, "format")
-    editor, suffix = stage.destination, FORMATS[format][1]
+    editor, suffix = context.destination, FORMATS[format][1]
     path = path if path.endswith(_SUFFIXES) or not suffix else path + suffix
-    more = {"overwrite": True} if there == "replace" else {}
+    more = {"overwrite": True} if if_exists == "replace" else {}
     ends = parse_ends(inputs), parse_ends(outputs)
     for key, names in zip(("inputs", "outputs"), ends, strict=True):
         refuse_unknown(editor, names, f"save({path!r}, {key}={names!r})", key)
@@ -97,7 +97,7 @@ def save(
     try:
         receipt = _write_file(editor, path, format, options)
     except TargetExistsError as error:
-        return state, {"title": "Saved", "lines": [], "code": "", "there": error.problem}
+        return state, {"title": "Saved", "lines": [], "code": "", "existing": error.problem}
     return state.replace(saved=receipt).with_status(f"saved: {receipt['lines'][0]}"), receipt
 
 
@@ -120,9 +120,9 @@ def _write_file(editor: EditorLike, path: str, format: str, options: dict[str, A
     return {"title": "Saved", "lines": lines, "code": code}
 
 
-def history_code(stage: Stage, state: State) -> tuple[State, dict[str, str]]:
+def history_code(context: RenderContext, state: State) -> tuple[State, dict[str, str]]:
     """Returns all applied plans as one script."""
-    return state, {"code": stage.destination.to_code()}
+    return state, {"code": context.destination.to_code()}
 
 
 def _save_request(format: str, signature: str, inputs: Any, outputs: Any, values: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from ...plan import steps
 from ...plan.plan import ASSIGN, COLLECTIONS, CONTROL, EXTERNAL, INITIAL_COLLECTIONS, SEEDS, SIDES, UNMAPPED, Plan
 from ...plan.step_code import step_text
 from ...plan.steps import InsertStep, MutedStep, SetStep, Step, later_steps, scope_change, unwrap_muted
-from ..stage import Stage
+from ..render_context import RenderContext
 from ..state import State
 from .plan import parse_literal, with_message
 from .table import NAME as A_NAME
@@ -26,16 +26,16 @@ class FieldType:
     Args:
         to_text: returns the text of a value.
         read: returns the value of a text; raises ValueError if the text is not valid.
-        words: a description of the values, for messages.
+        description: a description of the values, for messages.
         choices: all possible texts; empty for any text.
-        unfit: returns the problem of an invalid text and a suggestion; None for a general message.
+        explain_invalid: returns the problem of an invalid text and a suggestion; None for a general message.
     """
 
     to_text: Callable[[Any], str]
     read: Callable[[str], Any]
-    words: str
+    description: str
     choices: tuple[str, ...] = ()
-    unfit: Callable[[str], tuple[str, str] | None] = nothing_more
+    explain_invalid: Callable[[str], tuple[str, str] | None] = nothing_more
 
 
 def choice(*choices: str) -> FieldType:
@@ -91,9 +91,9 @@ TENSOR = FieldType(str, lambda text: tensor_name(_parse_name(text)), "a tensor s
 TENSORS = FieldType(", ".join, _parse_several(tensor_name), "tensors, with commas between them")
 OP = FieldType(str, lambda text: op_name(_parse_name(text)), "an op")
 OPS = FieldType(", ".join, _parse_several(op_name), "ops, with commas between them")
-ANY_OPS = FieldType(", ".join, lambda text: OPS.read(text) if text else (), OPS.words)
+ANY_OPS = FieldType(", ".join, lambda text: OPS.read(text) if text else (), OPS.description)
 ONE_NAME = FieldType(str, _parse_name, "a name")
-NAME = FieldType(str, _name, A_NAME.words, unfit=A_NAME.unfit)
+NAME = FieldType(str, _name, A_NAME.description, explain_invalid=A_NAME.explain_invalid)
 SCOPE = replace(NAME, read=lambda text: text and _name(text))
 COUNT = FieldType(str, _count, "a whole number, 0 or more")
 YES_OR_NO = FieldType(
@@ -217,7 +217,10 @@ def with_arguments(step: Step, texts: Mapping[str, str], request: str) -> tuple[
         try:
             value = field.kind.read(text.strip())
         except ValueError:
-            parts = field.kind.unfit(text.strip()) or (f"{text!r} is not valid", f"Type {field.kind.words}")
+            parts = field.kind.explain_invalid(text.strip()) or (
+                f"{text!r} is not valid",
+                f"Type {field.kind.description}",
+            )
             raise PlanError(f"{request[:-1]}, {name}={text!r})", *parts, name) from None
         old = getattr(step, name)
         if isinstance(step, steps.RenameStep):
@@ -226,25 +229,25 @@ def with_arguments(step: Step, texts: Mapping[str, str], request: str) -> tuple[
             value = ((old[0][0], value),)
         elif field.makes:
             rename_pair = (old, value)
-        more = {"given": None} if name == "ops" and hasattr(step, "given") else {}
+        more = {"code_argument": None} if name == "ops" and hasattr(step, "code_argument") else {}
         step = replace(step, **{name: value, **more})
     return step, rename_pair if rename_pair and all(rename_pair) else None
 
 
-def drop_step(stage: Stage, state: State, step: int) -> State:
+def remove_step(context: RenderContext, state: State, step: int) -> State:
     """Removes one step of the plan.
 
     Args:
         step: the number of the step, from 0.
     """
-    plan = stage.draft(state)
-    removed_step = _step(plan, step, f"drop_step({step})")
+    plan = context.draft(state)
+    removed_step = _step(plan, step, f"remove_step({step})")
     return with_message(
-        stage, state.replace(draft=plan.with_step(step, None)), f"removed: {step_text(removed_step)}", warn=False
+        context, state.replace(draft=plan.with_step(step, None)), f"removed: {step_text(removed_step)}", warn=False
     )
 
 
-def move_step(stage: Stage, state: State, step: int, before: int) -> State:
+def move_step(context: RenderContext, state: State, step: int, before: int) -> State:
     """Moves a step of the plan before another one.
 
     Args:
@@ -254,7 +257,7 @@ def move_step(stage: Stage, state: State, step: int, before: int) -> State:
     Raises:
         PlanError: if the step does not exist, or the move would add an error to the plan.
     """
-    plan, request = stage.draft(state), f"move_step({step}, {before})"
+    plan, request = context.draft(state), f"move_step({step}, {before})"
     moved_step = _step(plan, step, request)
     other = plan.with_step(step, moved_step, before)
     faults = other.check()
@@ -262,23 +265,23 @@ def move_step(stage: Stage, state: State, step: int, before: int) -> State:
         raise PlanError(
             request, f"{step_text(moved_step)} cannot be there: {faults[0].problem}", "Move it to another place"
         )
-    return with_message(stage, state.replace(draft=other), f"moved: {step_text(moved_step)}", warn=False)
+    return with_message(context, state.replace(draft=other), f"moved: {step_text(moved_step)}", warn=False)
 
 
-def mute_step(stage: Stage, state: State, step: int, on: bool = True) -> State:
+def mute_step(context: RenderContext, state: State, step: int, on: bool = True) -> State:
     """Mutes a step of the plan: it keeps its place, but has no effect until it is unmuted.
 
     Args:
         step: the number of the step, from 0.
         on: false to unmute the step.
     """
-    plan = stage.draft(state)
+    plan = context.draft(state)
     text = step_text(unwrap_muted(_step(plan, step, f"mute_step({step}, on={on})")))
     state = state.replace(draft=plan.with_muted(step, on))
-    return with_message(stage, state, f"{'muted' if on else 'no longer muted'}: {text}", warn=False)
+    return with_message(context, state, f"{'muted' if on else 'no longer muted'}: {text}", warn=False)
 
 
-def step_form(stage: Stage, state: State, step: int) -> tuple[State, list[dict[str, Any]]]:
+def step_form(context: RenderContext, state: State, step: int) -> tuple[State, list[dict[str, Any]]]:
     """Returns the arguments of a step of the plan that can be changed.
 
     Args:
@@ -287,18 +290,18 @@ def step_form(stage: Stage, state: State, step: int) -> tuple[State, list[dict[s
     Returns:
         for each argument its ``name``, its ``label``, its ``value`` as text, and its ``choices`` if these are few.
     """
-    plan = stage.draft(state)
+    plan = context.draft(state)
     one = unwrap_muted(_step(plan, step, f"step_form({step})"))
 
     def choices(op: str, name: str) -> list[str]:
-        graph = stage.around(plan.after(), [op]).graph
-        attributes = stage.facts.attributes(graph.nodes[graph.index[op]]) if op in graph.index else ()
+        graph = context.around(plan.after(), [op]).graph
+        attributes = context.facts.attributes(graph.nodes[graph.index[op]]) if op in graph.index else ()
         return next((options for key, _, options in attributes if key == name), [])
 
     return state, form_of(one, choices)
 
 
-def edit_step(stage: Stage, state: State, step: int, values: Mapping[str, str]) -> State:
+def edit_step(context: RenderContext, state: State, step: int, values: Mapping[str, str]) -> State:
     """Changes the arguments of a step of the plan. If its result is renamed, later steps use the new name.
 
     Args:
@@ -308,22 +311,22 @@ def edit_step(stage: Stage, state: State, step: int, values: Mapping[str, str]) 
     Raises:
         PlanError: if the step or the argument does not exist, or a value does not fit.
     """
-    plan, request = stage.draft(state), f"edit_step({step})"
+    plan, request = context.draft(state), f"edit_step({step})"
     old = _step(plan, step, request)
     new, rename_pair = with_arguments(unwrap_muted(old), values, request)
     if isinstance(new, SetStep) and "attributes" in values:
-        graph, (name, value) = stage.around(plan.after(), new.ops).graph, new.attributes[0]
+        graph, (name, value) = context.around(plan.after(), new.ops).graph, new.attributes[0]
         for op in new.ops:
             if op in graph.index:
-                stage.facts.check_attribute(graph.types[graph.index[op]], op, name, value)
+                context.facts.check_attribute(graph.types[graph.index[op]], op, name, value)
     if isinstance(new, InsertStep) and isinstance(new.op, str) and isinstance(new.name, str):
-        stage.facts.check_inserted(new.op, new.name)
+        context.facts.check_inserted(new.op, new.name)
     plan = plan.with_step(step, MutedStep(new) if isinstance(old, MutedStep) else new)
     if rename_pair is not None:
         there = replace(plan, steps=plan.steps[:step]).after().index
         later = later_steps(plan.steps[step + 1 :], rename_pair[0], scope_change(*rename_pair, there))
         plan = replace(plan, steps=(*plan.steps[: step + 1], *later))
-    return with_message(stage, state.replace(draft=plan), f"edited: {step_text(new)}")
+    return with_message(context, state.replace(draft=plan), f"edited: {step_text(new)}")
 
 
 def _step(plan: Plan, step: int, request: str) -> Step:

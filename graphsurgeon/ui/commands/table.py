@@ -39,20 +39,20 @@ class ArgType:
     """A type of argument.
 
     Args:
-        words: its name in messages.
-        fits: returns whether a JSON value has this type.
+        description: its name in messages.
+        accepts: returns whether a JSON value has this type.
         ts: its name in TypeScript.
         samples: valid values, for tests and examples.
         read: converts a value from Python code to the value that a page would send.
-        unfit: returns the problem of an invalid value and a suggestion; None for a general message.
+        explain_invalid: returns the problem of an invalid value and a suggestion; None for a general message.
     """
 
-    words: str
-    fits: Callable[[Any], bool]
+    description: str
+    accepts: Callable[[Any], bool]
     ts: str
     samples: tuple[Any, ...]
     read: Callable[[Any], Any] = plain
-    unfit: Callable[[Any], tuple[str, str] | None] = nothing_more
+    explain_invalid: Callable[[Any], tuple[str, str] | None] = nothing_more
 
 
 REQUIRED = object()
@@ -74,31 +74,31 @@ class CommandSpec:
 
     Args:
         name: the name of the method, and of its message.
-        does: its effect; a phrase that begins with a verb.
+        summary: its effect; a phrase that begins with a verb.
         args: the arguments of the method.
         gesture: the gesture of the mouse; empty without one.
         key: the text of its keys; empty without one.
-        looks: whether it changes no graph and no plan, so that it may run while a cell of the notebook runs.
-        answers: the TypeScript type of its result; empty without a result.
+        read_only: whether it changes no graph and no plan, so that it may run while a cell of the notebook runs.
+        result_type: the TypeScript type of its result; empty without a result.
     """
 
     name: str
-    does: str
+    summary: str
     args: tuple[Arg, ...] = ()
     gesture: str = ""
     key: str = ""
-    looks: bool = False
-    answers: str = ""
+    read_only: bool = False
+    result_type: str = ""
 
     @property
-    def asks(self) -> bool:
+    def is_query(self) -> bool:
         """Whether it changes nothing and has a result, so that the result and errors are only for the caller.
 
         Example:
-            >>> COMMAND_SPECS["details"].asks, COMMAND_SPECS["select"].asks
+            >>> COMMAND_SPECS["details"].is_query, COMMAND_SPECS["select"].is_query
             (True, False)
         """
-        return self.looks and bool(self.answers)
+        return self.read_only and bool(self.result_type)
 
     @property
     def usage(self) -> str:
@@ -173,11 +173,11 @@ TEXT_OR_NONE = ArgType(
 )
 NAME = ArgType(
     "a name: letters, digits, '_', '.' and '-', with '/' between its parts", is_name, "string", ("renamed", "a/b"),
-    unfit=_no_name,
+    explain_invalid=_no_name,
 )  # fmt: skip
-SCOPE = replace(NAME, fits=lambda value: value == "" or is_name(value), samples=("a/b", ""))
+SCOPE = replace(NAME, accepts=lambda value: value == "" or is_name(value), samples=("a/b", ""))
 NAME_OR_NONE = replace(
-    NAME, fits=lambda value: value is None or SCOPE.fits(value), ts="string | null", samples=("grafted", None)
+    NAME, accepts=lambda value: value is None or SCOPE.accepts(value), ts="string | null", samples=("grafted", None)
 )
 TEXT_OR_FUNCTION = ArgType(
     "a string or a function", lambda value: isinstance(value, str) or callable(value), "string", TEXT.samples, _as_it_is
@@ -203,7 +203,7 @@ ASSIGN = _one_of("copy", "leave")
 EXTERNAL = _one_of("keep", "refuse")
 SIDE = _one_of("both", "inputs", "outputs")
 TRAINING = _one_of("away", "beside", "scopes")
-COLOURS = _one_of("device", "dtype", "family", "scope", "structure", *MEASURES)
+COLORS = _one_of("device", "dtype", "family", "scope", "structure", *MEASURES)
 FEED_TEXTS = ArgType(
     "an object with string values",
     lambda value: isinstance(value, dict) and all(isinstance(text, str) for pair in value.items() for text in pair),
@@ -211,7 +211,7 @@ FEED_TEXTS = ArgType(
     ({"x:0": "batch"}, {}, {_HOSTILE: _HOSTILE}),
     _as_it_is,
 )
-STAGE = _one_of("after", "before", "both")
+PLAN_VIEW = _one_of("after", "before", "both")
 RUN_TARGET = _one_of("applied", "graph", "plan", "selection")
 FORMAT = _one_of(*FORMATS)
 TARGET = _one_of(*TARGETS)
@@ -228,13 +228,13 @@ _scope, _called = Arg("to", NAME_OR_NONE, None), Arg("name", NAME_OR_NONE, None)
 def _look(
     name: str, description: str, *args: Arg, gesture: str = "", key: str = "", result_type: str = ""
 ) -> CommandSpec:
-    return CommandSpec(name, description, args, gesture, key, looks=True, answers=result_type)
+    return CommandSpec(name, description, args, gesture, key, read_only=True, result_type=result_type)
 
 
 def _edit(
     name: str, description: str, *args: Arg, gesture: str = "", key: str = "", result_type: str = ""
 ) -> CommandSpec:
-    return CommandSpec(name, description, args, gesture, key, answers=result_type)
+    return CommandSpec(name, description, args, gesture, key, result_type=result_type)
 
 
 _ALL = (
@@ -251,13 +251,14 @@ _ALL = (
     _look("op_types", "find op types by name or description", Arg("query", TEXT, ""), Arg("names", NAMES, ()),
           Arg("inputs", COUNT, 0), gesture="button", key="y", result_type="OpType[]"),
     _look("find", "find ops that match a query", Arg("query", TEXT), _pane, gesture="search field", key="/",
-          result_type="Found"),
-    _look("find_like", "find and select all parts similar to some boxes", _names, gesture="menu", key="e",
-          result_type="Alike"),
+          result_type="SearchResult"),
+    _look("find_similar", "find and select all parts similar to some boxes", _names, gesture="menu", key="e",
+          result_type="SimilarParts"),
     _look("select_between", "select all boxes between two boxes", Arg("a", TEXT), Arg("b", TEXT), gesture="menu",
           key="j"),
-    _look("why", "show the shortest path between two boxes: why one needs the other", Arg("a", TEXT), Arg("b", TEXT),
-          _pane, gesture="menu", key="u", result_type="Way"),
+    _look("show_path", "show the shortest path between two boxes: why one needs the other",
+          Arg("a", TEXT), Arg("b", TEXT),
+          _pane, gesture="menu", key="u", result_type="DependencyPath"),
     _look("value", "fetch the value of a constant or variable", _name, gesture="button", result_type="Numbers"),
     _edit("show_signature", "show another signature or function of the file", _name, gesture="menu"),
     _look("infer", "infer the shapes of a file with TensorFlow", gesture="none: happens after a second"),
@@ -268,10 +269,10 @@ _ALL = (
     _look("save_view", "save this view under a name", Arg("name", TEXT_OR_NONE, None), Arg("at", NUMBERS, ()),
           gesture="menu", key="v", result_type="string"),
     _look("show_view", "go to a saved view", _name, gesture="menu", key="1 to 9", result_type="number[]"),
-    _look("forget_view", "delete a saved view", _name, gesture="menu", key="v"),
+    _look("delete_view", "delete a saved view", _name, gesture="menu", key="v"),
     # how it looks
     _look("set_direction", "draw top to bottom or left to right", Arg("direction", DIRECTION), gesture="button"),
-    _look("set_stage", "show the graph before the plan, after it, or both", Arg("show", STAGE, "both"),
+    _look("set_plan_view", "show the graph before the plan, after it, or both", Arg("show", PLAN_VIEW, "both"),
           gesture="button", key="d"),
     _look("set_depth", "open all scopes down to a depth", Arg("depth", COUNT), _pane, gesture="menu", key="s"),
     _look("set_budget", "set the largest number of boxes", Arg("boxes", COUNT), gesture="menu", key="s"),
@@ -280,19 +281,21 @@ _ALL = (
     _look("hide_ops", "hide ops of some types", Arg("types", NAMES), gesture="menu", key="s"),
     _look("set_training", "show gradients and updates in scopes or next to their ops, or hide them",
           Arg("mode", TRAINING), gesture="menu", key="g"),
-    _look("paint", "color the boxes", Arg("by", COLOURS, "family"), gesture="menu", key="s"),
+    _look("paint", "color the boxes", Arg("by", COLORS, "family"), gesture="menu", key="s"),
     _look("fade", "fade the boxes of some legend entries", Arg("keys", NAMES), gesture="click the legend"),
     # runs
-    _look("run_form", "list the inputs that a run needs", Arg("of", RUN_TARGET, "graph"), gesture="button",
+    _look("run_form", "list the inputs that a run needs", Arg("target", RUN_TARGET, "graph"), gesture="button",
           result_type="RunForm"),
-    _look("trust", "trust a file, so that it can run", Arg("of", RUN_TARGET, "graph"), gesture="button"),
-    _look("run", "run the graph and show the results", Arg("feeds", FEED_TEXTS, None), Arg("of", RUN_TARGET, "graph"),
+    _look("trust", "trust a file, so that it can run", Arg("target", RUN_TARGET, "graph"), gesture="button"),
+    _look("run", "run the graph and show the results", Arg("feeds", FEED_TEXTS, None),
+          Arg("target", RUN_TARGET, "graph"),
           Arg("seed", COUNT, 0), Arg("limit", COUNT, 0), Arg("memory", COUNT, 0), gesture="button", key="x",
           result_type="{ line: string }"),
-    _look("held", "show the values of tensors in the run", Arg("tensors", NAMES), gesture="click an edge",
-          result_type="Held[]"),
-    _look("fetch", "fetch a whole tensor of the run as a picture", _tensor, gesture="button", result_type="Held"),
-    _look("forget_run", "clear the run", gesture="button"),
+    _look("tensor_values", "show the values of tensors in the run", Arg("tensors", NAMES), gesture="click an edge",
+          result_type="TensorValues[]"),
+    _look("fetch", "fetch a whole tensor of the run as a picture", _tensor, gesture="button",
+          result_type="TensorValues"),
+    _look("clear_run", "clear the run", gesture="button"),
     # the boundary
     _edit("mark_input", "mark a boundary input", _tensor, gesture="menu", key="i"),
     _edit("mark_output", "mark a boundary output", _tensor, gesture="menu", key="o"),
@@ -300,17 +303,18 @@ _ALL = (
     _edit("clear_boundary", "clear the boundary", gesture="button"),
     _edit("include", "copy the producers of a leak, too", _tensor, gesture="button"),
     _edit("swap_boundary", "swap the boundary inputs and outputs", gesture="button"),
-    _edit("boundary_of_selection", "mark the boundary of the selection", gesture="menu", key="Shift+B"),
+    _edit("mark_boundary", "mark the boundary of the selection", gesture="menu", key="Shift+B"),
     _look("suggest_boundaries", "suggest boundaries near the selection that few tensors cross", gesture="menu", key="k",
-          result_type="Suggested[]"),
+          result_type="SuggestedBoundary[]"),
     _edit("set_boundary", "replace the boundary by other tensors", Arg("inputs", NAMES), Arg("outputs", NAMES),
           gesture="Alt+drag across edges, with Shift for outputs", key="k"),
     _edit("add_leak", "make a leak a boundary input", _tensor, gesture="button"),
     # the plan
     _edit("copy", "copy the region or the selection", _scope, Arg("unmapped", UNMAPPED, "placeholder"),
           Arg("control", CONTROL_POLICY, "auto"), gesture="menu", key="c"),
-    _look("takers", "list the possible consumers of a tensor", _tensor, _pane, gesture="drag from a port or an edge",
-          key="m", result_type="Takers"),
+    _look("input_candidates", "list the possible consumers of a tensor", _tensor, _pane,
+          gesture="drag from a port or an edge",
+          key="m", result_type="InputCandidates"),
     _edit("connect", "connect a tensor to an input of an op", _tensor, _to, Arg("input", COUNT, 0),
           gesture="drag from a port or an edge to a box", key="m, then m"),
     _edit("copy_and_connect", "copy the producers of a tensor of the source, and connect the copy", _tensor, _to,
@@ -322,7 +326,7 @@ _ALL = (
     _edit("adapt", "connect a tensor to an input through an adapter", _tensor, _to,
           Arg("input", COUNT, 0), Arg("by", NAMES, ()), gesture="drop it on an input that it does not fit",
           key="m, then m"),
-    _edit("cure", "fix an error with an adapter", Arg("fault", COUNT), Arg("cure", COUNT, 0), gesture="button"),
+    _edit("apply_fix", "fix an error with an adapter", Arg("fault", COUNT), Arg("fix", COUNT, 0), gesture="button"),
     _edit("set_policy", "set the policy of a variable in a copy", Arg("step", COUNT), Arg("variable", TEXT),
           Arg("policy", POLICY), gesture="tab Variables"),
     _edit("set_input", "set the source of an input of a copy", Arg("step", COUNT), _tensor, Arg("by", ANYTHING),
@@ -340,12 +344,12 @@ _ALL = (
           gesture="menu of a box or an edge", key="e"),
     _edit("insert_copy", "insert a copy of boxes after a tensor", _names, Arg("on", TEXT), _scope,
           Arg("pane", PANE, "destination"), gesture="drag boxes onto an edge", key="e"),
-    _look("hold", "copy boxes to the clipboard", _names, _pane, gesture="menu", key="Ctrl+C"),
+    _look("copy_to_clipboard", "copy boxes to the clipboard", _names, _pane, gesture="menu", key="Ctrl+C"),
     _edit("cut", "copy boxes to the clipboard, and remove them", _names, gesture="menu", key="Ctrl+X"),
-    _edit("paste", "paste a copy of the clipboard", _scope, Arg("keep", YES_OR_NO, False), gesture="menu",
+    _edit("paste", "paste a copy of the clipboard", _scope, Arg("keep_inputs", YES_OR_NO, False), gesture="menu",
           key="Ctrl+V"),
     _edit("duplicate", "duplicate boxes, also from the other graph", _names, Arg("pane", PANE, "destination"), _scope,
-          Arg("keep", YES_OR_NO, True), gesture="drag boxes to the other pane", key="Ctrl+D"),
+          Arg("keep_inputs", YES_OR_NO, True), gesture="drag boxes to the other pane", key="Ctrl+D"),
     _edit("remove", "remove boxes", _names, Arg("stitch", YES_OR_NO, False), gesture="menu", key="Del"),
     _edit("set_attr", "set an attribute of boxes", _names, _name, Arg("value", ANYTHING), gesture="click it", key="a"),
     _edit("set_device", "place boxes on a device", _names, Arg("device", TEXT), gesture="click it", key="e"),
@@ -364,32 +368,32 @@ _ALL = (
           Arg("external", EXTERNAL, "refuse"), gesture="click its type", key="y"),
     _edit("on_copies", "make the edits so far on copies", Arg("scope", NAME_OR_NONE, None), Arg("until", NAMES, ()),
           Arg("assign", ASSIGN, "leave"), gesture="menu", key="e"),
-    _edit("drop_step", "remove a step of the plan", Arg("step", COUNT), gesture="button"),
+    _edit("remove_step", "remove a step of the plan", Arg("step", COUNT), gesture="button"),
     _edit("move_step", "move a step of the plan", Arg("step", COUNT), Arg("before", COUNT),
           gesture="button"),
     _edit("mute_step", "mute a step of the plan", Arg("step", COUNT),
           Arg("on", YES_OR_NO, True), gesture="button"),
-    _edit("put_back", "restore the plan and marks of a stopped kernel", Arg("made", TEXT), gesture="button"),
+    _edit("restore_draft", "restore the plan and marks of a stopped kernel", Arg("text", TEXT), gesture="button"),
     _look("step_form", "list the arguments of a step of the plan", Arg("step", COUNT), gesture="button",
           result_type="Argument[]"),
     _edit("edit_step", "edit the arguments of a step of the plan", Arg("step", COUNT), Arg("values", FEED_TEXTS),
           gesture="button"),
     _look("recipes", "list the recipes, and why some do not apply", gesture="button", key="Shift+R",
           result_type="RecipeEntry[]"),
-    _edit("recipe", "run a recipe", _name, Arg("values", FEED_TEXTS, None), gesture="menu", key="Shift+R",
+    _edit("run_recipe", "run a recipe", _name, Arg("values", FEED_TEXTS, None), gesture="menu", key="Shift+R",
           result_type="{ line: string }"),
     _look("check", "check whether the graph converts to a target", Arg("target", TARGET), Arg("outputs", TEXT, ""),
-          Arg("inputs", TEXT, ""), Arg("prove", YES_OR_NO, False), gesture="menu", key="Shift+R", result_type="Wrote"),
+          Arg("inputs", TEXT, ""), Arg("prove", YES_OR_NO, False), gesture="menu", key="Shift+R", result_type="Report"),
     _look("save_form", "list the formats, inputs and outputs for a save", gesture="button", key="Shift+S",
           result_type="SaveForm"),
     _edit("save", "save the graph, or a picture of it, and check the file", Arg("path", TEXT),
           Arg("format", FORMAT, "saved_model"), Arg("signature", TEXT, ""), Arg("inputs", TEXT, ""),
-          Arg("outputs", TEXT, ""), Arg("values", VALUES, "current"), Arg("there", OVERWRITE, "ask"), gesture="button",
-          key="Shift+S", result_type="Wrote"),
+          Arg("outputs", TEXT, ""), Arg("values", VALUES, "current"), Arg("if_exists", OVERWRITE, "ask"),
+          gesture="button", key="Shift+S", result_type="Report"),
     _look("history_code", "show all applied plans as a script", gesture="button", result_type="{ code: string }"),
     _edit("undo", "undo a step, mark or selection, or the last applied plan", gesture="button", key="Ctrl+Z"),
     _edit("redo", "redo the last undone action", gesture="button", key="Ctrl+Shift+Z"),
-    _edit("stand", "show the graph after a step of the history", Arg("step", COUNT), gesture="button"),
+    _edit("go_to_step", "show the graph after a step of the history", Arg("step", COUNT), gesture="button"),
     _edit("apply", "apply the plan", gesture="button", key="Ctrl+Enter", result_type="{ applied: string }"),
 )  # fmt: skip
 

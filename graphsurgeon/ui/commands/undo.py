@@ -9,21 +9,21 @@ from ...errors import PlanError, few
 from ...plan.step_code import steps_text
 from ...plan.steps import Step
 from ..page_data import receipt
-from ..stage import Stage
+from ..render_context import RenderContext
 from ..state import State, UndoEntry
 from .plan import with_message
 
 #: Verbs that restore an earlier state.
-_RESTORING = frozenset({"back", "forward", "redo", "stand", "undo"})
+_RESTORING = frozenset({"back", "forward", "go_to_step", "redo", "undo"})
 
 
-def with_undo_entry(stage: Stage, old_state: State, after: State, verb: str) -> State:
+def with_undo_entry(context: RenderContext, old_state: State, after: State, verb: str) -> State:
     """Returns the state after a verb, with an entry for undo.
 
     Undone actions can still be redone after a selection, but not after another mark or step.
 
     Args:
-        stage: the graphs.
+        context: the graphs.
         old_state, after: the states before and after the verb.
         verb: the name of the verb.
     """
@@ -31,36 +31,36 @@ def with_undo_entry(stage: Stage, old_state: State, after: State, verb: str) -> 
         return after.replace(restored=old_state.restored + 1)
     if verb == "apply" or not (changed_parts := _changed_parts(old_state, after)):
         return after
-    past = (*after.past, _undo_entry(stage, old_state))
-    return after.replace(past=past, undone=after.undone if changed_parts == {"selected"} else ())
+    past = (*after.undo_entries, _undo_entry(context, old_state))
+    return after.replace(undo_entries=past, redo_entries=after.redo_entries if changed_parts == {"selected"} else ())
 
 
-def undo(stage: Stage, state: State) -> State:
+def undo(context: RenderContext, state: State) -> State:
     """Undoes the last action: a step of the plan, a mark, a selection, or an applied plan."""
-    if not state.past or _last_applied_number(stage) > state.past[-1].applied:
-        event = stage.destination.undo()
-        return state.replace(undone=(*undone(state), event)).with_status(f"undone: {event.text}")
-    now = _back(stage, state, state.past[-1]).replace(
-        past=state.past[:-1], undone=(*state.undone, _undo_entry(stage, state))
+    if not state.undo_entries or _last_applied_number(context) > state.undo_entries[-1].applied_count:
+        event = context.destination.undo()
+        return state.replace(redo_entries=(*undone(state), event)).with_status(f"undone: {event.text}")
+    now = _back(context, state, state.undo_entries[-1]).replace(
+        undo_entries=state.undo_entries[:-1], redo_entries=(*state.redo_entries, _undo_entry(context, state))
     )
-    return with_message(stage, now, f"undone: {_difference(now, state)}", warn=False)
+    return with_message(context, now, f"undone: {_difference(now, state)}", warn=False)
 
 
-def redo(stage: Stage, state: State) -> State:
+def redo(context: RenderContext, state: State) -> State:
     """Redoes the last undone action: a step of the plan, a mark, a selection, or an applied plan."""
     redo_entries = undone(state)
     if redo_entries and isinstance(redo_entries[-1], UndoEntry):
-        now = _back(stage, state, redo_entries[-1]).replace(
-            past=(*state.past, _undo_entry(stage, state)), undone=redo_entries[:-1]
+        now = _back(context, state, redo_entries[-1]).replace(
+            undo_entries=(*state.undo_entries, _undo_entry(context, state)), redo_entries=redo_entries[:-1]
         )
-        return with_message(stage, now, f"redone: {_difference(state, now)}", warn=False)
-    if not redo_entries and stage.draft(state).steps:
+        return with_message(context, now, f"redone: {_difference(state, now)}", warn=False)
+    if not redo_entries and context.draft(state).steps:
         raise PlanError("redo()", "no step of this plan was undone", "Apply the plan or undo its steps first")
-    event = stage.destination.redo()
-    return state.replace(undone=redo_entries[:-1]).with_status(f"redone: {event.text}")
+    event = context.destination.redo()
+    return state.replace(redo_entries=redo_entries[:-1]).with_status(f"redone: {event.text}")
 
 
-def stand(stage: Stage, state: State, step: int) -> State:
+def go_to_step(context: RenderContext, state: State, step: int) -> State:
     """Shows the graph as it was after a step of the history. Later steps stay in the history.
 
     Args:
@@ -69,60 +69,60 @@ def stand(stage: Stage, state: State, step: int) -> State:
     Raises:
         PlanError: if the history does not have the step.
     """
-    descriptions = {0: "as it was opened", **{one["step"]: f"after {one['text']}" for one in history_data(stage)}}
+    descriptions = {0: "as it was opened", **{one["step"]: f"after {one['text']}" for one in history_data(context)}}
     if step not in descriptions:
         there = ", ".join(map(str, sorted(descriptions)))
-        raise PlanError(f"stand({step})", "the history has no such step", f"Choose one of {there}")
+        raise PlanError(f"go_to_step({step})", "the history has no such step", f"Choose one of {there}")
     redo_entries = undone(state)
-    while _last_applied_number(stage) > step:
-        redo_entries = (*redo_entries, stage.destination.undo())
-    while _last_applied_number(stage) < step:
-        stage.destination.redo()
-    return state.replace(undone=redo_entries).with_status(f"the graph {descriptions[step]}")
+    while _last_applied_number(context) > step:
+        redo_entries = (*redo_entries, context.destination.undo())
+    while _last_applied_number(context) < step:
+        context.destination.redo()
+    return state.replace(redo_entries=redo_entries).with_status(f"the graph {descriptions[step]}")
 
 
-def history_data(stage: Stage) -> list[dict[str, Any]]:
+def history_data(context: RenderContext) -> list[dict[str, Any]]:
     """Returns the steps of the history that can be shown; ``ahead`` is true for undone steps."""
-    events = [event for event in stage.destination.history if not event.dropped]
+    events = [event for event in context.destination.history if not event.discarded]
     return [{"step": event.number, "text": event.text, "ahead": event.undone} for event in events]
 
 
-def undo_data(stage: Stage, state: State) -> dict[str, int]:
+def undo_data(context: RenderContext, state: State) -> dict[str, int]:
     """Returns how many actions, with applied plans, can be undone and redone, and how often a state was restored."""
-    undone_flags, redo_count = [event.undone for event in stage.destination.history], len(undone(state))
-    again = int(undone_flags[-1:] == [True] and not stage.draft(state).steps)
+    undone_flags, redo_count = [event.undone for event in context.destination.history], len(undone(state))
+    again = int(undone_flags[-1:] == [True] and not context.draft(state).steps)
     return {
-        "undo": len(state.past) + undone_flags.count(False),
+        "undo": len(state.undo_entries) + undone_flags.count(False),
         "redo": redo_count or again,
         "restored": state.restored,
     }
 
 
-def last_applied(stage: Stage) -> str:
+def last_applied(context: RenderContext) -> str:
     """Returns the effect of the last applied plan that is not undone, in one line; empty without one."""
-    events = [event for event in stage.destination.history if not event.undone]
-    return receipt(events[-1].applied.effect) if events and events[-1].applied is not None else ""
+    events = [event for event in context.destination.history if not event.undone]
+    return receipt(events[-1].result.effect) if events and events[-1].result is not None else ""
 
 
 def undone(state: State) -> tuple[Any, ...]:
     """Returns the actions undone here, oldest first, without those that code has redone or dropped since."""
-    return tuple(one for one in state.undone if isinstance(one, UndoEntry) or (one.undone and not one.dropped))
+    return tuple(one for one in state.redo_entries if isinstance(one, UndoEntry) or (one.undone and not one.discarded))
 
 
-def _undo_entry(stage: Stage, state: State) -> UndoEntry:
+def _undo_entry(context: RenderContext, state: State) -> UndoEntry:
     """Returns the undo entry of a state. The plan is stored without its computed effect."""
     draft = None if state.draft is None else replace(state.draft)
-    return UndoEntry(draft, state.marks, state.view.selected, _last_applied_number(stage))
+    return UndoEntry(draft, state.marks, state.view.selected, _last_applied_number(context))
 
 
-def _last_applied_number(stage: Stage) -> int:
+def _last_applied_number(context: RenderContext) -> int:
     """Returns the number of the last applied plan that is not undone."""
-    return max((event.number for event in stage.destination.history if not event.undone), default=0)
+    return max((event.number for event in context.destination.history if not event.undone), default=0)
 
 
-def _back(stage: Stage, state: State, was: UndoEntry) -> State:
+def _back(context: RenderContext, state: State, was: UndoEntry) -> State:
     """Returns the state of an undo entry; removed boxes are not selected."""
-    return stage.prune_selection(state.replace(draft=was.draft, marks=was.marks).with_view(selected=was.selected))
+    return context.prune_selection(state.replace(draft=was.draft, marks=was.marks).with_view(selected=was.selected))
 
 
 def _steps(state: State) -> tuple[Step, ...]:

@@ -84,4 +84,4 @@ def test_it_is_written_as_it_was_asked_for():
     (free,) = PLAN.adapt("x", name="dense", by="dense", shape=[None, 4]).steps
     assert step_text(free) == "adapt x:0 by dense, as dense:0"
     moved = with_names(free, scope_change("dense", "new"))
-    assert (moved.name, moved.wish) == ("new", free.wish)
+    assert (moved.name, moved.spec) == ("new", free.spec)

@@ -18,7 +18,7 @@ ROW, SUM = TensorInfo("float32", (None, 4)), TensorInfo("float32", (None,))
 
 def net() -> Graph:
     """Net: x -> s/a -> s/b -> y; y and z -> t/c -> t/d -> w; t/d -> sum -> v."""
-    return Graph.of(
+    return Graph.from_ops(
         [
             ("x", "Placeholder", []), ("z", "Placeholder", []), ("s/a", "Neg", ["x"]), ("s/one", "Const", []),
             ("s/b", "AddV2", ["s/a", "s/one"]), ("y", "Identity", ["s/b"]), ("t/c", "AddV2", ["y", "z"]),

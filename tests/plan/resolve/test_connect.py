@@ -21,7 +21,7 @@ def test_connect_inside_the_plan():
     assert edges(plan.after(), "t/net/drop") == {"t/net/drop": ["out:0", "t/rate:0"]}
     assert plan.mode == "append"
     (join,) = plan.effect.connections
-    assert (join.tensor, join.to, join.input, join.was) == ("out:0", "t/net/drop", 0, "t/net/mm:0")
+    assert (join.tensor, join.to, join.input, join.previous) == ("out:0", "t/net/drop", 0, "t/net/mm:0")
 
 
 def test_connecting_an_input_twice_keeps_the_last():

@@ -14,7 +14,7 @@ def test_order():
     assert after(Plan(g).remove_control("end", "z"))["end"] == []
     assert after(Plan(g).remove_control("end"))["end"] == []
     change = Plan(g).add_control("end", ["a", "b"]).effect.changes["end"]
-    assert list(change.waits) == ["a", "b"]
+    assert list(change.added_controls) == ["a", "b"]
 
 
 def test_what_waits_for_one_op_waits_for_others():

@@ -26,7 +26,7 @@ def test_a_whole_copy_has_the_same_edges_under_other_names():
 
 
 def test_into_an_empty_graph_without_a_scope():
-    empty = Graph.of([], title="empty")
+    empty = Graph.from_ops([], title="empty")
     plan = clean(Plan(empty).copy(select(G), to=""))
     assert plan.after().fingerprint == G.fingerprint
 
@@ -37,7 +37,7 @@ def test_mapped_inputs():
     inputs = {"x:0": "other:0", "net/w/read:0": "net/w/read"}
     plan = clean(Plan(g).copy(select(g, name="net/mm"), to="t", inputs=inputs))
     assert edges(plan.after(), "t/") == {"t/net/mm": ["other:0", "net/w/read:0"]}
-    assert [(c.tensor, c.to, c.input, c.was) for c in plan.effect.connections] == [
+    assert [(c.tensor, c.to, c.input, c.previous) for c in plan.effect.connections] == [
         ("other:0", "t/net/mm", 0, "x:0"),
         ("net/w/read:0", "t/net/mm", 1, "net/w/read:0"),
     ]
@@ -71,7 +71,7 @@ def test_refuse_is_the_default():
 
 def test_placeholders():
     plan = clean(Plan(G).copy(select(G, name="net/drop"), to="t", unmapped="placeholder"))
-    assert [(p.name, p.was, str(p.info)) for p in plan.effect.placeholders] == [
+    assert [(p.name, p.original, str(p.info)) for p in plan.effect.placeholders] == [
         ("t/net/mm", "net/mm:0", "float32 (?, 3)"),
         ("t/rate", "rate:0", "float32 ()"),
     ]
@@ -101,7 +101,7 @@ def test_keep_reads_the_original():
 
 
 def test_include_brings_what_computes_it():
-    plan = clean(Plan(Graph.of([])).copy(select(G, name="out"), to="t", unmapped="include", control="include"))
+    plan = clean(Plan(Graph.from_ops([])).copy(select(G, name="out"), to="t", unmapped="include", control="include"))
     after = edges(plan.after())
     assert after["t/out"] == ["t/net/drop:0", "^t/side"]
     assert after["t/net/w/Assign"] == ["t/net/w:0", "t/net/w/start:0"]
@@ -137,7 +137,7 @@ def test_a_policy_for_each_variable():
 
 
 def test_reuse_of_what_an_earlier_copy_made():
-    first = Plan(Graph.of([], title="into")).copy(select(G, name="net/w*"), to="t").after()
+    first = Plan(Graph.from_ops([], title="into")).copy(select(G, name="net/w*"), to="t").after()
     done = {n: f"t/{n}" for n in ("net/w", "net/w/start", "net/w/Assign", "net/w/read")}
     plan = clean(Plan(first).copy(select(G, name="net/mm").ancestors(), to="t", reuse=done))
     assert edges(plan.after(), "t/net/mm") == {"t/net/mm": ["t/x:0", "t/net/w/read:0"]}
@@ -152,7 +152,7 @@ def test_reuse_of_an_op_that_the_destination_does_not_have_is_a_fault():
 
 
 def test_nothing_new_to_copy():
-    whole = Plan(Graph.of([])).copy(select(G), to="t").after()
+    whole = Plan(Graph.from_ops([])).copy(select(G), to="t").after()
     plan = clean(Plan(whole).copy(select(G), to="t", reuse={n: f"t/{n}" for n in G.names}))
     assert plan.effect.new_names == []
     assert plan.after().fingerprint == whole.fingerprint
@@ -160,19 +160,19 @@ def test_nothing_new_to_copy():
 
 def test_an_output_that_is_fed_passes_through():
     s = select(G, inputs=["x:0", "rate:0"], outputs=["net/mm:0", "rate:0"])
-    plan = clean(Plan(Graph.of([])).copy(s, to="t", unmapped="placeholder", control="drop"))
-    assert [(p.name, p.was) for p in plan.effect.placeholders] == [("t/x", "x:0"), ("t/rate", "rate:0")]
+    plan = clean(Plan(Graph.from_ops([])).copy(s, to="t", unmapped="placeholder", control="drop"))
+    assert [(p.name, p.original) for p in plan.effect.placeholders] == [("t/x", "x:0"), ("t/rate", "rate:0")]
     assert "t/rate" in plan.after().index
 
 
 def test_constants_in_place_of_tensors():
     s = select(G, name=["net/w", "net/w/read"])
-    plan = clean(Plan(Graph.of([])).copy(s, to="t", constants={"net/w/start:0": [[1.0, 2, 3], [4, 5, 6]]}))
+    plan = clean(Plan(Graph.from_ops([])).copy(s, to="t", constants={"net/w/start:0": [[1.0, 2, 3], [4, 5, 6]]}))
     after = plan.after()
     assert after.input_names(after.index["t/net/w/Assign"]) == ["t/net/w:0", "t/net/w/start:0"]
     assert after.types[after.index["t/net/w/start"]] == "Const"
     (constant,) = plan.effect.copies[0].constants
-    assert (constant.was, constant.value[1]) == ("net/w/start:0", [4, 5, 6])
+    assert (constant.original, constant.value[1]) == ("net/w/start:0", [4, 5, 6])
 
 
 def test_collections():
@@ -186,7 +186,7 @@ def test_collections():
         plan = clean(Plan(G).copy(select(G), to="t", collections=choice))
         assert [(c.name, c.count) for c in plan.effect.copies[0].collections] == wanted, choice
     plan = clean(Plan(G).copy(select(G, name="net/mm"), to="t", unmapped="keep"))
-    assert [(c.name, c.was, c.count) for c in plan.effect.copies[0].collections] == [("t/mine", "mine", 1)]
+    assert [(c.name, c.original, c.count) for c in plan.effect.copies[0].collections] == [("t/mine", "mine", 1)]
 
 
 def test_copies_of_copies_in_one_plan():
@@ -229,8 +229,8 @@ def test_shapes_are_carried_over():
 
 @pytest.mark.parametrize(("inputs", "unmapped", "after"), [({"x:0": "z:0"}, "refuse", "z"), ({}, "placeholder", "t/x")])
 def test_what_waits_for_an_op_waits_for_its_replacement(inputs, unmapped, after):
-    g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x", "^x"])])
-    dst = Graph.of([("z", "Placeholder", [])])
+    g = Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x", "^x"])])
+    dst = Graph.from_ops([("z", "Placeholder", [])])
     plan = Plan(dst).copy(select(g, name="y"), to="t", inputs=inputs, unmapped=unmapped)
     assert plan.check() == ()
     assert plan.after().control_names(plan.after().index["t/y"]) == [after]

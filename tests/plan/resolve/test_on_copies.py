@@ -40,7 +40,9 @@ def test_what_reads_the_change_is_made_again_and_variables_are_shared():
     text = str(plan.preview())
     assert "3 ops downstream of 1 op that changes, copied under new/:\n    1 Add, 1 Mul, 1 Neg" in text
     assert "no existing op changes" in text
-    assert [c.text for c in plan.effect.slices] == ["3 ops downstream of 1 op that changes, copied under new/"]
+    assert [c.text for c in plan.effect.downstream_copies] == [
+        "3 ops downstream of 1 op that changes, copied under new/"
+    ]
 
 
 def test_the_preview_of_a_new_graph_says_what_a_slice_would_be():
@@ -57,7 +59,7 @@ def test_an_end_may_be_reached_by_order_alone():
 
 
 def test_a_loop_that_is_touched_is_taken_whole():
-    g = Graph.of(
+    g = Graph.from_ops(
         [("x", "Placeholder", []), ("k", "Placeholder", []), ("i", "Const", []), ("ini", "Enter", ["i"]),
          ("in", "Enter", ["x"]), ("m", "Merge", ["in", "n"]), ("mi", "Merge", ["ini", "ni"]),
          ("go", "LoopCond", ["mi"]), ("s", "Switch", ["m", "go"]), ("si", "Switch", ["mi", "go"]),
@@ -67,11 +69,11 @@ def test_a_loop_that_is_touched_is_taken_whole():
     plan = Plan(g).reroute("x", to="k").on_copies(scope="new")
     assert plan.check() == (), [str(f) for f in plan.check()]
     assert set(plan.effect.new_names) == {f"new/{n}" for n in g.names if n not in ("x", "k", "i")}
-    assert plan.effect.slices[0].along == ("5 ops: the rest of loops, conds, TensorArrays and stacks",)
+    assert plan.effect.downstream_copies[0].unchanged == ("5 ops: the rest of loops, conds, TensorArrays and stacks",)
 
 
 def test_the_other_branch_of_a_cond_and_all_users_of_a_tensor_array_come_along():
-    g = Graph.of(
+    g = Graph.from_ops(
         [("x", "Const", []), ("p", "Const", []), ("v", "Const", []), ("s", "Switch", ["x", "p"]),
          ("t", "Switch", ["v", "p"]), ("yes", "Neg", ["s:1"]), ("no", "Exp", ["t"]), ("m", "Merge", ["no", "yes"]),
          ("array", "TensorArrayV3", []), ("write", "TensorArrayWriteV3", ["array", "v", "v", "array:1"]),
@@ -79,7 +81,7 @@ def test_the_other_branch_of_a_cond_and_all_users_of_a_tensor_array_come_along()
     )  # fmt: skip
     found = downstream(g, g.mask([3]), g.mask([]))
     assert names(g, found.ops) == ["s", "t", "yes", "no", "m", "array", "write", "read"]
-    assert found.along == ["4 ops: the rest of loops, conds, TensorArrays and stacks"]
+    assert found.unchanged == ["4 ops: the rest of loops, conds, TensorArrays and stacks"]
 
 
 def test_faults():

@@ -18,12 +18,12 @@ def test_reroute_all_consumers_or_some():
     assert (but["y"], but["z"]) == (["a:0"], ["b:0", "y:0"])
     plan = Plan(g).reroute("a:0", to="b:0")
     assert plan.mode == "materialize"
-    assert [(c.to, c.input, c.was) for c in plan.effect.connections] == [("y", 0, "a:0"), ("z", 0, "a:0")]
+    assert [(c.to, c.input, c.previous) for c in plan.effect.connections] == [("y", 0, "a:0"), ("z", 0, "a:0")]
     assert str(plan.preview()).splitlines()[1] == "  1. reroute the consumers of a:0 to b:0"
 
 
 def test_edges_into_a_loop():
-    g = Graph.of(
+    g = Graph.from_ops(
         [("x", "Placeholder", []), ("in", "Enter", ["x"]), ("m", "Merge", ["in", "n"]), ("s", "Switch", ["m", "m"]),
          ("body", "Neg", ["s:1"]), ("n", "NextIteration", ["body"]), ("out", "Exit", ["s"]), ("z", "Neg", ["out"])]
     )  # fmt: skip

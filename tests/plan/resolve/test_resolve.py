@@ -34,16 +34,16 @@ def shown(effect: PlanResult) -> dict[str, object]:
     """What an effect says, without the graphs that it is about."""
     after = effect.after
     plain = {f.name: getattr(effect, f.name) for f in dataclasses.fields(effect)}
-    for name in ("base", "after", "judge", "lock", "copies", "slices", "replaced"):
+    for name in ("base", "after", "shape_checker", "lock", "copies", "downstream_copies", "replacements"):
         plain.pop(name)
     edges = [(after.input_names(i), after.control_names(i)) for i in range(after.size)]
-    copies = [(c.names, c.external, c.place.tolist(), c.role) for c in effect.copies]
+    copies = [(c.names, c.input_map, c.positions.tolist(), c.role) for c in effect.copies]
     return {**plain, "names": list(after.names), "types": list(after.types), "edges": edges, "copies": copies}
 
 
 @pytest.mark.parametrize("kind", PLANS)
 def test_the_effect_is_the_sum_of_deltas(kind, monkeypatch):
-    plan, added = PLANS[kind](Plan(Graph.of(OPS))), list[tuple[EditState, int, GraphDelta]]()
+    plan, added = PLANS[kind](Plan(Graph.from_ops(OPS))), list[tuple[EditState, int, GraphDelta]]()
     add = EditState.add
     monkeypatch.setattr(
         EditState, "add", lambda self, delta: (added.append((self, self.step, delta)), add(self, delta))
@@ -71,7 +71,7 @@ def test_each_kind_of_step_is_resolved():
 
 
 def test_a_plan_without_a_backend_says_what_it_cannot_do():
-    g = Graph.of(OPS)
+    g = Graph.from_ops(OPS)
     for plan, problem in (
         (Plan(g).insert(lambda x: x, on="a:0", name="f"), "this plan was made without TensorFlow"),
         (Plan(g).collapse(["s/x"], name="call"), "this plan was made without TensorFlow"),

@@ -14,7 +14,7 @@ def test_consumers_of_two_tensors_change_places():
 
 
 def test_a_tensor_does_not_change_places_with_itself():
-    (fault,) = Plan(Graph.of([("a", "X", []), ("y", "Y", ["a"])])).swap("a:0", "a").check()
+    (fault,) = Plan(Graph.from_ops([("a", "X", []), ("y", "Y", ["a"])])).swap("a:0", "a").check()
     assert (fault.problem, fault.suggestion) == (
         "both are 'a:0', which changes nothing", "Give two tensors: swap('a:0', 'b:0')"
     )  # fmt: skip

@@ -396,4 +396,4 @@ WANTED = [("a", "Const", []), ("b", "Const", []), ("c", "Sub", ["a", "b:0", "^a"
     ids=["another order", "inputs swapped", "another output", "waits for less", "another type", "fewer", "renamed"],
 )
 def test_what_was_read_back_is_compared_with_what_was_predicted(found, reported):
-    assert differences(SimpleNamespace(after=Graph.of(WANTED)), Graph.of(found)) == reported
+    assert differences(SimpleNamespace(after=Graph.from_ops(WANTED)), Graph.from_ops(found)) == reported

@@ -80,7 +80,7 @@ def test_two_copies_and_the_original_in_any_order(kind, same, order):
     for other in got[1:]:
         for a, b in zip(got[0], other, strict=True):
             np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
-    assert all(not done.made.missed for done in copies)
+    assert all(not done.applied_ops.partial_contexts for done in copies)
 
 
 @pytest.mark.parametrize("kind", ["v1 while", "v1 cond"])
@@ -90,7 +90,7 @@ def test_a_copy_by_boundary_has_its_context_and_a_gradient(kind, unmapped):
     ed = gs.open(graph)
     (w,) = graph.get_collection("variables")
     done = ed.apply(ed.plan().copy(ed.select(inputs="x:0", outputs="y:0"), to="c", unmapped=unmapped))
-    assert done.made.missed == []
+    assert done.applied_ops.partial_contexts == []
     with graph.as_default():
         gradients = [tf1.gradients(y, v)[0] for y, v in ((done["y:0"], done[w]), (ed.tensor("y:0"), w))]
         start = tf1.global_variables_initializer()
@@ -263,7 +263,7 @@ def test_a_call_that_xla_compiles_is_copied_without_the_others_of_that_function(
     into = gs.open(tf.Graph())
     block = ed.select(inputs="x:0", outputs=f"{calls[0]}:0")
     done = into.apply(into.plan().copy(block, to="c", unmapped="placeholder"))
-    assert done.made.ops == ["c/x", f"c/{calls[0]}"]
+    assert done.applied_ops.ops == ["c/x", f"c/{calls[0]}"]
     assert in_context(into.graph) == {f"c/{calls[0]}": ["XLAControlFlowContext"]}
 
 
@@ -313,7 +313,7 @@ def test_a_context_of_a_kind_that_nobody_knows_holds_what_the_copy_has():
     assert in_context(new, "c/") == in_context(graph)
     part = gs.open(tf.Graph())
     done = part.apply(part.plan().copy(gs.open(graph).select(name=["inside"]), to="c", unmapped="placeholder"))
-    assert done.made.missed in ([], [around.name])
+    assert done.applied_ops.partial_contexts in ([], [around.name])
 
 
 def test_a_gradient_copied_without_its_forward_array_gathers_in_an_array_of_its_own():

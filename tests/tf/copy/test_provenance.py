@@ -47,7 +47,7 @@ def test_every_kind_of_origin():
     ed = operated()
     assert reported(ed) == WANTED
     origin = ed.provenance(ed.tensor("w/net/y:0"))
-    assert (origin.kind, origin.step, origin.was, origin.graph, origin.steps) == ("copied", 1, "net/y", "src", [1])
+    assert (origin.kind, origin.step, origin.original, origin.graph, origin.steps) == ("copied", 1, "net/y", "src", [1])
     assert ed.provenance("z").steps == [2]
     variable = ed.graph.get_collection("variables")[0]
     assert str(ed.provenance(variable)) == "copied from op 'net/w' of src in step 1"

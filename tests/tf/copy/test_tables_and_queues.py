@@ -50,7 +50,7 @@ def test_an_iterator_starts_anew():
         tf.identity(iterator.get_next(), name="n")
     src, dst = gs.open(graph), gs.open(tf.Graph())
     plan = dst.plan().copy(src.select(outputs=["n:0"]), to="c")
-    assert any("iterators" in str(p) for p in plan.effect.copies[0].closure.pulled)
+    assert any("iterators" in str(p) for p in plan.effect.copies[0].closure.dependencies)
     dst.apply(plan)
     with tf1.Session(graph=dst.graph) as session:
         session.run("c/MakeIterator")

@@ -47,7 +47,7 @@ def by_numpy(part, x, held):
             return np.pad(x, part.paddings, constant_values=part.value)
         case Pool(window=None):
             axes = tuple(range(2, x.ndim) if part.data_format == "NCHW" else range(1, x.ndim - 1))
-            return (np.mean if part.mode == "avg" else np.max)(x, axes, keepdims=part.keep)
+            return (np.mean if part.mode == "avg" else np.max)(x, axes, keepdims=part.keep_dims)
         case Pool() | Resize() | Dense():
             last = part.data_format == "NHWC" or x.ndim < 3
             x = x if last else np.moveaxis(x, 1, -1)
@@ -92,14 +92,14 @@ def test_what_tensorflow_makes_of_a_proposal_is_what_was_foretold_and_what_numpy
     random = np.random.default_rng(seed)
     value = random.integers(0, 9, [3 if n is None else n for n in a.shape]).astype(a.dtype)
     for adapter in found:
-        event(" ".join(adapter.by))
+        event(" ".join(adapter.kinds))
         with tf.Graph().as_default() as graph:
             x = tf1.placeholder(a.dtype, a.shape, name="x")
             with tf1.variable_scope("fit", auxiliary_name_scope=False), tf1.name_scope("fit/"):
                 y = adapter_builder(adapter)(x)
             assert y.name == "fit:0"
             assert all(op.name.startswith("fit") for op in graph.get_operations() if op is not x.op)
-            reported, shape = adapter.gives(a), None if y.shape.rank is None else tuple(y.shape.as_list())
+            reported, shape = adapter.output_info(a), None if y.shape.rank is None else tuple(y.shape.as_list())
             assert fits(TensorInfo(y.dtype.name, shape), reported), (str(adapter), y, reported)
             assert fits(TensorInfo(y.dtype.name, shape), b)
             with tf1.Session() as session:
@@ -207,14 +207,14 @@ def test_each_cure_of_a_fault_makes_it_go_and_is_what_its_code_says(number):
     ed = gs.open(live)
     plan = wrong_plans(ed)[number]
     fault = plan.check()[0]
-    assert fault.cures
-    assert fault.cures[0].code in str(fault)
-    for cure in fault.cures:
-        better = plan.cured(cure)
+    assert fault.fixes
+    assert fault.fixes[0].code in str(fault)
+    for cure in fault.fixes:
+        better = plan.with_fix(cure)
         assert better.check() == (), (cure.code, [str(one) for one in better.check()])
         typed = eval(cure.code, {"plan": plan.with_step(0, None)})
         assert typed.steps[0] == better.steps[0]
-    ed.apply(plan.cured(fault.cures[0]))
+    ed.apply(plan.with_fix(fault.fixes[0]))
 
 
 def test_a_copy_reads_what_was_adapted_and_is_adapted_itself():
@@ -285,4 +285,4 @@ def test_what_was_adapted_still_has_to_fit():
     ed = gs.open(graph())
     (fault,) = ed.plan().adapt("features", to="head/mm", shape=[None, 9], by=["pool", "dense"]).check()
     reads(fault, "adapt('features:0', to='head/mm'", "axis 1 is 9 against 4")
-    assert isinstance(fault.error(), PlanError)
+    assert isinstance(fault.to_error(), PlanError)

@@ -142,7 +142,7 @@ def test_a_call_that_a_plan_makes_is_inlined_by_the_same_plan(kind, live):
     plan = plan.set_device("block", "/cpu:0")
     plan = plan.inline("block").on_copies(scope="new") if live else plan.inline("block")
     assert plan.check() == (), [str(f) for f in plan.check()]
-    assert [str(r) for r in plan.effect.replaced][1].endswith("block:0 -> block/net/y:0")
+    assert [str(r) for r in plan.effect.replacements][1].endswith("block:0 -> block/net/y:0")
     done = ed.apply(plan)
     assert "block" not in ed.snapshot.index
     assert not {"PartitionedCall", "StatefulPartitionedCall"} & set(ed.snapshot.types)

@@ -32,7 +32,7 @@ def test_ops_get_names_below_the_scope_read_what_the_call_reads_and_wait_for_wha
     assert found["here/add"] == ["here/minus:0", "here/one:0"]
     assert made.effects == []
     assert made.results == ["here/Identity:0"]
-    assert made.ends == ["^here/Identity"]
+    assert made.result_ops == ["^here/Identity"]
 
 
 def test_results_come_after_lasting_effects():

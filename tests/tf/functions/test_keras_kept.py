@@ -118,8 +118,8 @@ def test_ops_in_three_places_keep_every_layer_between_them():
     ed = plan_of_three(model, ("d0", "d2", "d4"))
     new = ed.keras_model()
     assert all(any(one is other for other in new.layers) for one in model.layers)
-    assert new.surgery.layers == ("rebuilt", "rebuilt_2", "rebuilt_3")
-    assert not new.surgery.rebuilt
+    assert new.surgery.new_layers == ("rebuilt", "rebuilt_2", "rebuilt_3")
+    assert not new.surgery.rebuilt_layers
     want = ed.session().run(next(iter(ed.outputs.values())), {"x:0": ROWS})
     np.testing.assert_allclose(new(ROWS), want, rtol=1e-5)
     assert np.abs(np.asarray(new(ROWS, training=True)) - want).max() > 1e-3
@@ -129,8 +129,8 @@ def test_a_layer_with_a_custom_gradient_is_kept_next_to_a_change():
     """A changed graph has its own copy of the gradient, under another name."""
     model = chain(layers.Dense(6, "silu", name="first"), layers.Dense(6, "silu", name="second"))
     new = plan_of_three(model, ("first",)).keras_model()
-    assert not new.surgery.rebuilt
-    assert new.surgery.kept == ("first", "second", "head")
+    assert not new.surgery.rebuilt_layers
+    assert new.surgery.kept_layers == ("first", "second", "head")
 
 
 def test_regions_with_the_same_variable_are_one_layer():
@@ -140,8 +140,8 @@ def test_regions_with_the_same_variable_are_one_layer():
     ed = gs.open(model)
     ed.apply(ed.plan().insert("Tanh", on=f"{ed.layer('shared').calls[0].ops[-2]}:0", name="new"))
     new = ed.keras_model()
-    assert new.surgery.layers == ("rebuilt",)
-    assert "both need 'shared/kernel'" in new.surgery.rebuilt["middle"]
+    assert new.surgery.new_layers == ("rebuilt",)
+    assert "both need 'shared/kernel'" in new.surgery.rebuilt_layers["middle"]
     assert len(new.weights) == len(model.weights)
     rows = ROWS[:, :4]
     want = ed.session().run(next(iter(ed.outputs.values())), {"x:0": rows})

@@ -48,8 +48,8 @@ def same(new, ed, *given):
 def kept(new, model):
     """Returns the names of the layers of a model that are in another, and asserts that the model says the same."""
     names = tuple(one.name for one in model.layers if any(one is other for other in new.layers))
-    assert new.surgery.kept == names
-    assert set(new.surgery.rebuilt) == {one.name for one in model.layers} - set(names)
+    assert new.surgery.kept_layers == names
+    assert set(new.surgery.rebuilt_layers) == {one.name for one in model.layers} - set(names)
     return names
 
 
@@ -58,7 +58,7 @@ def test_of_a_graph_that_nobody_touched_all_layers_are_kept():
     new = gs.open(model).keras_model()
     assert kept(new, model) == tuple(one.name for one in model.layers)
     assert all(a is b for a, b in zip(new.layers, model.layers, strict=True))
-    assert not new.surgery.layers
+    assert not new.surgery.new_layers
     for one in (new, other):
         one.compile(keras.optimizers.SGD(0.1), "mse")
     assert trained(new) == trained(other)
@@ -71,7 +71,7 @@ def test_what_is_before_and_behind_an_op_that_is_inserted_is_kept():
     ed = inserted(model, "b1_add")
     new = ed.keras_model(name="cut")
     assert kept(new, model) == tuple(one.name for one in model.layers)
-    assert (new.name, new.surgery.layers) == ("cut", ("rebuilt",))
+    assert (new.name, new.surgery.new_layers) == ("cut", ("rebuilt",))
     assert new.get_layer("rebuilt").weights == []
     same(new, ed, IMAGES)
     assert str(new.surgery).splitlines()[1] == "'rebuilt' computes the rest"
@@ -81,9 +81,9 @@ def test_a_layer_that_is_bypassed_is_not_there_and_nothing_is_rebuilt():
     model = blocks()
     ed = rerouted(model, "b1_relu", "b1_conv")
     new = ed.keras_model()
-    assert set(new.surgery.rebuilt) == {"b1_bn", "b1_relu"}
-    assert not new.surgery.layers
-    assert new.surgery.rebuilt["b1_bn"] == "the outputs do not need it"
+    assert set(new.surgery.rebuilt_layers) == {"b1_bn", "b1_relu"}
+    assert not new.surgery.new_layers
+    assert new.surgery.rebuilt_layers["b1_bn"] == "the outputs do not need it"
     same(new, ed, IMAGES)
 
 
@@ -111,8 +111,8 @@ def test_a_part_is_rebuilt_trained_saved_and_loaded_in_a_fresh_process(tmp_path)
     model = blocks()
     ed = opened_up(model)
     new = ed.keras_model()
-    assert set(new.surgery.rebuilt) == {"b1_bn"}
-    assert "/batchnorm/" in new.surgery.rebuilt["b1_bn"]
+    assert set(new.surgery.rebuilt_layers) == {"b1_bn"}
+    assert "/batchnorm/" in new.surgery.rebuilt_layers["b1_bn"]
     assert "computed in training as in inference: 'b1_bn'" in str(new.surgery)
     rebuilt = new.get_layer("rebuilt")
     assert (len(rebuilt.weights), len(rebuilt.trainable_weights), new.count_params()) == (4, 2, model.count_params())
@@ -164,8 +164,8 @@ def test_a_layer_whose_variables_hold_something_else_by_now_is_rebuilt():
     want = model(IMAGES).numpy()
     model.get_layer("b1_bn").gamma.assign(tf.zeros([4]))
     new = ed.keras_model()
-    assert set(new.surgery.rebuilt) == {"b1_bn"}
-    assert "gamma' has another value in the model than in the graph" in new.surgery.rebuilt["b1_bn"]
+    assert set(new.surgery.rebuilt_layers) == {"b1_bn"}
+    assert "gamma' has another value in the model than in the graph" in new.surgery.rebuilt_layers["b1_bn"]
     np.testing.assert_allclose(new(IMAGES), want, rtol=1e-5)
 
 
@@ -176,7 +176,7 @@ def test_names_do_not_matter():
     ed.apply(ed.plan().rename(scope, "renamed").rename("image", "picture"))
     assert ed.layer("b1_bn").ops[0].startswith("renamed/")
     new = ed.keras_model()
-    assert not new.surgery.rebuilt
+    assert not new.surgery.rebuilt_layers
     np.testing.assert_array_equal(new(IMAGES), model(IMAGES))
 
 
@@ -201,7 +201,7 @@ def test_operators_are_kept_as_layers_are(k):
     model = operators(k)
     ed = rerouted(model, "leaky", "inner")
     new = ed.keras_model()
-    assert new.surgery.rebuilt == {"leaky": "the outputs do not need it"}
+    assert new.surgery.rebuilt_layers == {"leaky": "the outputs do not need it"}
     assert isinstance(new, k.Model)
     for got, want in zip(new({"a": ROWS[0], "b": ROWS[1]}), ed.session().run(
         list(ed.outputs.values()), {"a:0": ROWS[0], "b:0": ROWS[1]}
@@ -216,17 +216,17 @@ def test_a_layer_is_kept_only_where_all_its_calls_are():
     first = ed.layer("shared").calls[0]
     ed.apply(ed.plan().insert("Identity", on=f"{first.ops[-2]}:0", name="inside"))
     new = ed.keras_model()
-    assert "shared" in new.surgery.rebuilt
-    assert set(new.surgery.kept) >= {"a", "b", "left", "right"}
+    assert "shared" in new.surgery.rebuilt_layers
+    assert set(new.surgery.kept_layers) >= {"a", "b", "left", "right"}
     assert len(new.weights) == len(model.weights)
 
 
 def test_a_nested_model_is_kept_or_rebuilt_as_one():
     model = operators()
     new = inserted(model, "inner/deep").keras_model()
-    assert "inner" in new.surgery.rebuilt
-    assert "bend" in new.surgery.rebuilt["inner"]
-    assert "leaky" in new.surgery.kept
+    assert "inner" in new.surgery.rebuilt_layers
+    assert "bend" in new.surgery.rebuilt_layers["inner"]
+    assert "leaky" in new.surgery.kept_layers
 
 
 def test_other_inputs_and_outputs():
@@ -235,11 +235,11 @@ def test_other_inputs_and_outputs():
     tail = ed.keras_model("b0_relu", "head")
     head = ed.keras_model(outputs={"cut": "b0_relu", "all": "head"})
     got = head(IMAGES)
-    assert head.surgery.kept == tuple(one.name for one in model.layers)
+    assert head.surgery.kept_layers == tuple(one.name for one in model.layers)
     np.testing.assert_allclose(tail(got["cut"]), got["all"], rtol=1e-5)
-    assert tail.surgery.rebuilt["b0_conv"] == "the outputs do not need it"
-    assert tail.surgery.rebuilt["image"] == "another input of the model replaces it"
-    assert not tail.surgery.layers
+    assert tail.surgery.rebuilt_layers["b0_conv"] == "the outputs do not need it"
+    assert tail.surgery.rebuilt_layers["image"] == "another input of the model replaces it"
+    assert not tail.surgery.new_layers
     np.testing.assert_allclose(got["all"], model(IMAGES), rtol=1e-5)
 
 
@@ -251,14 +251,14 @@ def test_a_mask_that_goes_past_what_is_rebuilt_is_not_lost(k):
              k.layers.Dense(4, name="dense"), k.layers.LSTM(3, name="lstm"), k.layers.Dense(2, name="out")]  # fmt: skip
     model = k.Sequential(steps, name="masked")
     ids = np.array([[1, 2, 3, 0, 0], [4, 5, 0, 0, 0]], np.int32)
-    assert gs.open(model).keras_model().surgery.rebuilt == {}
+    assert gs.open(model).keras_model().surgery.rebuilt_layers == {}
     ed = inserted(model, "dense", "Tanh")
     if k is tf_keras:
         with refuses(PlanError, "the model is a Keras 2 model"):  # there is something to rebuild
             ed.keras_model()
         return
     new = ed.keras_model()
-    assert set(new.surgery.kept) == {"words", "dense", "lstm", "out"}
+    assert set(new.surgery.kept_layers) == {"words", "dense", "lstm", "out"}
     same(new, ed, ids)
 
 
@@ -293,7 +293,7 @@ def test_a_keras_file_gives_a_model_of_its_own(tmp_path):
     model.save(tmp_path / "net.keras")
     ed = inserted(tmp_path / "net.keras", "b1_add")
     new = ed.keras_model()
-    assert new.surgery.kept == tuple(one.name for one in model.layers)
+    assert new.surgery.kept_layers == tuple(one.name for one in model.layers)
     assert new.get_layer("head") is not model.get_layer("head")
     same(new, ed, IMAGES)
 
@@ -351,6 +351,6 @@ def test_a_layer_that_gives_another_dtype_than_keras_foretells_is_kept_before_wh
     ed = gs.open(model)
     model.get_layer("dense").kernel.assign(tf.ones([3, 2]))
     new = ed.keras_model()
-    assert (set(new.surgery.kept), set(new.surgery.rebuilt)) == ({"word", "which"}, {"dense"})
+    assert (set(new.surgery.kept_layers), set(new.surgery.rebuilt_layers)) == ({"word", "which"}, {"dense"})
     feeds = {"word:0": [["a"], ["x"]]}
     np.testing.assert_array_equal(new(tf.constant([["a"], ["x"]])), ed.session().run(ed.outputs["output"], feeds))

@@ -397,7 +397,7 @@ def test_the_box_of_a_layer_says_so_and_can_be_marked():
     ed = gs.open(nested(keras))
     scope = next(name for name, (one, _) in scopes_of(ed.snapshot, ed.layers).items() if one.path == "head")
     ed.screen.set_depth(1)
-    boxes = {box["name"]: box["sub"] for box in ed.screen.traits()["scenes"]["source"]["boxes"]}
+    boxes = {box["name"]: box["subtitle"] for box in ed.screen.traits()["scenes"]["source"]["boxes"]}
     assert boxes[scope].startswith("Dense · ")
     ed.screen.mark_output(scope)
     assert ed.screen.state.marks.outputs == ed.layer("head").outputs
@@ -423,7 +423,7 @@ def whole(ed):
             assert {t.partition(":")[0] for t in call.outputs} <= {*made, *(t.partition(":")[0] for t in call.inputs)}
             fed = {t for op in made for t in graph.input_names(graph.index[op]) if t.partition(":")[0] not in made}
             assert not made or set(call.inputs) <= fed, layer
-    assert not {layer.path for layer in ed.layers} & ed.layers.gone.keys()
+    assert not {layer.path for layer in ed.layers} & ed.layers.removed.keys()
 
 
 def even():
@@ -519,7 +519,7 @@ def test_a_call_that_is_inlined_is_of_the_layer_that_made_it():
     assert {"Relu", "Mul", "AddV2"} <= {apart.op(name).type for name in apart.layer("calls").ops}
     assert apart.layer("head") == ed.layer("head")
     rows = np.random.RandomState(0).rand(3, 4).astype(np.float32)
-    assert apart.keras_model().surgery.rebuilt == {"calls": f"{ed.layer('calls').ops[0]!r} is gone"}
+    assert apart.keras_model().surgery.rebuilt_layers == {"calls": f"{ed.layer('calls').ops[0]!r} is gone"}
     ed.apply(ed.plan().insert("Tanh", on=ed.layer("head").outputs[0], name="end"))
     for one in (ed, ed.inlined()):
         np.testing.assert_allclose(one.keras_model()(rows), np.tanh(model(rows)), rtol=1e-6)
@@ -641,7 +641,7 @@ def test_a_layer_in_a_loop_is_searched_selected_and_cut_at():
     ed.screen.reveal(loop.outputs[0])
     assert ed.screen.details(scope)["rows"][0] == ["layer", "rounds/cell"]
     assert ed.screen.details(loop.ops[-1])["rows"][0] == ["of layer", "rounds/cell (Dense)"]
-    boxes = {box["name"]: box["sub"] for box in ed.screen.traits()["scenes"]["source"]["boxes"]}
+    boxes = {box["name"]: box["subtitle"] for box in ed.screen.traits()["scenes"]["source"]["boxes"]}
     assert boxes.get(scope, "Dense · ").startswith("Dense · ")
     ed.screen.mark_output(scope)
     assert ed.screen.state.marks.outputs == loop.outputs
@@ -678,7 +678,7 @@ def test_layers_in_loops_follow_edits_copies_and_inlining():
     ed.undo()
     ed.apply(ed.plan().reroute(ed.layer("rounds").outputs[0], to="x:0").remove(ed.layer("rounds").ops))
     inside(ed)
-    assert {"rounds", "rounds/cell"} <= ed.layers.gone.keys()
+    assert {"rounds", "rounds/cell"} <= ed.layers.removed.keys()
 
 
 def test_a_cell_in_a_loop_is_in_the_saved_model_too(tmp_path):

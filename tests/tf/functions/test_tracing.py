@@ -164,7 +164,7 @@ def test_a_layer_with_a_loop_is_refused_in_training_and_works_as_the_message_sug
 @pytest.mark.parametrize("file", [False, True])
 def test_a_function_with_a_loop_is_opened(file, tmp_path):
     ed = gs.open(loop(tmp_path / "graph.pb" if file else None).function("x:0", "y:0"))
-    assert ed.session().run(list(ed.opened.outputs.values()), {"x:0": ONES})[0].tolist() == [[8.0, 8.0]]
+    assert ed.session().run(list(ed.opened_graph.outputs.values()), {"x:0": ONES})[0].tolist() == [[8.0, 8.0]]
 
 
 def test_a_loop_in_a_called_function_of_a_file_refuses_its_gradient(tmp_path):

@@ -98,7 +98,7 @@ def test_a_function_of_a_graph_opens_by_its_name(tmp_path):
         assert {"own", "sum"} <= set(ed.snapshot.names)
         (given,), (result,) = ed.inputs.values(), ed.outputs.values()
         assert ed.session().run(result, {given: [2.0, 3.0]}).tolist() == [5.0, 10.0]
-        assert f"function={name!r}" in ed.opened.code
+        assert f"function={name!r}" in ed.opened_graph.code
 
 
 def test_a_capture_that_nothing_makes(folder, tmp_path):

@@ -42,10 +42,10 @@ def nested(depth):
 def test_calls_around_a_function_are_taken_away_and_its_names_stay(depth):
     nodes, functions, given = paper(nested(depth), tf.TensorSpec([2], tf.float32))
     flat = FlattenedFunction(nodes, functions)
-    ends = flat.outer(given)
+    ends = flat.inline_outer(given)
     assert not flat.stays
-    assert {"in0", "twice", "more"} <= set(flat.needed(ends))
-    assert not [name for name in flat.needed(ends) if "Call" in flat.nodes[name].op]
+    assert {"in0", "twice", "more"} <= set(flat.required_ops(ends))
+    assert not [name for name in flat.required_ops(ends) if "Call" in flat.nodes[name].op]
     np.testing.assert_array_equal(run(flat, ends, {"in0:0": [1.0, 2.0]}), [[2.0, 4.0], [2.0, 3.0]])
 
 
@@ -53,10 +53,10 @@ def test_two_calls_side_by_side_stay_what_they_are():
     inner = tf.function(lambda x: tf.negative(x, name="minus"))
     nodes, functions, given = paper(lambda x: tf.add(inner(x), inner(x), name="sum"), tf.TensorSpec([], tf.float32))
     flat = FlattenedFunction(nodes, functions)
-    ends = flat.outer(given)
-    assert sum("Call" in flat.nodes[name].op for name in flat.needed(ends)) == 2
-    flat.inner(ends, ())
-    assert not any("Call" in flat.nodes[name].op for name in flat.needed(ends))
+    ends = flat.inline_outer(given)
+    assert sum("Call" in flat.nodes[name].op for name in flat.required_ops(ends)) == 2
+    flat.inline_inner(ends, ())
+    assert not any("Call" in flat.nodes[name].op for name in flat.required_ops(ends))
     assert run(flat, ends, {"in0:0": 3.0}) == [-6.0]
 
 
@@ -64,7 +64,7 @@ def test_the_nodes_that_are_given_stay_as_they_are():
     nodes, functions, given = paper(nested(2), tf.TensorSpec([2], tf.float32))
     before = [node.SerializeToString(deterministic=True) for node in nodes]
     bodies = [f.SerializeToString(deterministic=True) for f in functions.values()]
-    FlattenedFunction(nodes, functions).outer(given)
+    FlattenedFunction(nodes, functions).inline_outer(given)
     assert [node.SerializeToString(deterministic=True) for node in nodes] == before
     assert [f.SerializeToString(deterministic=True) for f in functions.values()] == bodies
 
@@ -81,7 +81,7 @@ def test_a_call_that_cannot_give_way_stays_and_says_why(how):
     else:
         inner.node_def[0].attr["T"].placeholder = "T"
     flat = FlattenedFunction(nodes, functions)
-    ends = flat.outer(given)
+    ends = flat.inline_outer(given)
     (reason,) = flat.stays.values()
     assert (
         reason
@@ -91,4 +91,4 @@ def test_a_call_that_cannot_give_way_stays_and_says_why(how):
             "of any dtype": f"its function {inner.signature.name!r} takes dtypes as parameters",
         }[how]
     )
-    assert set(flat.stays) <= set(flat.needed(ends))
+    assert set(flat.stays) <= set(flat.required_ops(ends))

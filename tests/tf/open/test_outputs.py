@@ -28,7 +28,7 @@ def path(tmp_path):
 
 
 def waits(ed):
-    return lazy_graph_of(ed.opened.graph) is not None
+    return lazy_graph_of(ed.opened_graph.graph) is not None
 
 
 def test_looking_makes_no_live_graph(path):
@@ -69,7 +69,7 @@ def test_looking_into_calls_makes_no_live_graph(tmp_path):
         lambda ed: ed.session(),
         lambda ed: ed.op("x"),
         lambda ed: ed.plan().copy(ed.select(scope="net"), to="copy"),
-        lambda ed: ed.snapshot.live,
+        lambda ed: ed.snapshot.live_graph,
         print,
     ],
     ids=["graph", "session", "op", "plan", "live", "print"],
@@ -84,10 +84,10 @@ def test_what_needs_it_makes_it(path, need):
 def test_shapes_are_what_the_file_states_and_then_what_is_inferred(path):
     graph = gs.open(path).snapshot
     x, y = graph.find("x"), graph.find("y")
-    assert [str(info) for info in graph.stated(x)] == ["float32 (?, 4)"]
-    assert [str(info) for info in graph.stated(y)] == ["float32 unknown shape"]
+    assert [str(info) for info in graph.declared_outputs(x)] == ["float32 (?, 4)"]
+    assert [str(info) for info in graph.declared_outputs(y)] == ["float32 unknown shape"]
     assert [str(info) for info in graph.outputs(y)] == ["float32 (?,)"]
-    assert [str(info) for info in graph.stated(y)] == ["float32 (?,)"]
+    assert [str(info) for info in graph.declared_outputs(y)] == ["float32 (?,)"]
 
 
 def test_the_settled_snapshot_has_the_same_ops_under_the_same_numbers(path):
@@ -134,7 +134,7 @@ def test_an_op_that_claims_more_outputs_than_any_has():
     for name, kind in (("axis", 3), ("x", 1)):
         graph_def.node.add(name=name, op="Placeholder").attr["dtype"].type = kind
     ed = gs.open(graph_def)
-    assert ed.snapshot.stated(ed.snapshot.find("split")) is None
+    assert ed.snapshot.declared_outputs(ed.snapshot.find("split")) is None
     with refuses(gs.OpenError, "TensorFlow refuses the graph"):
         ed.graph  # noqa: B018
 
@@ -228,7 +228,7 @@ def test_a_shape_with_more_elements_than_a_tensor_can_have_is_not_known(tmp_path
     node.attr["shape"].shape.CopyFrom(tf.TensorShape([1 << 40, 1 << 40]).as_proto())
     graph_def.node.add(name="y", op="OddOp", input=["x"]).attr["T"].type = 1
     ed = gs.open(graph_def)
-    assert ed.snapshot.stated_info(0, 0).shape is None
+    assert ed.snapshot.declared_info(0, 0).shape is None
     assert "1099511627776, 1099511627776" in str(ed.screen.details("x"))
 
 
@@ -247,5 +247,5 @@ def test_an_op_of_an_unknown_type_asks_its_readers_once(monkeypatch):
 
     monkeypatch.setattr(type(ed.snapshot.outputs_of), "_required_dtypes", counted)
     for _ in range(20):
-        ed.snapshot.stated_info(0, 0)
+        ed.snapshot.declared_info(0, 0)
     assert asked == [0]

@@ -143,7 +143,7 @@ def test_of_an_op_type_that_nobody_knows_the_readers_tell():
     graph_def.node.add(name="odd", op="OpOfAnotherLibrary", input=["x"])
     graph_def.node.add(name="y", op="Neg", input=["odd:3"]).attr["T"].type = tf.float32.as_datatype_enum
     read = file_snapshot(graph_def)
-    assert read.unknown == {"OpOfAnotherLibrary"}
+    assert read.unknown_types == {"OpOfAnotherLibrary"}
     # what its readers ask for is all that can be known; nobody says how many outputs it has
     assert [str(info) for info in read.outputs(1)] == ["unknown unknown shape"] * 3 + ["float32 unknown shape"]
     assert read.tensor("odd:7") == (1, 7)

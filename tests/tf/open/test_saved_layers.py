@@ -152,7 +152,7 @@ def test_a_layer_is_named_as_in_the_model_though_a_class_makes_it(tmp_path):
         held[name] = len(objects.nodes)
         objects.nodes.add().variable.name = name
         root.children.add(node_id=held[name], local_name=name[2])
-    layers = saved_layers(None, Graph.of(nodes), objects, held)
+    layers = saved_layers(None, Graph.from_ops(nodes), objects, held)
     assert [one.path for one in layers] == ["b", "c"]
 
 

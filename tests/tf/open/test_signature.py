@@ -109,7 +109,7 @@ def test_what_is_seen_is_the_body_with_names_people_know(folders):
     assert ed.title == "net"
     assert {"x", "layer/w", "layer/b", "out"} <= set(ed.snapshot.names)
     assert (ed.inputs, sorted(ed.outputs)) == ({"x": "x:0"}, ["twice", "y"])
-    assert ed.opened.ends == (("x:0",), tuple(ed.outputs.values()))
+    assert ed.opened_graph.ends == (("x:0",), tuple(ed.outputs.values()))
     assert len(calls(ed)) == 2  # those inside the function stay
     assert not calls(gs.open(folders / "net", inline=True))
     infos = ed.snapshot.state.variables
@@ -148,7 +148,7 @@ def test_opening_reads_no_value(folders, monkeypatch):
     monkeypatch.setattr(Checkpoint, "_whole", lambda self, key: keys.append(key) or whole(self, key))
     ed = gs.open(folders / "net")
     assert keys == []
-    stored = ed.values.stored()
+    stored = ed.values.stored_values()
     assert {name: value.shape for name, value in stored.items()} == {"layer/w": (2, 3), "layer/b": (3,)}
     assert stored["layer/b"].read().tolist() == [3.0, 2.0, 1.0]
 
@@ -185,7 +185,7 @@ def test_a_file_and_a_proto_open_as_their_folder_does(folders):
     assert whole.snapshot.names == by_file.snapshot.names
     assert by_file.outputs == by_proto.outputs == whole.outputs
     np.testing.assert_array_equal(served(by_file, FEEDS["net"])["y"], served(whole, FEEDS["net"])["y"])
-    assert by_proto.untrained() or by_proto.values.uninitialized
+    assert by_proto.initial_only() or by_proto.values.uninitialized
     assert gs.open(proto, signature="counted").inputs == {"x": "x:0"}
 
 

@@ -132,7 +132,7 @@ def test_a_call_of_a_function_that_holds_it():
 
 def test_a_stand_in_ends_a_run_with_its_name(ed):
     ed.screen.infer()
-    with tf1.Session(graph=ed.snapshot.live) as session, pytest.raises(tf.errors.InvalidArgumentError) as caught:
+    with tf1.Session(graph=ed.snapshot.live_graph) as session, pytest.raises(tf.errors.InvalidArgumentError) as caught:
         session.run("f:0", {"text:0": ["a"]})
     assert f"op 'tok' of type {TOKENIZER!r}, which TensorFlow does not know here" in str(caught.value)
 

@@ -259,7 +259,7 @@ def test_one_that_is_harmless_is_looked_at_with_its_shapes_before_it_is_imported
     assert ed.screen.inferred
     assert not is_materialized(ed.snapshot.owner)
     assert "float32 (?, 3)" in labels(ed)
-    shapes = {name: ed.snapshot.stated(i) for i, name in enumerate(ed.snapshot.names)}
+    shapes = {name: ed.snapshot.declared_outputs(i) for i, name in enumerate(ed.snapshot.names)}
     assert "tiny.pb')" in ed.to_code()
     assert "tiny.pb', trust=True)" in gs.open(path, trust=True).to_code()
     assert not is_materialized(ed.snapshot.owner)

@@ -79,7 +79,7 @@ def test_what_a_keras_model_says_of_itself():
     nodes = eager.keras_nodes(model)
     assert all(isinstance(node, eager.KerasNode) for node in nodes)
     assert [node.layer for node in nodes] == [layer for layer in model.layers if type(layer).__name__ != "InputLayer"]
-    (again,) = nodes[0].again({id(nodes[0].inputs[0]): nodes[0].inputs[0]})
+    (again,) = nodes[0].repeat_call({id(nodes[0].inputs[0]): nodes[0].inputs[0]})
     assert again.shape == nodes[0].outputs[0].shape
     assert eager.keras_nodes(object()) == []
 

@@ -18,18 +18,18 @@ from tests.refusal import refuses
 
 def alike(one, other):
     """Asserts that two traces are the same. AddN adds in the order in which its inputs come: not to the last bit."""
-    held, others = ({(note.tensor, note.rounds): note for note in trace.notes} for trace in (one, other))
+    held, others = ({(note.tensor, note.rounds): note for note in trace.stats} for trace in (one, other))
     assert held.keys() == others.keys()
     assert len(one.notes) == len(other.notes)
     for key, note in held.items():
         assert note.dtype == others[key].dtype
         for numbers, again in ((note.numbers, others[key].numbers), (note.sample, others[key].sample)):
             np.testing.assert_allclose(again, numbers, rtol=1e-5, atol=1e-6, err_msg=str(key))
-    assert (one.stopped, one.unrecorded, one.same, one.added) == (
-        other.stopped,
+    assert (one.stop_reason, one.unrecorded, one.aliases, one.added_ops) == (
+        other.stop_reason,
         other.unrecorded,
-        other.same,
-        other.added,
+        other.aliases,
+        other.added_ops,
     )
     assert one.results.keys() == other.results.keys()
     for name, value in one.results.items():
@@ -119,11 +119,11 @@ def test_a_real_graph_gives_the_same_in_passes(corpus, id):
     ed = gs.open(corpus.path(id))
     whole, parts = ed.trace(feeds, list(want)), ed.trace(feeds, list(want), memory=200_000)
     assert set(whole) == set(parts)
-    assert (whole.stopped, whole.unrecorded, whole.same, whole.added) == (
-        parts.stopped,
+    assert (whole.stop_reason, whole.unrecorded, whole.aliases, whole.added_ops) == (
+        parts.stop_reason,
         parts.unrecorded,
-        parts.same,
-        parts.added,
+        parts.aliases,
+        parts.added_ops,
     )
     for name in whole:  # sums of real convolutions differ in their last bits from run to run
         for one, other in zip(whole.rounds(name), parts.rounds(name), strict=True):
@@ -165,7 +165,7 @@ def failing():
 def test_what_runs_beside_an_op_that_fails_starts_from_the_same_values(memory):
     ed, wanted = gs.open(failing()), ["after:0", "other:0", "beside:0"]
     trace = ed.trace({"x:0": 2.0}, wanted, memory=memory)
-    assert "(Assert)" in trace.stopped
+    assert "(Assert)" in trace.stop_reason
     assert list(trace.results) == ["beside:0"]
     assert trace["now:0"].mean == 3.0
     assert trace.results["beside:0"] == 3.0 + ed.trace({}, "sum:0").results["sum:0"]
@@ -182,7 +182,7 @@ def test_without_memory_for_a_tensor_it_is_named_and_the_rest_is_kept():
     said = (
         "'big' (Fill): there is no memory for 4.4e+03 GB more: a tensor of float (1048576, 1048576). Feed less data, or"
     )
-    assert trace.stopped.startswith(said)
+    assert trace.stop_reason.startswith(said)
     assert trace["beside:0"].mean == 1.0
     assert dict(trace.results) == {"beside:0": 1.0}
 
@@ -197,9 +197,9 @@ def test_progress_and_time_are_those_of_all_passes():
     ed = gs.open(graph)
     seen = []
     trace = ed.trace({"x:0": [1.0]}, "y:0", memory=1, watch=lambda *reported: seen.append(reported) or len(seen) < 2)
-    assert trace.stopped == "it was stopped by hand"
+    assert trace.stop_reason == "it was stopped by hand"
     assert {of for _, of in seen} == {8}
-    assert ed.trace({"x:0": [1.0]}, "y:0", memory=1, timeout=2.0).stopped == "it took longer than 2 s"
+    assert ed.trace({"x:0": [1.0]}, "y:0", memory=1, timeout=2.0).stop_reason == "it took longer than 2 s"
     assert ed.trace({"x:0": [1.0]}, "a_4:0", memory=1, timeout=100.0).results["a_4:0"].tolist() == [6.0]
 
 

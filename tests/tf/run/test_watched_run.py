@@ -21,8 +21,8 @@ def test_of_several_ops_that_fail_each_is_left_out():
                 tf.identity(x, name=f"after_{k}")
         tf.add(x, 1, name="y")
     trace = gs.open(graph).trace({"x:0": 1}, [*(f"after_{k}:0" for k in range(3)), "y:0"])
-    assert "must_" in trace.stopped
-    assert "(Assert)" in trace.stopped
+    assert "must_" in trace.stop_reason
+    assert "(Assert)" in trace.stop_reason
     assert dict(trace.results) == {"y:0": 2}
     assert trace["y:0"].mean == 2.0
 
@@ -56,7 +56,11 @@ def test_a_tensor_whose_numbers_cannot_be_taken_is_named_and_the_others_have_the
 
     with Session(graph=graph) as session:
         ran = run_with_probes(session, base, ["y:0"], {"x:0": 0.0}, probed)
-    assert [note.tensor for note in ran.notes] == ["y:0"]
-    assert (ran.results["y:0"], ran.stopped) == (1.0, "")
+    assert [note.tensor for note in ran.stats] == ["y:0"]
+    assert (ran.results["y:0"], ran.stop_reason) == (1.0, "")
     assert ran.unrecorded["a:0"].startswith("its numbers could not be recorded: there is no memory for 8 bytes more")
-    assert (probed.watched("probes/p1/note"), probed.watched("probes/p2/note"), probed.watched("a")) == (1, None, None)
+    assert (probed.probe_of("probes/p1/note"), probed.probe_of("probes/p2/note"), probed.probe_of("a")) == (
+        1,
+        None,
+        None,
+    )

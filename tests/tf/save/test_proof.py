@@ -486,12 +486,12 @@ def test_what_is_left_out_is_counted(tmp_path):
         y = tf.exp(tf.negative(x, name="a"), name="b")
         tf.tanh(y, name="c")
     ed = gs.open(made)
-    assert ed.save(tmp_path / "m.pb", inputs="x:0", outputs="b:0").left == 1  # c
-    assert ed.save(tmp_path / "m.pb", outputs="b:0").left == 1
-    assert ed.save(tmp_path / "m.pb", inputs="a:0", outputs="c:0").left == 2  # x, and a, which is fed now
-    assert ed.save(tmp_path / "m.pb", inputs="x:0", outputs="c:0").left == 0
-    assert ed.save(tmp_path / "m", inputs="x:0", outputs="b:0").left == 1
-    assert ed.save(tmp_path / "m.pb").left == 0
+    assert ed.save(tmp_path / "m.pb", inputs="x:0", outputs="b:0").omitted_ops == 1  # c
+    assert ed.save(tmp_path / "m.pb", outputs="b:0").omitted_ops == 1
+    assert ed.save(tmp_path / "m.pb", inputs="a:0", outputs="c:0").omitted_ops == 2  # x, and a, which is fed now
+    assert ed.save(tmp_path / "m.pb", inputs="x:0", outputs="c:0").omitted_ops == 0
+    assert ed.save(tmp_path / "m", inputs="x:0", outputs="b:0").omitted_ops == 1
+    assert ed.save(tmp_path / "m.pb").omitted_ops == 0
 
 
 # -- differentiated loops --------------------------------------------------------------------------

@@ -106,7 +106,7 @@ def test_a_converter_ends_in_words(code, timeout, how, monkeypatch):
     monkeypatch.setattr(converters, "WORKER", process)
     made = convert_to_tflite(tf1.GraphDef(), {}, {}, "serving_default", timeout)
     process.stop()
-    assert made.said == f"the converter {how}, in a separate process"
+    assert made.error_text == f"the converter {how}, in a separate process"
 
 
 def test_inputs_have_the_order_of_the_signature(tmp_path):

@@ -27,12 +27,12 @@ def on_disk(kind, folder):
 def test_an_unknown_name_proposes_the_nearest(tmp_path):
     on_disk("ref", tmp_path)
     with refuses(OpenError, "has no 'net/v'", "Did you mean 'net/w'"):
-        Checkpoint(tmp_path / "m", "asked").stored("net/v")
+        Checkpoint(tmp_path / "m", "asked").stored_value("net/v")
 
 
 def test_a_checkpoint_that_is_written_anew_is_not_mixed_with_the_old(tmp_path):
     m, _ = on_disk("ref", tmp_path)
-    value = Checkpoint(tmp_path / "m", "asked").stored("net/w")
+    value = Checkpoint(tmp_path / "m", "asked").stored_value("net/w")
     np.testing.assert_array_equal(value.read(), m.session.run(m.w))
     m.train_steps()
     with m.graph.as_default():
@@ -47,7 +47,7 @@ def test_the_same_name_twice_in_an_object_based_checkpoint_is_none(tmp_path):
     prefix = tf.train.Checkpoint(m=module).write(str(tmp_path / "c"))
     names = Checkpoint(prefix, "asked").names
     assert set(names) == {"m/a", "m/b", "m/c", "w"}
-    assert Checkpoint(prefix, "asked").stored("w").read() == 2.0
+    assert Checkpoint(prefix, "asked").stored_value("w").read() == 2.0
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -59,7 +59,7 @@ def test_a_copy_of_a_file_reads_it_only_when_its_session_is_made(tmp_path, kind,
     src, dst = gs.open(path), gs.open(tf.Graph())
     done = dst.apply(dst.plan().copy(src.select(), to="t", values=src))
     assert read == []
-    assert src.values.stored() is not None
+    assert src.values.stored_values() is not None
     np.testing.assert_array_equal(dst.session().run(done["net/w"]), m.session.run(m.w))
     assert len(read) == 9
 
@@ -97,6 +97,6 @@ def test_a_saver_that_names_what_is_not_there_is_refused_in_words(tmp_path, fiel
     path.write_bytes(meta.SerializeToString())
     ed = gs.open(path)
     assert str(ed)
-    assert isinstance(ed.untrained(), dict)
+    assert isinstance(ed.initial_only(), dict)
     with refuses(OpenError, f"values from '{path.with_suffix('')}'", "Give the checkpoint of the same graph"):
         ed.session()

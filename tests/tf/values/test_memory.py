@@ -25,7 +25,7 @@ def unaligned(size, value=1.0):
 @pytest.mark.parametrize("stays", [True, False])
 def test_what_is_worth_it_begins_where_tensorflow_wants_it(size, stays):
     several = AlignedBuffers()
-    values = [several.fit(unaligned(size, i), stays) for i in range(5)]
+    values = [several.align(unaligned(size, i), stays) for i in range(5)]
     for i, value in enumerate(values):
         assert (value == i).all()
         assert value.ctypes.data % 64 == 0
@@ -34,21 +34,21 @@ def test_what_is_worth_it_begins_where_tensorflow_wants_it(size, stays):
 def test_what_is_small_or_fits_already_or_is_no_array_stays_as_it_is():
     several = AlignedBuffers()
     small, text = unaligned(16), np.array(["a"] * (1 << 17), object)
-    fit = several.fit(unaligned(1 << 18))
-    assert [several.fit(v) is v for v in (small, text, fit, 3.0)] == [True] * 4
+    fit = several.align(unaligned(1 << 18))
+    assert [several.align(v) is v for v in (small, text, fit, 3.0)] == [True] * 4
 
 
 def test_a_room_is_lent_again_only_when_nothing_is_in_it():
     several = AlignedBuffers()
-    first = several.fit(unaligned(5 << 20, 1.0), keeps_memory=False)
+    first = several.align(unaligned(5 << 20, 1.0), keeps_memory=False)
     at = first.ctypes.data
-    second = several.fit(unaligned(5 << 20, 2.0), keeps_memory=False)
+    second = several.align(unaligned(5 << 20, 2.0), keeps_memory=False)
     assert second.ctypes.data != at
     assert (first == 1.0).all()
     at = second.ctypes.data
     del second
     gc.collect()
-    assert several.fit(unaligned(5 << 20, 3.0), keeps_memory=False).ctypes.data == at
+    assert several.align(unaligned(5 << 20, 3.0), keeps_memory=False).ctypes.data == at
 
 
 @pytest.mark.parametrize("error", [AttributeError, OSError])

@@ -50,7 +50,7 @@ def test_an_old_checkpoint_restores_into_the_new_names(pair):
     before, want = look(dst.graph), values(m.session)
     report = dst.restore(folder / "old", scope="deep/enc")
     assert look(dst.graph)["nodes"] == before["nodes"]
-    assert report.found == {f"deep/enc/{name}": name for name in want}
+    assert report.restored == {f"deep/enc/{name}": name for name in want}
     assert report
     assert not report.unused
     got = values(dst.session())
@@ -110,7 +110,7 @@ def test_what_apply_returned_names_the_variables_of_every_plan(tmp_path, edit):
     assert ed.restore(tmp_path / "old", names=done)
     np.testing.assert_array_equal(ed.session().run(done["y:0"]), old.run("y:0"))
     left = next(iter(done.variable_names.values()))
-    assert ed.restore(tmp_path / "old", names=done, exclude=left).left == (left,)
+    assert ed.restore(tmp_path / "old", names=done, exclude=left).excluded == (left,)
     ed.save(tmp_path / "again.ckpt", names=done)
     ed.save(tmp_path / "mine.ckpt")
     gs.recipes.rename_checkpoint(tmp_path / "old", tmp_path / "new", done)
@@ -133,7 +133,7 @@ def test_a_partitioned_variable_is_named_as_a_whole(tmp_path):
     (whole,) = ed.graph.get_collection("wholes")
     assert whole.name == "model/p"
     for names in ({"net/p": "model/p", "net/w": "model/w"}, {"net/*": "model/*"}):
-        assert ed.restore(tmp_path / "old", names=names).found["model/p/part_1"] == "net/p"
+        assert ed.restore(tmp_path / "old", names=names).restored["model/p/part_1"] == "net/p"
         np.testing.assert_array_equal(ed.session().run(done["y:0"]), old.run("y:0"))
 
 
@@ -147,7 +147,7 @@ def test_a_partial_restore_says_what_was_not_found(tmp_path):
         other.restore(tmp_path / "slim")
     assert same(values(other.session()), before)
     report = other.restore(tmp_path / "slim", partial=True)
-    assert report.found == {"net/w": "net/w"}
+    assert report.restored == {"net/w": "net/w"}
     assert len(report.missing) == 8
     assert not report
     np.testing.assert_array_equal(values(other.session())["net/w"], m.session.run(m.w))
@@ -162,7 +162,7 @@ def test_patterns_and_what_is_left_alone(tmp_path):
         tf1.get_variable("enc/b", [5])
     ed = gs.open(graph)
     report = ed.restore(tmp_path / "c", names={"net/*": "enc/*"}, exclude="enc/b")
-    assert (report.found, report.left) == ({"enc/w": "net/w"}, ("enc/b",))
+    assert (report.restored, report.excluded) == ({"enc/w": "net/w"}, ("enc/b",))
     assert "global_step" in report.unused
     assert "left as they were: enc/b" in repr(report)
 
@@ -206,7 +206,7 @@ def test_an_object_based_checkpoint_of_tf2(tmp_path):
     m = model("ref", optimizer=None)
     ed = gs.open(m.session)
     report = ed.restore(prefix, names={"model/bias": "net/b"})
-    assert set(report.found) == {"net/w", "net/b"}
+    assert set(report.restored) == {"net/w", "net/b"}
     assert m.session.run(m.b).tolist() == [7, 8, 9]
     assert m.session.run(m.w).tolist() == [[1, 2, 3], [4, 5, 6]]
     assert any("save_counter" in name for name in report.unused)
@@ -412,7 +412,7 @@ def test_what_a_refused_restore_advises_works(tmp_path, saved_as, graph_has, opt
     with refuses(PlanError, f"Type {reported or 'no scope='}") as caught:
         ed.restore(tmp_path / "c", **options)
     assert str(caught.value).endswith(f"Type {reported or 'no scope='}.")
-    assert len(ed.restore(tmp_path / "c", **advice).found) == len(saved_as)
+    assert len(ed.restore(tmp_path / "c", **advice).restored) == len(saved_as)
 
 
 def test_names_that_differ_to_the_end_and_shapes_that_do_not_fit_are_not_advised(tmp_path):

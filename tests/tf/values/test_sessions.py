@@ -125,7 +125,7 @@ def test_the_saver_and_the_init_op_are_found_under_new_names(tmp_path, ran):
 def test_a_variable_that_nothing_sets_any_more_is_named_and_not_lost_in_silence(tmp_path):
     ed, look, _ = saved_counter(tmp_path / "sm")
     first = ed.session()
-    restore = ed.opened.values._saver.restore_op_name
+    restore = ed.opened_graph.values._saver.restore_op_name
     ed.apply(ed.plan().remove(restore))
     with refuses(PlanError, "session(old): no op of the graph sets 'v', 'w'", "with values=..."):
         ed.session()

@@ -18,7 +18,7 @@ import { StatusBar } from "./panels/statusbar";
 import { Store, type ViewState } from "./state/store";
 import { followTheme } from "./panels/theme";
 import { TopBar } from "./panels/topbar";
-import type { PaneName, StageName, Verbs } from "./model/verbs.generated";
+import type { PaneName, PlanView, Verbs } from "./model/verbs.generated";
 import type { Model, State } from "./model/types";
 
 const NARROW = 900,
@@ -52,7 +52,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     width = 0,
     had = "",
     soon = 0,
-    knownStage: StageName = model.get("look")?.stage ?? "both";
+    knownStage: PlanView = model.get("look")?.plan_view ?? "both";
   const store = new Store(),
     cameras = new CameraHistory(model),
     ask: Ask = (verb, args) => acts.ask(verb, args);
@@ -157,14 +157,14 @@ export function mount(model: Model, host: HTMLElement): () => void {
       plan: () => sides({ plan: !store.now.sides.plan }, true),
       seen: at => hands.looks.menu(store.now.active, at),
       served: at => {
-        const { served, serves } = model.get("views")!;
+        const { signatures: served, signature: serves } = model.get("views")!;
         popup.choose(
           "Signatures and functions of the file",
           served!.map(name => ({ text: name, on: name === serves, run: () => ask("show_signature", { name }) })),
           at,
         );
       },
-      colours: at => hands.looks.colours(at),
+      colors: at => hands.looks.colors(at),
       recipes: at => void hands.recipes.menu(at),
     },
     ask,
@@ -302,11 +302,11 @@ export function mount(model: Model, host: HTMLElement): () => void {
   }
 
   /** Chooses the panes and panels that fit into the width. */
-  function stages(): StageName[] {
+  function stages(): PlanView[] {
     return wide() ? ["before", "after", "both"] : ["before", "after"];
   }
 
-  function shownStage(): StageName {
+  function shownStage(): PlanView {
     if (wide() && !store.now.alone) return "both";
     return store.now.active === "source" ? "before" : "after";
   }
@@ -320,7 +320,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   }
 
   /** Shows the graph before the plan, after it, or both; without a stage, the next of these. Visible boxes keep their places. */
-  function stage(to?: StageName): void {
+  function stage(to?: PlanView): void {
     if (!acts.staged) return status.say("There is no plan: before and after are the same.", "warn");
     const known = stages();
     show(to ?? known[(known.indexOf(shownStage()) + 1) % known.length]!);
@@ -330,20 +330,20 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   /** Sends a chosen stage to the kernel and to other views of this widget. */
   function tellStage(): void {
-    if (!acts.staged || !api.answers("set_stage")) return;
+    if (!acts.staged || !api.answers("set_plan_view")) return;
     knownStage = shownStage();
-    ask("set_stage", { show: knownStage });
+    ask("set_plan_view", { show: knownStage });
   }
 
   /** Shows a stage that was chosen by code or in another view. */
   function follows(): void {
-    const now = model.get("look")?.stage;
-    if (!now || now === knownStage || api.pending("set_stage")) return;
+    const now = model.get("look")?.plan_view;
+    if (!now || now === knownStage || api.pending("set_plan_view")) return;
     knownStage = now;
     if (acts.staged && wide() && now !== shownStage()) show(now);
   }
 
-  function show(next: StageName): void {
+  function show(next: PlanView): void {
     const from = panes[store.now.active],
       { size } = from;
     store.set({ alone: next !== "both", active: next === "both" ? from.name : next === "before" ? "source" : "destination" });
@@ -442,7 +442,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
       .map(([what, n]) => `${counted(n, what)} hidden`);
     const figures = stats ? [count(stats.ops, "op"), ...hidden, stats.degraded].filter(Boolean).join(" \u00b7 ") : "";
     top.update(titles.source ?? "", figures, source?.direction ?? "TB");
-    status.colours([source, destination]);
+    status.colors([source, destination]);
     hands.wires.again();
     highlight();
     search.again();
@@ -453,13 +453,13 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   /** Stores an unapplied plan, which remains after the kernel and the page until it is restored or replaced. */
   function remember(): void {
-    const { of, by, code, made, steps } = model.get("plan"),
+    const { graphs_id: of, process_id: by, code, draft_text: made, steps } = model.get("plan"),
       { left } = plan;
-    if (left && (steps.length || made === left.made)) plan.offer();
+    if (left && (steps.length || made === left.draft_text)) plan.offer();
     if (!of || plan.left) return;
     keep(had);
     had = code || made ? of : "";
-    if (had) keep(of, { of, by, code, made: made ?? "" });
+    if (had) keep(of, { graphs_id: of, process_id: by, code, draft_text: made ?? "" });
   }
 
   /** Moves the keyboard focus away from a button that was just disabled. */
@@ -530,7 +530,9 @@ export function mount(model: Model, host: HTMLElement): () => void {
     const inDrawing = target === root || !!target.closest(".gs-canvas");
     if (
       !inDrawing &&
-      ["open", "select", "toggle", "up", "down", "left", "right", "first", "last", "menu", "hold", "cut", "paste"].includes(action)
+      ["open", "select", "toggle", "up", "down", "left", "right", "first", "last", "menu", "copy_to_clipboard", "cut", "paste"].includes(
+        action,
+      )
     )
       return;
     if (!hands.offers(action)) {
@@ -576,11 +578,11 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   panes.source.map.seen(true);
   sides();
-  const left = kept(model.get("plan").of ?? "");
+  const left = kept(model.get("plan").graphs_id ?? "");
   for (const name of ["outline", "boundary", "status", "views", "scenes"] as const) changed[name]!();
   acts.adopt(true);
   // a plan of another editor of this kernel is not offered
-  if (left && left.by !== model.get("plan").by && !had && !model.get("still")) plan.offer(left);
+  if (left && left.process_id !== model.get("plan").process_id && !had && !model.get("still")) plan.offer(left);
 
   if (model.get("answers")) watch();
 

@@ -257,9 +257,9 @@ test("rename, collapse and inline", () => {
     scenes: {
       source: scene([
         box("s/"),
-        box("call", { kind: "call", sub: "PartitionedCall \u00b7 (2)" }),
-        box("loop", { kind: "call", sub: "While \u00b7 (2)" }),
-        box("bend", { sub: "StatelessIf" }),
+        box("call", { kind: "call", subtitle: "PartitionedCall \u00b7 (2)" }),
+        box("loop", { kind: "call", subtitle: "While \u00b7 (2)" }),
+        box("bend", { subtitle: "StatelessIf" }),
         box("~s_[0..3]/", { kind: "series" }),
       ]),
       destination: null,
@@ -308,9 +308,9 @@ test("all like it: found, then replaced by what was selected, not by all that wa
   item("a").focus();
   key(item("a"), "F10", { shiftKey: true });
   click(choice("Find all similar"));
-  expect(model.verbs.at(-1)).toEqual(["find_like", { names: ["a"] }]);
+  expect(model.verbs.at(-1)).toEqual(["find_similar", { names: ["a"] }]);
   model.answer("select");
-  model.answer("find_like", { count: 2, ops: 2, boxes: { "s/": 1 }, near: "" });
+  model.answer("find_similar", { count: 2, ops: 2, boxes: { "s/": 1 }, near: "" });
   model.put({ selected: ["a", "b"] });
   await settled();
   expect(item("s/").classList.contains("gs-hit-box")).toBe(true);
@@ -366,8 +366,8 @@ test("a value is changed where it is shown: from a menu where all that it may be
     doc: "",
     device: "",
     attributes: [
-      { name: "padding", value: "SAME", was: "", choices: ["SAME", "VALID"] },
-      { name: "strides", value: "[1]", was: "", choices: [] },
+      { name: "padding", value: "SAME", previous: "", choices: ["SAME", "VALID"] },
+      { name: "strides", value: "[1]", previous: "", choices: [] },
     ],
   };
   model.answer("details", details);
@@ -546,7 +546,7 @@ test("everything is taken away at the end", () => {
   start();
 });
 
-test("brightness of colours", () => {
+test("brightness of colors", () => {
   expect(brightness("#fff")).toBe(1);
   expect(brightness(" #111111 ")!).toBeLessThan(0.1);
   expect(brightness("rgb(0, 0, 0)")).toBe(0);
@@ -555,7 +555,7 @@ test("brightness of colours", () => {
 });
 
 test("an edge that is new or removed says so", () => {
-  model.put({ scenes: { source: scene([box("a"), box("b")], [edge("a", "b", { state: "new", n: 4 })]), destination: null } });
+  model.put({ scenes: { source: scene([box("a"), box("b")], [edge("a", "b", { state: "new", count: 4 })]), destination: null } });
   expect(host.querySelector(".gs-edge.gs-is-new")).not.toBe(null);
 });
 
@@ -580,22 +580,22 @@ test("a button of the plan bar that goes with its row leaves the keyboard to its
 });
 
 test("what would make a tensor fit stands beside its fault, as buttons", () => {
-  const cures = [
-    { by: ["cast"], text: "cast to float32" },
-    { by: ["pool", "dense"], text: "mean of each channel, then dense to 3" },
+  const fixes = [
+    { kinds: ["cast"], text: "cast to float32" },
+    { kinds: ["pool", "dense"], text: "mean of each channel, then dense to 3" },
   ];
   const faults = [
     { request: "copy", problem: "no", suggestion: "yes" },
-    { request: "connect", problem: "it is int32", suggestion: "yes", cures, step: 1 },
+    { request: "connect", problem: "it is int32", suggestion: "yes", fixes, step: 1 },
   ];
   model.put({ plan: { ...NO_PLAN, steps: [{ text: "connect" }, { text: "connect" }, { text: "connect" }], faults } });
   const buttons = [...host.querySelectorAll<HTMLElement>(".gs-problems [role=group] button")];
   expect(buttons.map(b => b.textContent)).toEqual(["Cast", "Pool + dense", "Edit this step", "Remove this step"]);
   click(buttons[3]!);
-  expect(model.verbs.at(-1)).toEqual(["drop_step", { step: 1 }]);
+  expect(model.verbs.at(-1)).toEqual(["remove_step", { step: 1 }]);
   expect(buttons[1]!.title).toBe("Pool + dense: mean of each channel, then dense to 3");
   click(buttons[1]!);
-  expect(model.verbs.at(-1)).toEqual(["cure", { fault: 1, cure: 1 }]);
+  expect(model.verbs.at(-1)).toEqual(["apply_fix", { fault: 1, fix: 1 }]);
 });
 
 test("a form that is refused comes back with what was typed, and says why", async () => {
@@ -672,10 +672,19 @@ test("names in faults and warnings lead to what they name, in the pane that show
 });
 
 test("what feeds a copy is said in its table: by a choice, by typing, or by picking a box; Esc gives up", async () => {
-  const row = { tensor: "x:0", text: "x:0 float32", dtype: "float32", shape: "()", step: 0, kind: "placeholder", by: "copy/x", same: true };
+  const row = {
+    tensor: "x:0",
+    text: "x:0 float32",
+    dtype: "float32",
+    shape: "()",
+    step: 0,
+    kind: "placeholder",
+    source: "copy/x",
+    same: true,
+  };
   const inputs = [
     { ...row, end: "in" as const },
-    { ...row, tensor: "y:0", text: "y:0", kind: "", by: "copy/y:0", end: "out" as const },
+    { ...row, tensor: "y:0", text: "y:0", kind: "", source: "copy/y:0", end: "out" as const },
   ];
   model.put({ plan: { ...NO_PLAN, steps: [{ text: "copy" }], inputs, scopes: { 0: "copy" } } });
   click([...host.querySelectorAll<HTMLElement>("[role=tab]")].find(t => t.textContent!.startsWith("Mapping"))!);

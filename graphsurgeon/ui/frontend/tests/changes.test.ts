@@ -32,7 +32,7 @@ test("keys and buttons go from change to change, and around; a pane that is away
   press("Previous change (Shift+Z)");
   press("Previous change (Shift+Z)");
   expect([position(), host.querySelector(".gs-pane-tabs [aria-pressed=true]")!.textContent]).toEqual(["2 of 2", "After"]);
-  expect(model.verbs.map(([verb]) => verb).filter(verb => verb !== "set_stage")).toEqual([]);
+  expect(model.verbs.map(([verb]) => verb).filter(verb => verb !== "set_plan_view")).toEqual([]);
 });
 
 test("without a plan there is nothing to go through", () => {

@@ -52,7 +52,7 @@ test("one connection is rerouted to the tensor of another op", () => {
 });
 
 test("of an edge that stands for several tensors one is chosen first", () => {
-  const of = { n: 2, tensors: ["x:0", "x:1"], texts: ["float32 (2,)", ""] };
+  const of = { count: 2, tensors: ["x:0", "x:1"], texts: ["float32 (2,)", ""] };
   start({ scenes: { source: scene([box("a"), box("b")], [edge("a", "b", of)]), destination: null } });
   menu();
   expect(title()).toBe("2 tensors");
@@ -65,7 +65,7 @@ test("a control edge is removed from its menu, if it stands for one", () => {
   const of = { control: true, tensors: ["^a"] };
   start({
     scenes: {
-      source: scene([box("a"), box("b"), box("s/")], [edge("a", "b", of), edge("a", "s/", { ...of, d: "M50,0L50,30" })]),
+      source: scene([box("a"), box("b"), box("s/")], [edge("a", "b", of), edge("a", "s/", { ...of, path: "M50,0L50,30" })]),
       destination: null,
     },
   });

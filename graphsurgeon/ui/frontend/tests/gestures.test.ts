@@ -4,7 +4,7 @@ import { within } from "../src/canvas/pointer";
 import { box, edge, NO_BOUNDARY, NO_PLAN, scene } from "./fake";
 import { choices, click, drawing, host, item, key, model, settled, start } from "./mounted";
 
-const taker = (op: string, input = 0, why = "", adaptable = false) => ({ op, input, reads: "x:0", why, adaptable });
+const taker = (op: string, input = 0, reason = "", adaptable = false) => ({ op, input, current_input: "x:0", reason, adaptable });
 const answer = (boxes: object, pane = "source", copies = 0) => ({ tensor: "a:0", text: "float32 (2,)", pane, boxes, copies });
 const canvas = (pane = "source") => host.querySelector<HTMLElement>(`.gs-pane-${pane} .gs-canvas`)!;
 const status = () => host.querySelector(".gs-status-text")!.textContent!;
@@ -42,13 +42,13 @@ function take(): void {
 
 const SHAPES = "axis 0 is 2 against 3",
   ADAPTERS = [
-    { by: ["dense"], text: "dense to 3" },
-    { by: ["pool", "dense"], text: "mean of each channel, then dense to 3" },
+    { kinds: ["dense"], text: "dense to 3" },
+    { kinds: ["pool", "dense"], text: "mean of each channel, then dense to 3" },
   ];
 
 test("where dtype or shape are against it, the drop offers what makes it fit", async () => {
   take();
-  model.answer("takers", answer({ b: [taker("b", 0, SHAPES, true)], c: [taker("c", 0, "no")] }));
+  model.answer("input_candidates", answer({ b: [taker("b", 0, SHAPES, true)], c: [taker("c", 0, "no")] }));
   await settled();
   under = item("b");
   mouse(canvas(), "move", { clientX: 70, clientY: 60 });
@@ -67,7 +67,7 @@ test("where dtype or shape are against it, the drop offers what makes it fit", a
 test("m on an op that does not fit offers what makes it fit, of several inputs at the one that is chosen", async () => {
   item("a").focus();
   key(item("a"), "m");
-  model.answer("takers", answer({ b: [taker("b", 0, SHAPES, true), taker("b", 1, "no"), taker("b", 2)] }));
+  model.answer("input_candidates", answer({ b: [taker("b", 0, SHAPES, true), taker("b", 1, "no"), taker("b", 2)] }));
   await settled();
   item("b").focus();
   key(item("b"), "m");
@@ -84,7 +84,7 @@ test("m on an op that does not fit offers what makes it fit, of several inputs a
 
 test("where no input of an op fits, the adapters of all of them are offered at once", async () => {
   take();
-  model.answer("takers", answer({ b: [taker("b", 0, SHAPES, true), taker("b", 1, SHAPES, true), taker("b", 2, "no")] }));
+  model.answer("input_candidates", answer({ b: [taker("b", 0, SHAPES, true), taker("b", 1, SHAPES, true), taker("b", 2, "no")] }));
   await settled();
   under = item("b");
   drop();
@@ -96,8 +96,8 @@ test("where no input of an op fits, the adapters of all of them are offered at o
 
 test("a tensor is dragged from a port: what fits is lit, the others say why not, a drop connects", async () => {
   take();
-  expect(model.verbs).toEqual([["takers", { tensor: "a:0", pane: "source" }]]);
-  model.answer("takers", answer({ b: [taker("b")], c: [taker("c", 0, "takes int32")] }));
+  expect(model.verbs).toEqual([["input_candidates", { tensor: "a:0", pane: "source" }]]);
+  model.answer("input_candidates", answer({ b: [taker("b")], c: [taker("c", 0, "takes int32")] }));
   await settled();
   expect(status()).toContain("1 input in the picture fit");
   expect(item("b").classList.contains("gs-fits")).toBe(true);
@@ -119,7 +119,7 @@ test("a drop on an op of several inputs asks which; what does not fit is answer 
   take();
   under = item("b");
   drop();
-  model.answer("takers", answer({ b: [taker("b", 0), taker("b", 1, "axis 0 is 2 against 3"), taker("b", 2)] }));
+  model.answer("input_candidates", answer({ b: [taker("b", 0), taker("b", 1, "axis 0 is 2 against 3"), taker("b", 2)] }));
   await settled();
   expect(choices().map(c => [c.textContent, (c as HTMLButtonElement).disabled])).toEqual([
     ["input 0 of b  reads x:0", false],
@@ -133,7 +133,7 @@ test("a drop on an op of several inputs asks which; what does not fit is answer 
 
 test("a drop on a port of an input is that input", async () => {
   take();
-  model.answer("takers", answer({ b: [taker("b", 0), taker("b", 1)] }));
+  model.answer("input_candidates", answer({ b: [taker("b", 0), taker("b", 1)] }));
   await settled();
   under = host.querySelectorAll(".gs-port-in")[1]!;
   mouse(canvas(), "move", { clientX: 80, clientY: 60 });
@@ -157,7 +157,7 @@ function beside(): void {
 
 test("a tensor of the other graph is copied with what makes it, once that is agreed to", async () => {
   beside();
-  model.answer("takers", answer({ z: [taker("z")] }, "destination", 1044));
+  model.answer("input_candidates", answer({ z: [taker("z")] }, "destination", 1044));
   await settled();
   under = item("z");
   mouse(canvas(), "move", { clientX: 470, clientY: 60 });
@@ -171,7 +171,7 @@ test("a tensor of the other graph is copied with what makes it, once that is agr
 
 test("what does not fit is copied and adapted in one step", async () => {
   beside();
-  model.answer("takers", answer({ z: [taker("z", 0, SHAPES, true)] }, "destination", 7));
+  model.answer("input_candidates", answer({ z: [taker("z", 0, SHAPES, true)] }, "destination", 7));
   await settled();
   under = item("z");
   drop(450);
@@ -185,7 +185,7 @@ test("what does not fit is copied and adapted in one step", async () => {
 
 test("a tensor that is dropped on an op without inputs takes its place", async () => {
   beside();
-  model.answer("takers", answer({ z: [taker("z")] }, "destination", 1));
+  model.answer("input_candidates", answer({ z: [taker("z")] }, "destination", 1));
   await settled();
   under = item("p");
   mouse(canvas(), "move", { clientX: 470, clientY: 60 });
@@ -196,7 +196,7 @@ test("a tensor that is dropped on an op without inputs takes its place", async (
   expect(model.verbs.at(-1)).toEqual(["copy_and_connect", { tensor: "a:0", to: "p", input: 0, by: [] }]);
   open({ scenes: { source: scene([box("a"), box("p", { outputs: 1 })]), destination: null } });
   take();
-  model.answer("takers", answer({}));
+  model.answer("input_candidates", answer({}));
   await settled();
   under = item("p");
   drop();
@@ -211,7 +211,7 @@ test("a refusal begins with the problem, and not with the request that nobody ha
     v: 1,
     id,
     ok: false,
-    error: { request: "takers('a:0')", problem: "'a:0' is not there", suggestion: "Choose another" },
+    error: { request: "input_candidates('a:0')", problem: "'a:0' is not there", suggestion: "Choose another" },
   });
   await settled();
   expect(status()).toBe("'a:0' is not there. Choose another.");
@@ -219,7 +219,7 @@ test("a refusal begins with the problem, and not with the request that nobody ha
 
 test("a drop on nothing offers what could read it, what is nearest first", async () => {
   take();
-  model.answer("takers", answer({ b: [taker("b")], c: [taker("c", 1), taker("c", 0, "no")] }));
+  model.answer("input_candidates", answer({ b: [taker("b")], c: [taker("c", 1), taker("c", 0, "no")] }));
   await settled();
   under = canvas();
   drop(240, 120);
@@ -231,9 +231,9 @@ test("a drop on nothing offers what could read it, what is nearest first", async
 
 test("an edge gives its tensor; one that stands for several, or for none, says so", async () => {
   drag(drawing(), 0, 60, { clientX: 0 });
-  expect(model.verbs).toEqual([["takers", { tensor: "a:0", pane: "source" }]]);
+  expect(model.verbs).toEqual([["input_candidates", { tensor: "a:0", pane: "source" }]]);
   drop();
-  open({ scenes: { source: scene([box("a"), box("b")], [edge("a", "b", { n: 3 })]), destination: null } });
+  open({ scenes: { source: scene([box("a"), box("b")], [edge("a", "b", { count: 3 })]), destination: null } });
   drag(drawing(), 0, 60, { clientX: 0 });
   expect(model.verbs).toEqual([]);
   expect(status()).toContain("combines 3 tensors");
@@ -244,7 +244,7 @@ test("Esc gives a drag up, also one whose answer is still on its way", async () 
   key(item("a"), "Escape");
   expect(status()).toContain("Cancelled");
   expect(host.querySelector(".gs-over-line")!.getAttribute("d")).toBe(null);
-  model.answer("takers", answer({ b: [taker("b")] }));
+  model.answer("input_candidates", answer({ b: [taker("b")] }));
   await settled();
   expect(item("b").classList.contains("gs-fits")).toBe(false);
   drop();
@@ -255,7 +255,7 @@ test("m, then m is the same by keys; on the box it comes from, all that could re
   item("a").focus();
   key(item("a"), "m");
   expect(item("a").classList.contains("gs-armed")).toBe(true);
-  model.answer("takers", answer({ b: [taker("b")], c: [taker("c", 0, "takes int32")] }));
+  model.answer("input_candidates", answer({ b: [taker("b")], c: [taker("c", 0, "takes int32")] }));
   await settled();
   expect(item("b").classList.contains("gs-fits")).toBe(true);
   key(item("a"), "m");
@@ -269,7 +269,7 @@ test("m, then m is the same by keys; on the box it comes from, all that could re
   key(item("a"), "m");
   item("c").focus();
   key(item("c"), "m");
-  model.answer("takers", answer({ c: [taker("c", 0, "takes int32")] }));
+  model.answer("input_candidates", answer({ c: [taker("c", 0, "takes int32")] }));
   await settled();
   expect(status()).toBe("Input 0 of c cannot read a:0: takes int32.");
 });
@@ -277,7 +277,7 @@ test("m, then m is the same by keys; on the box it comes from, all that could re
 test("where no input can read it nothing is asked, and it is said why", async () => {
   item("a").focus();
   key(item("a"), "m");
-  model.answer("takers", answer({ c: [taker("c", 0, "that makes a cycle"), taker("c", 1, "that makes a cycle")] }));
+  model.answer("input_candidates", answer({ c: [taker("c", 0, "that makes a cycle"), taker("c", 1, "that makes a cycle")] }));
   await settled();
   item("c").focus();
   key(item("c"), "m");
@@ -290,7 +290,7 @@ test("between two graphs a tensor is connected where the plan is made", async ()
     plan: { ...NO_PLAN, same: false },
   });
   take();
-  model.answer("takers", answer({ b: [taker("b")] }, "destination"));
+  model.answer("input_candidates", answer({ b: [taker("b")] }, "destination"));
   await settled();
   under = item("b"); // the one of the source
   drop();
@@ -399,7 +399,7 @@ test("a box is dragged to the other pane, which copies it; onto an edge, which i
   expect(tip()).toBe("\u2713 copy a to d");
   expect(right.classList.contains("gs-target")).toBe(true);
   drop(300, 50);
-  expect(model.verbs.at(-1)).toEqual(["duplicate", { names: ["a"], pane: "source", to: null, keep: false }]);
+  expect(model.verbs.at(-1)).toEqual(["duplicate", { names: ["a"], pane: "source", to: null, keep_inputs: false }]);
   drag(item("a"), 50, 300);
   under = drawing("destination");
   mouse(canvas(), "move", { clientX: 200, clientY: 20 });
@@ -419,13 +419,13 @@ test("a box is dragged to the other pane, which copies it; onto an edge, which i
 test("what is selected is held, pasted, duplicated and cut by the keys that people know", () => {
   item("a").focus();
   key(item("a"), "c", { ctrlKey: true });
-  expect(model.verbs.at(-1)).toEqual(["hold", { names: ["a"], pane: "source" }]);
+  expect(model.verbs.at(-1)).toEqual(["copy_to_clipboard", { names: ["a"], pane: "source" }]);
   key(item("a"), "v", { ctrlKey: true });
-  expect(model.verbs.at(-1)).toEqual(["paste", { to: null, keep: false }]);
+  expect(model.verbs.at(-1)).toEqual(["paste", { to: null, keep_inputs: false }]);
   key(item("a"), "V", { ctrlKey: true, shiftKey: true });
-  expect(model.verbs.at(-1)).toEqual(["paste", { to: null, keep: true }]);
+  expect(model.verbs.at(-1)).toEqual(["paste", { to: null, keep_inputs: true }]);
   key(item("a"), "d", { ctrlKey: true });
-  expect(model.verbs.at(-1)).toEqual(["duplicate", { names: ["a"], pane: "destination", to: null, keep: true }]);
+  expect(model.verbs.at(-1)).toEqual(["duplicate", { names: ["a"], pane: "destination", to: null, keep_inputs: true }]);
   key(item("a"), "x", { ctrlKey: true });
   expect(model.verbs.at(-1)).toEqual(["cut", { names: ["a"] }]);
 });
@@ -453,8 +453,8 @@ test("a stroke across edges marks their tensors, with Shift as outputs; with the
 });
 
 test("a stroke crosses lines and bends where they are, however long it is", () => {
-  const straight = edge("a", "b", { d: "M0,0L0,50L50,50" }),
-    bent = edge("b", "c", { d: "M100,0C100,40 200,40 200,0C200,-40 300,-40 300,0" }),
+  const straight = edge("a", "b", { path: "M0,0L0,50L50,50" }),
+    bent = edge("b", "c", { path: "M100,0C100,40 200,40 200,0C200,-40 300,-40 300,0" }),
     edges = [straight, bent];
   expect(crossed(edges, [-500, 25], [20, 25])).toEqual([straight]);
   expect(crossed(edges, [25, 40], [25, 60])).toEqual([straight]);
@@ -467,7 +467,7 @@ test("a stroke crosses lines and bends where they are, however long it is", () =
 /** x -> id (an Identity) -> a -> b; c -> b; d alone. */
 function flow(): void {
   const boxes = ["x", "id", "a", "b", "c", "d"].map((name, i) =>
-    box(name, { y: 100 * i, ...(name === "id" && { sub: "Identity \u00b7 (2)" }) }),
+    box(name, { y: 100 * i, ...(name === "id" && { subtitle: "Identity \u00b7 (2)" }) }),
   );
   const edges = [edge("x", "id"), edge("id", "a"), edge("a", "b"), edge("c", "b")];
   open({ scenes: { source: scene(boxes, edges), destination: null } });
@@ -528,9 +528,9 @@ test("why one box needs another: the way alone, each step lit, a choice goes the
   key(item("x"), "j");
   expect(model.verbs.at(-1)).toEqual(["select_between", { a: "b", b: "x" }]);
   key(item("x"), "u");
-  expect(model.verbs.at(-1)).toEqual(["why", { a: "b", b: "x", pane: "source" }]);
+  expect(model.verbs.at(-1)).toEqual(["show_path", { a: "b", b: "x", pane: "source" }]);
   const steps = ["x", "id", "a", "b"].map(op => ({ op, text: `${op} reads` }));
-  model.answer("why", { text: "b needs x, by 3 steps", steps });
+  model.answer("show_path", { text: "b needs x, by 3 steps", steps });
   await settled();
   expect(having("gs-away")).toEqual(["c", "d"]);
   expect(having("gs-aimed")).toEqual(["x"]);

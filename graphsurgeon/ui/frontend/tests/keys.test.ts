@@ -7,7 +7,7 @@ test.each([
   ["i", {}, "input"],
   ["o", {}, "output"],
   ["b", {}, "boundary"],
-  ["B", { shiftKey: true }, "around"],
+  ["B", { shiftKey: true }, "mark_boundary"],
   ["c", {}, "copy"],
   ["m", {}, "connect"],
   ["z", { ctrlKey: true }, "undo"],

@@ -1,4 +1,4 @@
-// What is shown and in which colours: menus, keys, legend, and what the inspector fetches.
+// What is shown and in which colors: menus, keys, legend, and what the inspector fetches.
 import { beforeEach, expect, test } from "vitest";
 import { counted } from "../src/panels/dom";
 import type { Details, Legend } from "../src/model/types";
@@ -78,7 +78,7 @@ test("g puts gradients away and back, s opens the menu", () => {
   expect(host.querySelector(".gs-menu")!.getAttribute("aria-label")).toBe("View options");
 });
 
-test("colours come from Python, and only as colours", () => {
+test("colors come from Python, and only as colors", () => {
   press("Colors");
   press("Repeated structure", host.querySelector<HTMLElement>(".gs-menu")!);
   expect(model.verbs).toEqual([["paint", { by: "structure" }]]);
@@ -86,8 +86,8 @@ test("colours come from Python, and only as colours", () => {
     by: "values",
     title: "ms",
     items: [
-      { key: "c0", text: "1 to 2", colour: "#3B4CC0", boxes: 1 },
-      { key: "c1", text: "2 to 3", colour: "red;background:url(x)", boxes: 1 },
+      { key: "c0", text: "1 to 2", color: "#3B4CC0", boxes: 1 },
+      { key: "c1", text: "2 to 3", color: "red;background:url(x)", boxes: 1 },
     ],
     faded: [],
   };
@@ -95,7 +95,7 @@ test("colours come from Python, and only as colours", () => {
     box("a", {
       paint: {
         key: "c0",
-        colour: "#3B4CC0",
+        color: "#3B4CC0",
         bars: [
           ["#3B4CC0", 0.5],
           ["javascript:1", 0.5],
@@ -103,7 +103,7 @@ test("colours come from Python, and only as colours", () => {
         text: "1.5 ms",
       },
     }),
-    box("b", { y: 100, paint: { key: "c1", colour: "red;background:url(x)", bars: [], text: "" } }),
+    box("b", { y: 100, paint: { key: "c1", color: "red;background:url(x)", bars: [], text: "" } }),
   ];
   model.put({ scenes: { source: { ...scene(boxes, [edge("a", "b")]), legend }, destination: null } });
   expect(item("a").style.getPropertyValue("--gs-hue")).toBe("#3B4CC0");
@@ -117,8 +117,8 @@ test("colours come from Python, and only as colours", () => {
 test("the legend filters: its boxes and their edges fade at once, and come back", async () => {
   const s = scene([box("a", { family: "math" }), box("b", { y: 100 })], [edge("a", "b")]);
   const items = [
-    { key: "activation", text: "activation", colour: "#C0794A", boxes: 1 },
-    { key: "math", text: "arithmetic", colour: "#8A6DB3", boxes: 1 },
+    { key: "activation", text: "activation", color: "#C0794A", boxes: 1 },
+    { key: "math", text: "arithmetic", color: "#8A6DB3", boxes: 1 },
   ];
   const legend = (faded: string[]): Legend => ({ by: "family", title: "", items, faded });
   start({ scenes: { source: { ...s, legend: legend([]) }, destination: null } });
@@ -154,7 +154,7 @@ test("a value is fetched when asked for, never by itself", async () => {
 
 test("a call is an op that opens: it unfolds in place, its output can be marked, it stands on two sheets", () => {
   model.put({
-    scenes: { source: { ...scene([box("a", { kind: "call", outputs: 1, sub: "call of f, 3 ops" })]), rev: "9" }, destination: null },
+    scenes: { source: { ...scene([box("a", { kind: "call", outputs: 1, subtitle: "call of f, 3 ops" })]), rev: "9" }, destination: null },
   });
   const call = item("a");
   expect(call.getAttribute("aria-expanded")).toBe("false");

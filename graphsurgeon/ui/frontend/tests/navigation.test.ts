@@ -80,7 +80,7 @@ test("back and forward by keys and buttons, as far as there is a way", () => {
 test("the list of signatures is at the top where a file has several, and asks for the one that is chosen", () => {
   const button = () => host.querySelector<HTMLButtonElement>(".gs-serves")!;
   expect(button().hidden).toBe(true);
-  model.put({ views: { back: 0, forward: 0, saved: [], served: ["double", "scale"], serves: "double" } });
+  model.put({ views: { back: 0, forward: 0, saved: [], signatures: ["double", "scale"], signature: "double" } });
   expect(button().hidden).toBe(false);
   expect(button().textContent).toContain("double");
   button().click();
@@ -110,7 +110,7 @@ test("views are saved with the look, shown by digits, and forgotten", async () =
   key(item("a"), "v");
   choices()[2]!.click();
   choices()[0]!.click();
-  expect(model.verbs.at(-1)).toEqual(["forget_view", { name: "head" }]);
+  expect(model.verbs.at(-1)).toEqual(["delete_view", { name: "head" }]);
 });
 
 test("what is searched is marked on the boxes, with how many are inside; a wrong pattern is said", async () => {

@@ -72,7 +72,7 @@ test("a level without open folds is drawn as Python has laid it out", () => {
     ["s/", 12, 78, 80, 40],
     ["y", 12, 144, 80, 40],
   ]);
-  expect(edges.map(e => [e.from, e.to, e.d, e.label, e.lx, e.ly])).toEqual([
+  expect(edges.map(e => [e.from, e.to, e.path, e.label, e.label_x, e.label_y])).toEqual([
     ["b0", "b1", "M52,52C52,65 52,65 52,78", "float32 (8)", 70, 65],
     ["b1", "b2", "M52,118C52,131 52,131 52,144", "", 0, 0],
   ]);
@@ -89,7 +89,7 @@ test("an open fold moves what is after it, and edges go on inside", () => {
     ["s/b", 122, 174],
     ["y", 72, 250],
   ]);
-  expect(edges.map(e => [e.from, e.to, e.d])).toEqual([
+  expect(edges.map(e => [e.from, e.to, e.path])).toEqual([
     ["b0", "b3", "M112,52C112,65 62,65 62,78 62,93 62,93 62,108"],
     ["b3", "b4", "M62,148C62,161 162,161 162,174"],
     ["b4", "b2", "M162,214C162,219 162,219 162,224 162,237 112,237 112,250"],
@@ -99,7 +99,7 @@ test("an open fold moves what is after it, and edges go on inside", () => {
 test("an edge without a line is drawn straight", () => {
   const data = small();
   data.inside[1]!.lines = [];
-  expect(picture(data, new Set([1])).edges[0]!.d).toBe("M112,52C95.3,70.7 78.7,89.3 62,108");
+  expect(picture(data, new Set([1])).edges[0]!.path).toBe("M112,52C95.3,70.7 78.7,89.3 62,108");
 });
 
 test("edges of a box with many are quiet, and it has few control edges", () => {
@@ -144,9 +144,9 @@ const THINGS: Searchable = {
   typeOf: [0, 1, 2, 2],
   holders: [1, 2, 1, 2],
   rows: [
-    { name: "net/", label: "net", sub: "3 ops", kind: "scope", family: "scope" },
-    { name: "net/conv", label: "conv", sub: "Conv2D", kind: "op", family: "conv" },
-    { name: "net/relu", label: "relu", sub: "Relu", kind: "op", family: "unknown" },
+    { name: "net/", label: "net", subtitle: "3 ops", kind: "scope", family: "scope" },
+    { name: "net/conv", label: "conv", subtitle: "Conv2D", kind: "op", family: "conv" },
+    { name: "net/relu", label: "relu", subtitle: "Relu", kind: "op", family: "unknown" },
   ],
   details: [
     {},

@@ -77,7 +77,7 @@ test("a scope without a box of its own is the first one below it", () => {
 
 test("a fold that lies in the region in part says how much, in the place of its size", () => {
   const d = new Drawing();
-  d.draw(scene([box("s/", { count: 21, sub: "21 ops" })]));
+  d.draw(scene([box("s/", { count: 21, subtitle: "21 ops" })]));
   d.mark({ ...NO_BOUNDARY, ops: 7, boxes: { "s/": 7 } });
   const g = d.named("s/")!.g;
   expect(g.querySelector(".gs-share")!.textContent).toBe("7/21 ops");

@@ -6,9 +6,25 @@ import type { RecipeEntry } from "../src/model/types";
 const FIELD = { name: "at", label: "At", value: "", hint: "" };
 const OUTPUTS = { name: "outputs", label: "Outputs", value: "y:0", hint: "" };
 const FOUND: RecipeEntry[] = [
-  { name: "strip_dropout", does: "Remove dropout", about: "", group: "Strip", off: "", plans: true, form: [] },
-  { name: "strip_quantization", does: "Remove FakeQuant", about: "", group: "Strip", off: "it has no FakeQuant", plans: true, form: [] },
-  { name: "split_at", does: "Split it in two", about: "Splits it.", group: "Parts", off: "", plans: false, form: [FIELD, OUTPUTS] },
+  { name: "strip_dropout", summary: "Remove dropout", description: "", group: "Strip", unavailable_reason: "", adds_steps: true, form: [] },
+  {
+    name: "strip_quantization",
+    summary: "Remove FakeQuant",
+    description: "",
+    group: "Strip",
+    unavailable_reason: "it has no FakeQuant",
+    adds_steps: true,
+    form: [],
+  },
+  {
+    name: "split_at",
+    summary: "Split it in two",
+    description: "Splits it.",
+    group: "Parts",
+    unavailable_reason: "",
+    adds_steps: false,
+    form: [FIELD, OUTPUTS],
+  },
 ];
 
 const last = () => model.verbs.at(-1);
@@ -31,8 +47,8 @@ test("what does not apply is grey and says why", () => {
 
 test("a recipe that asks for nothing is done at once; another has a form", async () => {
   click(entry("dropout"));
-  expect(last()).toEqual(["recipe", { name: "strip_dropout", values: {} }]);
-  model.answer("recipe", { line: "done" });
+  expect(last()).toEqual(["run_recipe", { name: "strip_dropout", values: {} }]);
+  model.answer("run_recipe", { line: "done" });
   await settled();
   key(item("a"), "R", { shiftKey: true });
   model.answer("recipes", FOUND);
@@ -44,7 +60,7 @@ test("a recipe that asks for nothing is done at once; another has a form", async
   expect(host.querySelector(".gs-dialog .gs-primary")!.textContent).toBe("Run recipe");
   at!.value = "features:0";
   key(at!, "Enter");
-  expect(last()).toEqual(["recipe", { name: "split_at", values: { at: "features:0", outputs: "y:0" } }]);
+  expect(last()).toEqual(["run_recipe", { name: "split_at", values: { at: "features:0", outputs: "y:0" } }]);
 });
 
 test("a target is asked with the outputs of what was opened", async () => {

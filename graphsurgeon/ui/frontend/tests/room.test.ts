@@ -132,8 +132,16 @@ test("boxes move from where they stood, over the pan that keeps the clicked one 
   ]);
 });
 
-const PLAN = { ...NO_PLAN, steps: [{ text: "rename a" }], code: "plan = ed.plan()", ready: true, of: "net, 1a", by: "one", made: "packed" },
-  bare = { ...NO_PLAN, of: PLAN.of, by: "two", made: "" },
+const PLAN = {
+    ...NO_PLAN,
+    steps: [{ text: "rename a" }],
+    code: "plan = ed.plan()",
+    ready: true,
+    graphs_id: "net, 1a",
+    process_id: "one",
+    draft_text: "packed",
+  },
+  bare = { ...NO_PLAN, graphs_id: PLAN.graphs_id, process_id: "two", draft_text: "" },
   tab = (text: string) => [...host.querySelectorAll<HTMLElement>('[role="tab"]')].find(t => t.textContent!.startsWith(text));
 
 test("without its kernel a plan cannot be applied, and is offered as code, and again where the graph is shown anew", () => {
@@ -160,9 +168,9 @@ test("a plan that is taken back or applied is not offered again", () => {
   localStorage.clear();
   start();
   model.put({ plan: PLAN });
-  model.put({ plan: { ...PLAN, of: "net, 2b" } });
+  model.put({ plan: { ...PLAN, graphs_id: "net, 2b" } });
   expect(localStorage.length).toBe(1);
-  model.put({ plan: { ...bare, of: "net, 3c" } });
+  model.put({ plan: { ...bare, graphs_id: "net, 3c" } });
   expect(localStorage.length).toBe(0);
 });
 
@@ -175,21 +183,21 @@ test("what a kernel has left is put back by a button; marks made meanwhile take 
     start({ plan });
     return offered();
   };
-  expect(shown({ ...bare, of: "net, 9f" })).toContain(
+  expect(shown({ ...bare, graphs_id: "net, 9f" })).toContain(
     "an earlier state of this graph, or for another graph of this name. This plan was made in another kernel",
   );
-  expect(shown({ ...bare, of: "other, 1a" })).toBe(undefined);
+  expect(shown({ ...bare, graphs_id: "other, 1a" })).toBe(undefined);
   // another editor of the same kernel has left nothing behind
-  expect(shown({ ...bare, by: "one" })).toBe(undefined);
+  expect(shown({ ...bare, process_id: "one" })).toBe(undefined);
   expect(shown(bare)).toMatch(
     /^This plan was made in another kernel and not applied there. Restore it, run the code in a cell, or discard it./,
   );
-  localStorage.setItem(`graphsurgeon.plan ${PLAN.of}`, JSON.stringify({ ...PLAN, code: "" })); // marks alone: there is no code to run
+  localStorage.setItem(`graphsurgeon.plan ${PLAN.graphs_id}`, JSON.stringify({ ...PLAN, code: "" })); // marks alone: there is no code to run
   expect(shown(bare)).toContain("Restore it, or discard it.");
-  model.put({ plan: { ...bare, made: "marks alone" } });
+  model.put({ plan: { ...bare, draft_text: "marks alone" } });
   put();
-  expect(model.sent.at(-1)).toMatchObject({ verb: "put_back", args: { made: "packed" } });
-  model.put({ plan: { ...bare, made: "packed" } });
+  expect(model.sent.at(-1)).toMatchObject({ verb: "restore_draft", args: { text: "packed" } });
+  model.put({ plan: { ...bare, draft_text: "packed" } });
   expect(offered()).toBe(undefined);
   expect(localStorage.length).toBe(1);
 });
@@ -209,23 +217,23 @@ test("the history is a strip: each step can be stood at, and what was taken back
   ]);
   strip()[2]!.focus();
   click(strip()[2]!);
-  expect(model.sent.at(-1)).toMatchObject({ verb: "stand", args: { step: 3 } });
+  expect(model.sent.at(-1)).toMatchObject({ verb: "go_to_step", args: { step: 3 } });
   model.put({ plan: { ...NO_PLAN, history: [step(1), step(3)] } });
   expect(strip()[2]!.getAttribute("aria-pressed")).toBe("true");
   expect(document.activeElement).toBe(strip()[2]);
   click(strip()[0]!);
-  expect(model.sent.at(-1)).toMatchObject({ verb: "stand", args: { step: 0 } });
+  expect(model.sent.at(-1)).toMatchObject({ verb: "go_to_step", args: { step: 0 } });
 });
 
 test("tabs and lists say how many there are, not how many came", () => {
-  const row = { step: 0, name: "v", was: "v", dtype: "float32", shape: "(2,)", size: "8 bytes", policy: "copy", values: "" };
+  const row = { step: 0, name: "v", original: "v", dtype: "float32", shape: "(2,)", size: "8 bytes", policy: "copy", values: "" };
   start();
   model.put({ plan: { ...PLAN, variables: [row, row], rows: 376, counts: { ...NO_PLAN.counts, ops: 900, connections: 300 } } });
   expect(tab("Variables")!.textContent).toBe("Variables376");
   click(tab("Variables")!);
   expect(host.querySelector(".gs-panel")!.textContent).toContain("and 374 more");
   click(tab("New ops")!);
-  model.put({ boundary: { ...model.get("boundary"), inputs: [{ tensor: "a:0", text: "a:0" }], ops: 5, leaked: 231, leaks: [] } });
+  model.put({ boundary: { ...model.get("boundary"), inputs: [{ tensor: "a:0", text: "a:0" }], ops: 5, leak_count: 231, leaks: [] } });
   expect(host.querySelector(".gs-tag-leak")!.textContent).toContain("231 leaks");
 });
 
@@ -245,7 +253,7 @@ test("what a region waits for has its choices as buttons, and what a plan makes 
   const row = (name: string, policy: string) => ({
     step: 0,
     name,
-    was: "v",
+    original: "v",
     dtype: "float32",
     shape: "(2,)",
     size: "8 bytes",

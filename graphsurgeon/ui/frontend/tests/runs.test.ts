@@ -1,17 +1,17 @@
 // A run: its form, its panel, and what the inspector shows of it.
 import { beforeEach, expect, test } from "vitest";
 import { choices, click, drawing, host, item, key, model, settled, start } from "./mounted";
-import type { Held, RunShown } from "../src/model/types";
+import type { TensorValues, RunShown } from "../src/model/types";
 
 const RUN: RunShown = {
   line: "3 tensors; first not finite: b:0",
   pane: "source",
-  stopped: "",
-  bad: { op: "b", text: "float32 (2), 1 infinite, by Log", inputs: ["a:0  float32 (2), 50 % zeros"], way: ["b", "a"] },
+  stop_reason: "",
+  bad: { op: "b", text: "float32 (2), 1 infinite, by Log", inputs: ["a:0  float32 (2), 50 % zeros"], path: ["b", "a"] },
   tops: { ms: [["b", "2 ms"]], bytes: [["a", "8 bytes"]] },
   code: "trace = ed.trace(random=0)",
 };
-const HELD: Held = {
+const HELD: TensorValues = {
   tensor: "a:0",
   rows: [["held", "float32 (2,)"]],
   histogram: { counts: [1, 1], low: 0, high: 1 },
@@ -27,12 +27,12 @@ beforeEach(() => start());
 
 test("the form asks for each placeholder, offers what fits, and sends what was typed", async () => {
   key(item("a"), "x");
-  expect(last()).toEqual(["run_form", { of: "graph" }]);
+  expect(last()).toEqual(["run_form", { target: "graph" }]);
   const feeds = [
-    { tensor: "x:0", text: "float32 (?, 2)", made: "random (1, 2)", names: ["batch"] },
-    { tensor: "y:0", text: "string (?,)", made: "", names: [] },
+    { tensor: "x:0", text: "float32 (?, 2)", random: "random (1, 2)", names: ["batch"] },
+    { tensor: "y:0", text: "string (?,)", random: "", names: [] },
   ];
-  model.answer("run_form", { feeds, selected: 0, of: "graph", risk: "" });
+  model.answer("run_form", { feeds, selected: 0, target: "graph", risk: "" });
   await settled();
   const fields = [...host.querySelectorAll<HTMLInputElement>(".gs-dialog input")];
   expect(fields.map(f => f.placeholder)).toEqual(["random (1, 2)", "a name, a file or numbers", "", "none", "none"]);
@@ -40,7 +40,7 @@ test("the form asks for each placeholder, offers what fits, and sends what was t
   fields[1]!.value = "['a']";
   fields[2]!.value = "7";
   key(fields[1]!, "Enter");
-  expect(last()).toEqual(["run", { feeds: { "y:0": "['a']" }, of: "graph", seed: 7, limit: 0, memory: 0 }]);
+  expect(last()).toEqual(["run", { feeds: { "y:0": "['a']" }, target: "graph", seed: 7, limit: 0, memory: 0 }]);
   model.put({ run: RUN, look: LOOK } as any);
   model.answer("run", { line: RUN.line });
   await settled();
@@ -50,30 +50,30 @@ test("the form asks for each placeholder, offers what fits, and sends what was t
 test("a stranger's graph is run when somebody has read what it would do, and says so", async () => {
   const risk = "m.pb came from a file. It holds 1 op that writes files, 'evil' (WriteFile).";
   click(named("Run"));
-  model.answer("run_form", { feeds: [], selected: 0, of: "graph", risk });
+  model.answer("run_form", { feeds: [], selected: 0, target: "graph", risk });
   await settled();
   const dialog = host.querySelector<HTMLElement>(".gs-dialog")!;
   expect(dialog.querySelector('[role="alert"]')!.textContent).toBe(risk);
   const answer = dialog.querySelector<HTMLElement>(".gs-primary")!;
   expect(answer.textContent).toBe("Run anyway");
   click(answer);
-  expect(last()).toEqual(["trust", { of: "graph" }]);
+  expect(last()).toEqual(["trust", { target: "graph" }]);
   model.answer("trust", null);
   await settled();
-  expect(last()).toEqual(["run", { feeds: {}, of: "graph", seed: 0, limit: 0, memory: 0 }]);
+  expect(last()).toEqual(["run", { feeds: {}, target: "graph", seed: 0, limit: 0, memory: 0 }]);
 });
 
 test("where something is selected it can be run alone", async () => {
   click(named("Run"));
-  model.answer("run_form", { feeds: [], selected: 3, of: "graph", risk: "" });
+  model.answer("run_form", { feeds: [], selected: 3, target: "graph", risk: "" });
   await settled();
   const choice = host.querySelector<HTMLSelectElement>(".gs-dialog select")!;
   choice.value = "selection";
   click(host.querySelector(".gs-dialog .gs-primary")!);
-  expect(model.verbs.find(([verb]) => verb === "run")).toEqual(["run", { feeds: {}, of: "selection", seed: 0, limit: 0, memory: 0 }]);
+  expect(model.verbs.find(([verb]) => verb === "run")).toEqual(["run", { feeds: {}, target: "selection", seed: 0, limit: 0, memory: 0 }]);
 });
 
-test("the panel goes to ops, colours by what is pressed, and back", () => {
+test("the panel goes to ops, colors by what is pressed, and back", () => {
   model.put({ run: RUN, look: LOOK } as any);
   click(host.querySelector('[data-tab="run"]')!);
   expect(panel().textContent).toContain("50 % zeros");
@@ -85,20 +85,20 @@ test("the panel goes to ops, colours by what is pressed, and back", () => {
   click([...panel().querySelectorAll(".gs-link")].find(b => b.textContent === "a")!);
   expect(last()).toEqual(["reveal", { pane: "source", name: "a" }]);
   click(named("Clear the run"));
-  expect(last()).toEqual(["forget_run", {}]);
+  expect(last()).toEqual(["clear_run", {}]);
   model.put({ run: {} });
   expect(host.querySelector('[data-tab="run"]')).toBe(null);
 });
 
-test("the menu of colours has those of a run once there is one", () => {
-  const colours = () => {
+test("the menu of colors has those of a run once there is one", () => {
+  const colors = () => {
     click(host.querySelector('[aria-label="Colors"]')!);
     return choices().map(c => c.textContent);
   };
-  expect(colours()).not.toContain("Time (run)");
+  expect(colors()).not.toContain("Time (run)");
   model.put({ run: RUN, look: LOOK } as any);
-  expect(colours()).toContain("Time (run)");
-  expect(colours()).toContain("\u2713 Not finite (run)");
+  expect(colors()).toContain("Time (run)");
+  expect(colors()).toContain("\u2713 Not finite (run)");
 });
 
 test("the inspector shows what the tensors of a box held, with their picture", async () => {
@@ -117,11 +117,11 @@ test("the inspector shows what the tensors of a box held, with their picture", a
 
 test("and those of an edge, by name; a picture is a picture and nothing else", async () => {
   click(drawing());
-  expect(model.verbs.some(([verb]) => verb === "held")).toBe(false);
+  expect(model.verbs.some(([verb]) => verb === "tensor_values")).toBe(false);
   model.put({ run: RUN } as any);
   click(drawing());
-  expect(last()).toEqual(["held", { tensors: ["a:0"] }]);
-  model.answer("held", [HELD, { ...HELD, tensor: "b:0", picture: "javascript:alert(1)" }]);
+  expect(last()).toEqual(["tensor_values", { tensors: ["a:0"] }]);
+  model.answer("tensor_values", [HELD, { ...HELD, tensor: "b:0", picture: "javascript:alert(1)" }]);
   await settled();
   const held = [...host.querySelectorAll(".gs-held")];
   expect(held.map(e => e.querySelector("h4")!.textContent)).toEqual(["In this run a:0", "In this run b:0"]);
@@ -131,7 +131,7 @@ test("and those of an edge, by name; a picture is a picture and nothing else", a
 test("all of a large tensor comes when it is asked for", async () => {
   model.put({ run: RUN } as any);
   click(drawing());
-  model.answer("held", [{ ...HELD, picture: "", more: true }]);
+  model.answer("tensor_values", [{ ...HELD, picture: "", more: true }]);
   await settled();
   expect(host.querySelector(".gs-held img")).toBe(null);
   click(named("Show its picture"));

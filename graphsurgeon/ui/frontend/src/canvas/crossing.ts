@@ -15,7 +15,7 @@ function points(edge: Edge): Point[] {
   let found = known.get(edge);
   if (!found) {
     found = [];
-    for (const part of edge.d.match(/[MLC][^MLC]*/g) ?? []) {
+    for (const part of edge.path.match(/[MLC][^MLC]*/g) ?? []) {
       const n = [...(found.at(-1) ?? []), ...numbers(part)];
       if (part[0] !== "C") found.push(n.slice(-2) as Point);
       else

@@ -16,7 +16,7 @@ export class Carry {
 
   hold(pane: Pane): void {
     const names = this.#names(pane, pane.current);
-    if (names.length) this.acts.ask("hold", { names, pane: pane.name });
+    if (names.length) this.acts.ask("copy_to_clipboard", { names, pane: pane.name });
   }
   cut(pane: Pane): void {
     const names = this.#names(pane, pane.current),
@@ -25,13 +25,13 @@ export class Carry {
     else if (names.length) this.acts.ask("cut", { names });
   }
   paste(keep: boolean): void {
-    void this.#planned(this.acts.send("paste", { to: null, keep }));
+    void this.#planned(this.acts.send("paste", { to: null, keep_inputs: keep }));
   }
   duplicate(pane: Pane): void {
     const names = this.#names(pane, pane.current),
       no = this.acts.refusal(pane);
     if (no) this.acts.p.status.say(no, "warn");
-    else if (names.length) void this.#planned(this.acts.send("duplicate", { names, pane: "destination", to: null, keep: true }));
+    else if (names.length) void this.#planned(this.acts.send("duplicate", { names, pane: "destination", to: null, keep_inputs: true }));
   }
 
   async #planned(answer: Promise<unknown>): Promise<void> {
@@ -55,7 +55,8 @@ export class Carry {
       return { there, edge };
     };
     const words = ({ there, edge }: typeof last): [string, boolean] => {
-      if (edge) return edge.n === 1 ? [`a copy of ${what} after ${edge.tensors[0]}`, true] : ["this edge combines several tensors", false];
+      if (edge)
+        return edge.count === 1 ? [`a copy of ${what} after ${edge.tensors[0]}`, true] : ["this edge combines several tensors", false];
       if (there && there !== pane && there.name === "destination") return [`copy ${what} to ${model.get("titles").destination}`, true];
       return [`${what}: drop it on an edge${model.get("scenes").destination ? ", or on the right" : ""}`, false];
     };
@@ -75,7 +76,7 @@ export class Carry {
         if (!good) status.say(text, "warn");
         else if (edge) this.acts.ask("insert_copy", { names, on: edge.tensors[0]!, to: null, pane: same ? "destination" : pane.name });
         else if (region) void this.acts.copy({ to: null, unmapped: "placeholder", control: "auto" });
-        else void this.#planned(this.acts.send("duplicate", { names, pane: pane.name, to: null, keep: false }));
+        else void this.#planned(this.acts.send("duplicate", { names, pane: pane.name, to: null, keep_inputs: false }));
       },
       end: () => {
         over.clear();

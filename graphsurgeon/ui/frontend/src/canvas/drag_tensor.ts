@@ -8,7 +8,7 @@ import type { Pane } from "./pane";
 import type { Drag } from "./pointer";
 import type { Choice } from "../panels/popup";
 import type { Item } from "./scene";
-import type { Box, Edge, Group, Taker, Takers } from "../model/types";
+import type { Box, Edge, Group, InputCandidate, InputCandidates } from "../model/types";
 
 type At = { x: number; y: number };
 
@@ -43,10 +43,10 @@ export class Wires {
   }
 
   /** Requests the possible consumers of a tensor, and highlights them after the answer. */
-  async offer(pane: Pane, tensor: string): Promise<Takers | null> {
+  async offer(pane: Pane, tensor: string): Promise<InputCandidates | null> {
     const { store, status, api } = this.acts.p;
     this.#refused = "";
-    const answer = await api.call("takers", { tensor, pane: pane.name }).catch((error: Error) => {
+    const answer = await api.call("input_candidates", { tensor, pane: pane.name }).catch((error: Error) => {
       // the message without its request, which the user did not type
       status.say(error instanceof Refused ? error.said : error.message, "error");
       this.#refused = error instanceof Refused ? error.parts.suggestion : error.message;
@@ -56,7 +56,7 @@ export class Wires {
     const fits = new Set(
       Object.values(answer.boxes)
         .flat()
-        .filter(t => !t.why)
+        .filter(t => !t.reason)
         .map(t => `${t.op} ${t.input}`),
     );
     status.say(
@@ -77,9 +77,9 @@ export class Wires {
   /** Begins a drag at an output of a box, or at an edge; null if there is no tensor. */
   begin(pane: Pane, start: { box: Box; port: number } | Edge, e: PointerEvent): Drag | null {
     const { status, over } = this.acts.p;
-    if ("tensors" in start && (start.n !== 1 || start.control)) {
+    if ("tensors" in start && (start.count !== 1 || start.control)) {
       status.say(
-        start.control ? "A control edge has no tensor." : `This edge combines ${start.n} tensors: unfold one of its ends first.`,
+        start.control ? "A control edge has no tensor." : `This edge combines ${start.count} tensors: unfold one of its ends first.`,
         "warn",
       );
       return null;
@@ -124,13 +124,13 @@ export class Wires {
     };
   }
 
-  #arm(pane: Pane, tensor: string, box: string): Promise<Takers | null> {
+  #arm(pane: Pane, tensor: string, box: string): Promise<InputCandidates | null> {
     this.acts.p.store.set({ armed: { verb: "connect", tensor, pane: pane.name, box }, takers: null });
     return this.offer(pane, tensor);
   }
 
   /** The item under the pointer, in any pane. */
-  #under(e: PointerEvent): { pane: Pane | undefined; item: Item | undefined; taker: Taker | undefined } {
+  #under(e: PointerEvent): { pane: Pane | undefined; item: Item | undefined; taker: InputCandidate | undefined } {
     const pane = Object.values(this.acts.p.panes).find(p => p.holds(e)),
       target = pane?.under(e),
       taker = pane && target ? pane.drawing.takerAt(target) : null;
@@ -140,14 +140,14 @@ export class Wires {
   }
 
   /** The known inputs of a box, if it is in the pane with the possible consumers. */
-  inputs(pane: Pane, name: string): Taker[] | null {
+  inputs(pane: Pane, name: string): InputCandidate[] | null {
     const { takers } = this.acts.p.store.now;
     if (!takers || (takers.pane !== pane.name && this.acts.p.model.get("plan").same === false)) return null;
     return takers.boxes[name] ?? [];
   }
 
   /** The effect of a drop here in words, and whether it has one. */
-  #words(pane?: Pane, item?: Item, taker?: Taker): [string, boolean] {
+  #words(pane?: Pane, item?: Item, taker?: InputCandidate): [string, boolean] {
     if (!pane) return ["", false];
     if (this.#refused) return [this.#refused, false];
     if (!item) return ["drop to list possible consumers", true];
@@ -155,13 +155,14 @@ export class Wires {
     if (!inputs) return [this.acts.p.store.now.takers ? `connect in ${this.acts.p.model.get("titles").destination}` : "\u2026", false];
     const one = taker ?? (inputs.length === 1 ? inputs[0] : undefined);
     const copied = this.#copied(this.acts.p.store.now.takers);
-    if (one) return [`input ${one.input} of ${one.op}${one.why ? `: ${one.why}` : copied}${one.adaptable ? FIXABLE : ""}`, !one.why];
+    if (one)
+      return [`input ${one.input} of ${one.op}${one.reason ? `: ${one.reason}` : copied}${one.adaptable ? FIXABLE : ""}`, !one.reason];
     if (!inputs.length)
       return this.#replaced(item.of) ? [`replace ${item.of.label}${copied}`, true] : [`${item.of.label} has no inputs`, false];
-    const fit = inputs.filter(t => !t.why);
+    const fit = inputs.filter(t => !t.reason);
     return fit.length
       ? [(fit.length === 1 ? `input ${fit[0]!.input} of ${fit[0]!.op}` : `${fit.length} of its inputs`) + copied, true]
-      : [`input ${inputs[0]!.input} ${inputs[0]!.why}${inputs[0]!.adaptable ? FIXABLE : ""}`, false];
+      : [`input ${inputs[0]!.input} ${inputs[0]!.reason}${inputs[0]!.adaptable ? FIXABLE : ""}`, false];
   }
 
   /** Connects the tensor to a box: at once if the box has one input, or none that fits; else a menu lists its inputs. */
@@ -174,7 +175,7 @@ export class Wires {
     if (!inputs.length && this.#replaced(item.of)) return this.#replace(takers, item.of.name, at);
     if (!inputs.length) return status.say(`'${item.of.name.slice(0, 80)}' has no inputs: choose another op.`, "warn");
     const adaptables = inputs.filter(t => t.adaptable),
-      none = inputs.every(t => t.why);
+      none = inputs.every(t => t.reason);
     if (inputs.length === 1 || (none && !adaptables.length)) return this.#join(takers, inputs[0]!, at);
     if (none) {
       this.#give();
@@ -199,7 +200,7 @@ export class Wires {
     const fits = Object.keys(takers.boxes)
       .sort((a, b) => far(a) - far(b))
       .flatMap(name => takers.boxes[name]!)
-      .filter(t => !t.why);
+      .filter(t => !t.reason);
     const { tensor } = takers,
       { popup } = this.acts.p;
     const more: Choice[] = [{ text: "Insert op after it\u2026", off: takers.copies > 0, run: () => this.edits.insert(tensor) }];
@@ -212,17 +213,17 @@ export class Wires {
     );
   }
 
-  #choice(takers: Takers, t: Taker, at?: At): Choice {
-    const what = `input ${t.input} of ${t.op}${t.why ? "" : `  reads ${t.reads}`}`;
-    return { text: what, why: t.why, off: !!t.why && !t.adaptable, run: () => this.#join(takers, t, at) };
+  #choice(takers: InputCandidates, t: InputCandidate, at?: At): Choice {
+    const what = `input ${t.input} of ${t.op}${t.reason ? "" : `  reads ${t.current_input}`}`;
+    return { text: what, why: t.reason, off: !!t.reason && !t.adaptable, run: () => this.#join(takers, t, at) };
   }
 
-  #join(takers: Takers, t: Taker, at?: At): void {
+  #join(takers: InputCandidates, t: InputCandidate, at?: At): void {
     const { tensor } = takers,
       place = { tensor, to: t.op, input: t.input };
     this.#give();
     if (t.adaptable) void this.#adapt(takers, [t], at);
-    else if (t.why) this.acts.p.status.say(`${no(takers, t)}.`, "warn");
+    else if (t.reason) this.acts.p.status.say(`${no(takers, t)}.`, "warn");
     else
       this.#sure(takers, `Connect ${tensor} to input ${t.input} of ${t.op}`, "connect", at, () =>
         takers.copies ? this.acts.ask("copy_and_connect", { ...place, by: [] }) : this.acts.ask("connect", place),
@@ -236,7 +237,7 @@ export class Wires {
   }
 
   /** Makes the consumers of an op without inputs read the tensor. */
-  #replace(takers: Takers, op: string, at?: At): void {
+  #replace(takers: InputCandidates, op: string, at?: At): void {
     const { tensor } = takers;
     this.#give();
     this.#sure(takers, `Replace ${op}:0 by ${tensor}`, "use the copy", at, () =>
@@ -247,22 +248,22 @@ export class Wires {
   }
 
   /** Does an edit at once; if it copies ops of the other graph, the user must confirm it first. */
-  #sure(takers: Takers, title: string, then: string, at: At | undefined, run: () => void): void {
+  #sure(takers: InputCandidates, title: string, then: string, at: At | undefined, run: () => void): void {
     if (!takers.copies) return run();
     this.acts.p.popup.choose(title, [{ text: `Copy ${this.#makers(takers)}, and ${then}`, run }], at);
   }
 
-  #makers(takers: Takers): string {
+  #makers(takers: InputCandidates): string {
     return takers.copies === 1 ? "its producer" : `the ${counted(takers.copies, "ops")} that compute it`;
   }
 
   /** The text about copied ops, at the end of the words for a connection. */
-  #copied(takers: Takers | null): string {
+  #copied(takers: InputCandidates | null): string {
     return takers?.copies ? `: copies ${this.#makers(takers)}` : "";
   }
 
   /** Offers adapters that make the tensor fit some inputs, the best first. */
-  async #adapt(takers: Takers, inputs: Taker[], at?: At): Promise<void> {
+  async #adapt(takers: InputCandidates, inputs: InputCandidate[], at?: At): Promise<void> {
     const { tensor } = takers,
       { status, popup } = this.acts.p,
       places = inputs.map(t => ({ tensor, to: t.op, input: t.input })),
@@ -272,7 +273,7 @@ export class Wires {
       (all ?? []).map(a => ({
         text: `${kindsOf(a)}  ${a.text}`,
         group: `To input ${inputs[i]!.input} of ${inputs[i]!.op}${this.#copied(takers)}`,
-        run: () => this.acts.ask(takers.copies ? "copy_and_connect" : "adapt", { ...places[i]!, by: a.by }),
+        run: () => this.acts.ask(takers.copies ? "copy_and_connect" : "adapt", { ...places[i]!, by: a.kinds }),
       })),
     );
     if (!choices.length) return status.say(`${no(takers, inputs[0]!)}, and no adapter fits.`, "warn");
@@ -284,8 +285,8 @@ export class Wires {
 }
 
 /** Why an input cannot read a tensor. */
-function no(takers: Takers, t: Taker): string {
-  return `Input ${t.input} of ${t.op} cannot read ${takers.tensor}: ${t.why}`;
+function no(takers: InputCandidates, t: InputCandidate): string {
+  return `Input ${t.input} of ${t.op} cannot read ${takers.tensor}: ${t.reason}`;
 }
 
 /** The tensor of an output of a box. For a fold it is the name of the fold, which means its only output. */

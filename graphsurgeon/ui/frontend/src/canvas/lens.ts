@@ -68,7 +68,7 @@ export class Lens {
   /** Shows the shortest path between two selected boxes; a step is highlighted while the pointer is on it. */
   async why(pane: Pane): Promise<void> {
     const two = this.#two(pane),
-      path = two && (await this.acts.send("why", { a: two[0], b: two[1], pane: pane.name }));
+      path = two && (await this.acts.send("show_path", { a: two[0], b: two[1], pane: pane.name }));
     if (!path || !pane.scene) return;
     const at = (op: string) => (pane.scene && placeOf(pane.scene, op)?.name) ?? op;
     this.#open(pane, { kind: "alone", names: path.steps.map(step => at(step.op)), near: 0, text: path.text });

@@ -16,11 +16,11 @@ import {
   isQuiet,
   outputsOf,
   portOf,
-  safeColour,
+  safeColor,
   widthOf,
 } from "./shapes";
 import { LABEL, measure } from "../model/text";
-import type { Boundary, Box, Edge, Group, Rect, Scene, Taker } from "../model/types";
+import type { Boundary, Box, Edge, Group, Rect, Scene, InputCandidate } from "../model/types";
 
 const MOVES_MS = 200;
 
@@ -72,8 +72,8 @@ export class Drawing {
   #inputs = s("g");
   #hovered: Item | Edge | null = null;
   #outs = new WeakMap<Element, { box: Box; port: number }>();
-  #ins = new WeakMap<Element, { box: string; taker: Taker }>();
-  #offered: Record<string, Taker[]> | null = null;
+  #ins = new WeakMap<Element, { box: string; taker: InputCandidate }>();
+  #offered: Record<string, InputCandidate[]> | null = null;
 
   constructor() {
     this.root.append(...Object.values(this.#layers));
@@ -87,8 +87,8 @@ export class Drawing {
     this.#ends.clear();
     this.#names = new Map(scene.boxes.map(b => [b.id, b.name]));
     for (const e of scene.edges) {
-      this.#end(e.from)[1] += e.n;
-      this.#end(e.to)[0] += e.n;
+      this.#end(e.from)[1] += e.count;
+      this.#end(e.to)[0] += e.count;
     }
     const seen = new Set<string>();
     const put = (key: string, of: Box | Group, layer: SVGGElement) => {
@@ -272,7 +272,7 @@ export class Drawing {
     const { scene } = this,
       item = found && "g" in found ? found : null,
       box = item && "kind" in item.of ? item.of : null,
-      edge = found && "d" in found ? drawEdges(s("g", { class: `${this.#look(found)} gs-pointed` }), [found]) : null;
+      edge = found && "path" in found ? drawEdges(s("g", { class: `${this.#look(found)} gs-pointed` }), [found]) : null;
     this.#layers.flow.replaceChildren(...(scene && box ? FLOWS.map(way => drawFlow(scene, box, way)) : edge ? [edge] : []));
     this.root.parentElement?.classList.toggle("gs-on-edge", !!edge);
     this.#outputs.replaceChildren(
@@ -295,19 +295,19 @@ export class Drawing {
     );
   }
 
-  /** Highlights the possible consumers of a tensor, with their inputs; the others fade. Nothing is offered if `takers` is null. */
-  offer(takers: Record<string, Taker[]> | null): void {
+  /** Highlights the possible consumers of a tensor, with their inputs; the others fade. Nothing is offered if `input_candidates` is null. */
+  offer(takers: Record<string, InputCandidate[]> | null): void {
     if (takers === this.#offered && !takers) return;
     this.#offered = takers;
     const ports: SVGGElement[] = [];
     for (const item of this.items.values()) {
       const inputs = "kind" in item.of ? (takers?.[item.of.name] ?? []) : [],
-        fits = inputs.some(t => !t.why);
+        fits = inputs.some(t => !t.reason);
       item.g.classList.toggle("gs-fits", fits);
       item.g.classList.toggle("gs-fits-not", !!takers && "kind" in item.of && !fits && (inputs.length > 0 || !gives(item.of)));
       if (!fits || !("kind" in item.of)) continue;
       for (const [i, taker] of inputs.entries()) {
-        const g = drawPort(portOf(item.of, i, "input", this.scene!.direction, inputs.length), taker.why ? "no" : "in");
+        const g = drawPort(portOf(item.of, i, "input", this.scene!.direction, inputs.length), taker.reason ? "no" : "in");
         this.#ins.set(g, { box: item.of.name, taker });
         ports.push(g);
       }
@@ -327,7 +327,7 @@ export class Drawing {
   }
 
   /** The highlighted input at an event, and its box. */
-  takerAt(target: EventTarget | null): { box: string; taker: Taker } | null {
+  takerAt(target: EventTarget | null): { box: string; taker: InputCandidate } | null {
     const g = (target as Element | null)?.closest(".gs-port");
     return (g && this.#ins.get(g)) ?? null;
   }
@@ -371,7 +371,7 @@ export class Drawing {
 
   /** Marks the edges that a stroke has crossed. */
   strike(edges: ReadonlySet<Edge>): void {
-    const d = [...edges].map(e => e.d).join("");
+    const d = [...edges].map(e => e.path).join("");
     this.#layers.flow.replaceChildren(...(d ? [s("path", { class: "gs-line gs-flow gs-struck", d })] : []));
   }
 
@@ -422,7 +422,7 @@ export class Drawing {
     const inside = scene.boxes.filter(b => this.#marks.get(b.name)?.region);
     const ids = new Set(inside.map(b => b.id));
     this.#layers.hull.replaceChildren(
-      ...scene.edges.filter(e => ids.has(e.from) && ids.has(e.to) && !e.control).map(e => s("path", { d: e.d })),
+      ...scene.edges.filter(e => ids.has(e.from) && ids.has(e.to) && !e.control).map(e => s("path", { d: e.path })),
       ...inside.map(b => s("rect", { x: b.x - 9, y: b.y - 9, width: b.w + 18, height: b.h + 18, rx: 13 })),
     );
   }
@@ -466,8 +466,8 @@ function classOf(of: Box | Group): string {
 /** Sets the color of a box. */
 function tint(g: SVGGElement, of: Box): void {
   if (!of.paint) return g.style.removeProperty("--gs-hue") as unknown as void;
-  g.classList.add(of.paint.colour ? "gs-tinted" : "gs-untinted");
-  if (of.paint.colour) g.style.setProperty("--gs-hue", safeColour(of.paint.colour));
+  g.classList.add(of.paint.color ? "gs-tinted" : "gs-untinted");
+  if (of.paint.color) g.style.setProperty("--gs-hue", safeColor(of.paint.color));
 }
 
 function levelOf(of: Box | Group): number {

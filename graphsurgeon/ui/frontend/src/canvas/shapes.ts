@@ -33,7 +33,7 @@ export function drawBox(g: SVGGElement, b: Box): void {
     parts.push(
       s(
         "text",
-        { class: "gs-label", x: b.w / 2, y: (b.sub ? 17 : middle + 4) + LEADING * i, ...fitted(line, LABEL, b.kind !== "op") },
+        { class: "gs-label", x: b.w / 2, y: (b.subtitle ? 17 : middle + 4) + LEADING * i, ...fitted(line, LABEL, b.kind !== "op") },
         line,
       ),
     );
@@ -46,10 +46,10 @@ export function drawBox(g: SVGGElement, b: Box): void {
   // the same as in view/svg.py
   if (folded) parts.push(s("path", { class: "gs-more", d: `M${b.w - 13},8h6m-3,-3v6` }));
   let at = 7;
-  for (const [colour, share] of b.paint?.bars ?? []) {
+  for (const [color, share] of b.paint?.bars ?? []) {
     const wide = (b.w - 14) * share;
     parts.push(
-      s("rect", { class: "gs-bar", x: at.toFixed(1), y: b.h - 5, width: wide.toFixed(1), height: 3, rx: 1, fill: safeColour(colour) }),
+      s("rect", { class: "gs-bar", x: at.toFixed(1), y: b.h - 5, width: wide.toFixed(1), height: 3, rx: 1, fill: safeColor(color) }),
     );
     at += wide;
   }
@@ -70,8 +70,8 @@ function hatch(w: number, h: number, step = 7, off = 1.5): string {
 }
 
 /** A color as "#rrggbb", or gray for anything else. */
-export function safeColour(colour: string): string {
-  return /^#[0-9a-f]{6}$/i.test(colour) ? colour : "#8a93a0";
+export function safeColor(color: string): string {
+  return /^#[0-9a-f]{6}$/i.test(color) ? color : "#8a93a0";
 }
 
 /** Separates neighboring texts for screen readers. */
@@ -176,13 +176,13 @@ export function drawPort([x, y]: [number, number], kind: string): SVGGElement {
 
 /** The width of the line of an edge. */
 export function widthOf(e: Edge): number {
-  return isQuiet(e) ? QUIET_WIDTH : e.control ? WIDTHS[0] : WIDTHS[Math.min(e.n, WIDTHS.length) - 1]!;
+  return isQuiet(e) ? QUIET_WIDTH : e.control ? WIDTHS[0] : WIDTHS[Math.min(e.count, WIDTHS.length) - 1]!;
 }
 
 /** The lines of edges; a curve that edges have in common is drawn once. */
 function once(edges: readonly Edge[]): string {
   const parts = new Set<string>();
-  for (const { d } of edges) {
+  for (const { path: d } of edges) {
     const [start, ...curves] = d.split("C");
     if (!curves.length) parts.add(d);
     curves.reduce((from, curve) => {
@@ -199,8 +199,8 @@ export function drawEdges(g: SVGGElement, edges: readonly Edge[]): SVGGElement {
     wide = widthOf(edges[0]!);
   if (!g.firstChild) g.append(s("path", { class: "gs-line", "stroke-width": wide.toFixed(2) }), s("path", { class: "gs-arrow" }));
   put(g.children[0]!, "d", once(edges));
-  put(g.children[1]!, "d", edges.map(e => arrow(e.d, 6 + (state === "joined" ? 6 : wide))).join(""));
-  if (state === "removed") g.replaceChildren(g.children[0]!, g.children[1]!, ...edges.map(e => badge(e.lx, e.ly, state)));
+  put(g.children[1]!, "d", edges.map(e => arrow(e.path, 6 + (state === "joined" ? 6 : wide))).join(""));
+  if (state === "removed") g.replaceChildren(g.children[0]!, g.children[1]!, ...edges.map(e => badge(e.label_x, e.label_y, state)));
   return g;
 }
 
@@ -211,8 +211,8 @@ export function drawFlow(scene: Scene, from: Box, way: FlowWay): SVGGElement {
     boxes = scene.boxes.filter(b => b !== from && ids.has(b.id)),
     g = s("g", { class: `gs-flow gs-${way}` });
   g.append(
-    s("path", { class: "gs-line", d: edges.map(e => e.d).join("") }),
-    s("path", { class: "gs-arrow", d: edges.map(e => arrow(e.d, 6 + widthOf(e))).join("") }),
+    s("path", { class: "gs-line", d: edges.map(e => e.path).join("") }),
+    s("path", { class: "gs-arrow", d: edges.map(e => arrow(e.path, 6 + widthOf(e))).join("") }),
     s("path", { class: "gs-ring", d: boxes.map(ring).join("") }),
   );
   return g;
@@ -230,7 +230,7 @@ function ring(b: Box): string {
 /** The label next to an edge, above all boxes. */
 export function drawEdgeLabel(known: SVGElement | undefined, e: Edge, look: string): SVGElement {
   const label = known ?? s("text", fitted(e.label, SUB), e.label);
-  for (const [name, value] of Object.entries({ class: look, x: e.lx, y: e.ly + 3.5 })) put(label, name, String(value));
+  for (const [name, value] of Object.entries({ class: look, x: e.label_x, y: e.label_y + 3.5 })) put(label, name, String(value));
   return label;
 }
 
@@ -275,5 +275,5 @@ export function round(x: number): number {
 /** The title of an edge: its tensor, or the number of its tensors. */
 export function edgeTitle(e: Edge): string {
   const what = e.control ? "control edge" : "tensor";
-  return clean(e.n > 1 ? `${e.n} ${what}s` : e.control ? `Control edge from ${e.tensors[0]?.slice(1)}` : e.tensors[0]!);
+  return clean(e.count > 1 ? `${e.count} ${what}s` : e.control ? `Control edge from ${e.tensors[0]?.slice(1)}` : e.tensors[0]!);
 }

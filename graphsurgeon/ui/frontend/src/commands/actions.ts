@@ -211,12 +211,12 @@ export class Actions {
       edgeTitle(edge),
       `${from} \u2192 ${to}`,
       edge.tensors.map((tensor, i) => ({ tensor, text: edge.texts?.[i] ?? "" })),
-      edge.n - edge.tensors.length,
+      edge.count - edge.tensors.length,
     );
     const run = this.p.model.get("run"),
       asked = this.#asked;
     if (run && "pane" in run && run.pane === pane.name && !edge.control)
-      void this.send("held", { tensors: edge.tensors }).then(held => {
+      void this.send("tensor_values", { tensors: edge.tensors }).then(held => {
         if (held && asked === this.#asked) this.p.inspector.ran(held);
       });
   }

@@ -4,7 +4,7 @@ import type { Actions } from "./actions";
 import { opens } from "../state/places";
 import { measures } from "../panels/runpanel";
 import type { Choice } from "../panels/popup";
-import type { ColourBy, PaneName, Training } from "../model/verbs.generated";
+import type { ColorBy, PaneName, Training } from "../model/verbs.generated";
 import type { Box, Group, Look, RunShown, Scene } from "../model/types";
 
 const TRAINING: [Training, string][] = [
@@ -12,7 +12,7 @@ const TRAINING: [Training, string][] = [
   ["away", "Gradients and updates hidden"],
   ["beside", "Gradients next to their ops"],
 ];
-const COLOURS: [ColourBy, string][] = [
+const COLORS: [ColorBy, string][] = [
   ["family", "Op family"],
   ["device", "Device"],
   ["scope", "Name scope"],
@@ -84,14 +84,14 @@ export class Looks {
     this.acts.p.popup.choose("View options", choices, at);
   }
 
-  colours(at?: { x: number; y: number }): void {
+  colors(at?: { x: number; y: number }): void {
     const { by, name } = this.look,
       run = this.acts.p.model.get("run"),
       shown = run && "tops" in run ? measures(run as RunShown) : [];
     this.acts.p.popup.choose(
       "Color by",
       [
-        ...COLOURS.map(([way, text]) => ({ text, on: by === way, verb: "paint" as const, run: () => this.acts.ask("paint", { by: way }) })),
+        ...COLORS.map(([way, text]) => ({ text, on: by === way, verb: "paint" as const, run: () => this.acts.ask("paint", { by: way }) })),
         ...shown.map(([way, text]) => ({
           text: `${text} (run)`,
           on: by === "values" && name === way,
@@ -112,7 +112,7 @@ export class Looks {
   /** The items of this in the menu of a box. */
   of(of: Box | Group): Choice[] {
     if (opens(of) || !("kind" in of)) return [];
-    const type = of.sub.split(" \u00b7 ")[0]!;
+    const type = of.subtitle.split(" \u00b7 ")[0]!;
     return [
       {
         text: `Hide all ops of type ${type}`,

@@ -42,10 +42,10 @@ export class BoxMenu {
       pane.name === "source" && {
         text: "Mark the boundary of the selection",
         key: "Shift+B",
-        verb: "boundary_of_selection",
+        verb: "mark_boundary",
         run: () => {
           if (!acts.selected.source.size) acts.select(pane, [of.name], "set");
-          this.hands.do("around");
+          this.hands.do("mark_boundary");
         },
       },
       pane.name === "source" && {
@@ -67,16 +67,16 @@ export class BoxMenu {
         (armed && armed.verb !== "connect"
           ? { text: "Choose this op", key: "Enter", verb: armed.verb, run: act("open") }
           : { text: armed ? "Connect to this op" : "Connect from here", key: "m", verb: "connect", run: act("connect") }),
-      pane.name === "source" && { text: "Find all similar", verb: "find_like", run: () => void edits.like(pane, of) },
+      pane.name === "source" && { text: "Find all similar", verb: "find_similar", run: () => void edits.like(pane, of) },
       { text: "Remove and reconnect", key: "Del", verb: "remove", run: act("stitch"), off },
       { text: "Replace all similar ops\u2026", key: "y", verb: "replace", run: act("type"), off },
-      { text: "Copy", key: "Ctrl+C", verb: "hold", run: act("hold") },
+      { text: "Copy", key: "Ctrl+C", verb: "copy_to_clipboard", run: act("copy_to_clipboard") },
       { text: "Paste", key: "Ctrl+V", verb: "paste", run: act("paste") },
       { text: "Duplicate", key: "Ctrl+D", verb: "duplicate", run: act("duplicate"), off: !!acts.refusal(pane) },
       { text: "Focus on its neighborhood", key: "q", on: store.now.lens?.kind === "near", run: act("lens") },
       acts.selected[pane.name].size === 2 &&
         pane.name === "source" && { text: "Select all between the two", key: "j", verb: "select_between", run: act("between") },
-      acts.selected[pane.name].size === 2 && { text: "Why does one need the other?", key: "u", verb: "why", run: act("why") },
+      acts.selected[pane.name].size === 2 && { text: "Why does one need the other?", key: "u", verb: "show_path", run: act("show_path") },
       ...looks.of(of),
       { text: "Edit\u2026", key: "e", verb: "rename", run: () => edits.menu(pane, of, at), off },
     ];

@@ -66,7 +66,7 @@ export class EdgeMenu {
     const { acts } = this,
       to = this.#end(pane, edge.to),
       [after] = edge.tensors.map(opOf),
-      off = !!acts.refusal(pane) || isFold(to) || edge.n > 1;
+      off = !!acts.refusal(pane) || isFold(to) || edge.count > 1;
     return [
       {
         text: `Remove: ${to.label} no longer waits`,

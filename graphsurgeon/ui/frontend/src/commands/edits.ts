@@ -40,7 +40,7 @@ export class Edits {
   /** Selects all parts similar to the selection, and shows how many of their ops other boxes hold. */
   async like(pane: Pane, of: Box | Group): Promise<void> {
     const names = this.#alike(pane, of),
-      found = await this.acts.send("find_like", { names });
+      found = await this.acts.send("find_similar", { names });
     if (!found) return;
     this.acts.p.store.set({ alike: names });
     this.acts.p.panes.source.drawing.found(found.boxes);
@@ -99,7 +99,7 @@ export class Edits {
       { ask, call } = acts,
       { popup, model } = this.acts.p,
       selected = [...acts.selected[pane.name]],
-      type = "sub" in of ? of.sub.split(" ")[0]! : "";
+      type = "subtitle" in of ? of.subtitle.split(" ")[0]! : "";
     const plan = model.get("plan"),
       one = names.length === 1,
       all = one ? "it" : `all ${names.length}`,

@@ -32,12 +32,12 @@ const SENDS: Partial<Record<Action, keyof Verbs>> = {
   input: "mark_input",
   output: "mark_output",
   boundary: "mark_input",
-  around: "boundary_of_selection",
+  mark_boundary: "mark_boundary",
   between: "select_between",
-  why: "why",
+  show_path: "show_path",
   near: "suggest_boundaries",
   copy: "copy",
-  hold: "hold",
+  copy_to_clipboard: "copy_to_clipboard",
   cut: "cut",
   paste: "paste",
   paste_kept: "paste",
@@ -65,7 +65,7 @@ const SENDS: Partial<Record<Action, keyof Verbs>> = {
   search: "find",
 };
 /** Actions that are about a plan, and send nothing that must be answered. */
-const OF_PLANS: Action[] = ["stages", "change", "change_before"];
+const OF_PLANS: Action[] = ["plan_view", "change", "change_before"];
 
 type Pressed = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "shiftKey" | "altKey">;
 
@@ -189,8 +189,8 @@ export class Hands {
       input: mark("mark_input"),
       output: mark("mark_output"),
       boundary: () => p.plan.focusSummary(),
-      around: () => acts.ask("boundary_of_selection", {}),
-      hold: pane => this.carry.hold(pane),
+      mark_boundary: () => acts.ask("mark_boundary", {}),
+      copy_to_clipboard: pane => this.carry.hold(pane),
       cut: pane => this.carry.cut(pane),
       paste: () => this.carry.paste(false),
       paste_kept: () => this.carry.paste(true),
@@ -198,7 +198,7 @@ export class Hands {
       lens: pane => this.lens.toggle(pane),
       isolate: pane => this.lens.isolate(pane),
       between: pane => this.lens.between(pane),
-      why: pane => void this.lens.why(pane),
+      show_path: pane => void this.lens.why(pane),
       near: () => void this.near(),
       all: pane =>
         acts.select(
@@ -229,7 +229,7 @@ export class Hands {
       run: () => void this.runs.ask(),
       try: () => void this.runs.ask("plan"),
       full: () => p.room.fill(),
-      stages: () => p.stages(),
+      plan_view: () => p.stages(),
       change: () => p.changes(1),
       change_before: () => p.changes(-1),
       fit: pane => pane.fit(),

@@ -73,11 +73,11 @@ export class Going {
     if (saved.length)
       choices.push({
         text: "Delete a view\u2026",
-        verb: "forget_view",
+        verb: "delete_view",
         run: () =>
           this.acts.p.popup.choose(
             "Delete which view?",
-            saved.map(name => ({ text: name, run: () => this.acts.ask("forget_view", { name }) })),
+            saved.map(name => ({ text: name, run: () => this.acts.ask("delete_view", { name }) })),
             at,
           ),
       });

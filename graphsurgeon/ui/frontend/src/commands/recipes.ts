@@ -20,10 +20,10 @@ export class Recipes {
     const outputs = found.flatMap(r => r.form).find(f => f.name === "outputs")?.value ?? "";
     const choices = [
       ...found.map((recipe): Choice => ({
-        text: recipe.does + (recipe.form.length ? "\u2026" : ""),
+        text: recipe.summary + (recipe.form.length ? "\u2026" : ""),
         group: recipe.group,
-        off: recipe.off !== "",
-        why: recipe.off,
+        off: recipe.unavailable_reason !== "",
+        why: recipe.unavailable_reason,
         run: () => this.#ask(recipe),
       })),
       ...TARGETS.map(([target, name]): Choice => ({
@@ -37,14 +37,14 @@ export class Recipes {
 
   #ask(recipe: RecipeEntry): void {
     const done = async (values: Record<string, string>) => {
-      await this.acts.call("recipe", { name: recipe.name, values });
+      await this.acts.call("run_recipe", { name: recipe.name, values });
       this.acts.p.plan.show(this.acts.p.model.get("plan").steps.length ? "steps" : "saved");
     };
     if (!recipe.form.length)
       return void done({}).catch(error => {
         if (!(error instanceof Refused)) throw error; // the status line has the error
       });
-    this.acts.p.popup.ask(recipe.does, recipe.form, recipe.plans ? "Add to plan" : "Run recipe", done, recipe.about);
+    this.acts.p.popup.ask(recipe.summary, recipe.form, recipe.adds_steps ? "Add to plan" : "Run recipe", done, recipe.description);
   }
 
   /** Runs the converter of a target, and shows its report. */

@@ -4,7 +4,7 @@ import type { Field } from "../panels/popup";
 import type { RunForm } from "../model/types";
 
 const RUN: [string, string] = ["Run the graph", "Run"];
-const TITLES: Record<RunForm["of"], [string, string]> = {
+const TITLES: Record<RunForm["target"], [string, string]> = {
   graph: RUN,
   selection: RUN,
   plan: ["Try the plan", "Try"],
@@ -15,25 +15,25 @@ export class Runs {
   constructor(private readonly acts: Actions) {}
 
   /** Opens the form for feeds, and runs the graph, or the graph after the plan. */
-  async ask(of: RunForm["of"] = "graph"): Promise<void> {
+  async ask(target: RunForm["target"] = "graph"): Promise<void> {
     const { acts } = this,
-      alone = of === "graph" && acts.selected.source.size;
-    const form = (await acts.send("run_form", { of })) ?? (alone ? await acts.send("run_form", { of: "selection" }) : null);
+      alone = target === "graph" && acts.selected.source.size;
+    const form = (await acts.send("run_form", { target })) ?? (alone ? await acts.send("run_form", { target: "selection" }) : null);
     if (!form) return;
-    const [title, yes] = TITLES[of];
+    const [title, yes] = TITLES[target];
     acts.p.popup.ask(title, fields(form), form.risk ? `${yes} anyway` : yes, v => this.#run(form, v), "", form.risk);
   }
 
   async #run(form: RunForm, v: Record<string, string>): Promise<void> {
     const feeds = Object.fromEntries(form.feeds.map(f => [f.tensor, v[f.tensor]!] as const).filter(([, text]) => text));
-    const of = (v[" of"] ?? form.of) as RunForm["of"];
-    if (form.risk) await this.acts.call("trust", { of });
-    await this.acts.call("run", { feeds, of, seed: number(v[" seed"]), limit: number(v[" limit"]), memory: number(v[" memory"]) });
+    const target = (v[" of"] ?? form.target) as RunForm["target"];
+    if (form.risk) await this.acts.call("trust", { target });
+    await this.acts.call("run", { feeds, target, seed: number(v[" seed"]), limit: number(v[" limit"]), memory: number(v[" memory"]) });
     const { p } = this.acts,
       run = p.model.get("run");
     p.plan.show("run");
     // the camera of the source follows the selection of Python; the destination has no selection of Python
-    const op = run && "pane" in run && run.pane === "destination" && (run.bad?.op || run.apart?.op);
+    const op = run && "pane" in run && run.pane === "destination" && (run.bad?.op || run.first_difference?.op);
     if (op) {
       p.panes.destination.goTo(op, false);
       p.panes.destination.arrive();
@@ -50,7 +50,7 @@ function fields(form: RunForm): Field[] {
   const feeds = form.feeds.map(f => ({
     name: f.tensor,
     label: `${f.tensor}  ${f.text}`,
-    hint: f.made || "a name, a file or numbers",
+    hint: f.random || "a name, a file or numbers",
     list: f.names,
   }));
   const options: [string, string][] = [
@@ -59,7 +59,7 @@ function fields(form: RunForm): Field[] {
   ];
   return [
     ...feeds,
-    ...(form.selected && form.of === "graph" ? [{ name: " of", label: "Part to run", value: "graph", options }] : []),
+    ...(form.selected && form.target === "graph" ? [{ name: " of", label: "Part to run", value: "graph", options }] : []),
     ...(feeds.length ? [{ name: " seed", label: "Random seed", value: "0" }] : []),
     { name: " limit", label: "Time limit, in seconds", hint: "none" },
     { name: " memory", label: "Memory limit, in MB", hint: "none" },

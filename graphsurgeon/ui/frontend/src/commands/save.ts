@@ -32,7 +32,8 @@ export class Leave {
 
   async #save(asked: Verbs["save"]): Promise<void> {
     const wrote = await this.acts.call("save", asked);
-    if (wrote.there) this.acts.p.popup.ask("Save", [], "Replace", () => this.#save({ ...asked, there: "replace" }), "", wrote.there);
+    if (wrote.existing)
+      this.acts.p.popup.ask("Save", [], "Replace", () => this.#save({ ...asked, if_exists: "replace" }), "", wrote.existing);
     else this.acts.p.plan.show("saved");
   }
 }

@@ -4,9 +4,9 @@ export type Action =
   | "select" | "open" | "menu" | "undo" | "apply" | "down" | "up" | "left" | "right" | "first" | "last" | "search"
   | "hit" | "hit_before" | "producer" | "consumer" | "back" | "forward" | "views" | "view" | "fit" | "in" | "out"
   | "actual" | "hand" | "full" | "map" | "seen" | "train" | "lens" | "isolate" | "help" | "toggle" | "all" | "lasso"
-  | "between" | "why" | "escape" | "input" | "output" | "boundary" | "around" | "near" | "copy" | "hold" | "cut"
-  | "paste" | "paste_kept" | "duplicate" | "connect" | "reroute" | "stitch" | "remove" | "type" | "attribute" | "edit"
-  | "recipes" | "redo" | "change" | "change_before" | "stages" | "save" | "run" | "try";
+  | "between" | "show_path" | "escape" | "input" | "output" | "boundary" | "mark_boundary" | "near" | "copy" | "copy_to_clipboard"
+  | "cut" | "paste" | "paste_kept" | "duplicate" | "connect" | "reroute" | "stitch" | "remove" | "type" | "attribute"
+  | "edit" | "recipes" | "redo" | "change" | "change_before" | "plan_view" | "save" | "run" | "try";
 
 /** An action, its keys, how the list of shortcuts writes them, and its text there. */
 export type Key = [Action, string[], string?, string?];
@@ -62,7 +62,7 @@ export const GROUPS: [string, Key[]][] = [
       ["all", ["Ctrl+a"], "Ctrl+A", "select all boxes"],
       ["lasso", ["l"], "l", "lasso: drag a loop around boxes; without it, a drag draws a frame"],
       ["between", ["j"], "j", "select all boxes between two selected boxes"],
-      ["why", ["u"], "u", "shortest path between two selected boxes: why one needs the other"],
+      ["show_path", ["u"], "u", "shortest path between two selected boxes: why one needs the other"],
       ["escape", ["Escape"], "Esc", "cancel, or clear the selection"],
     ],
   ],
@@ -72,7 +72,7 @@ export const GROUPS: [string, Key[]][] = [
       ["input", ["i"], "i, Alt+drag", "mark an op's output, or all edges crossed by the drag, as boundary inputs"],
       ["output", ["o"], "o, Alt+Shift+drag", "the same as boundary outputs; Alt+drag with the right button cuts"],
       ["boundary", ["b"], "b", "go to the boundary: region and leaks"],
-      ["around", ["Shift+B"], "Shift+B", "mark the boundary of the selection"],
+      ["mark_boundary", ["Shift+B"], "Shift+B", "mark the boundary of the selection"],
       ["near", ["k"], "k", "suggest boundaries near the selection that few tensors cross"],
     ],
   ],
@@ -80,7 +80,7 @@ export const GROUPS: [string, Key[]][] = [
     "Edit",
     [
       ["copy", ["c"], "c", "copy the region, or the selection, to a scope"],
-      ["hold", ["Ctrl+c"], "Ctrl+C, X, V", "copy, cut and paste, also between graphs"],
+      ["copy_to_clipboard", ["Ctrl+c"], "Ctrl+C, X, V", "copy, cut and paste, also between graphs"],
       ["cut", ["Ctrl+x"]],
       ["paste", ["Ctrl+v"]],
       ["paste_kept", ["Ctrl+Shift+V"], "Ctrl+Shift+V", "paste a copy that keeps the inputs of the original"],
@@ -101,7 +101,7 @@ export const GROUPS: [string, Key[]][] = [
       ["redo", ["Ctrl+Shift+Z", "Ctrl+y"], "Ctrl+Shift+Z, Ctrl+Y", "redo"],
       ["change", ["z"], "z, Shift+Z", "next or previous change of the plan"],
       ["change_before", ["Shift+Z"]],
-      ["stages", ["d"], "d", "show the graph before the plan, after it, or both"],
+      ["plan_view", ["d"], "d", "show the graph before the plan, after it, or both"],
       ["save", ["Shift+S"], "Shift+S", "save or export a model, a picture or a page"],
     ],
   ],

@@ -1,5 +1,5 @@
 // The data from Python: the traits of the widget and the results of verbs. verbs.generated.ts has the verbs.
-import type { PaneName, StageName, Training, Verbs } from "./verbs.generated";
+import type { PaneName, PlanView, Training, Verbs } from "./verbs.generated";
 
 /** Numbers about a drawn picture. */
 export type Direction = "LR" | "TB";
@@ -20,7 +20,7 @@ export interface Box extends Rect {
   kind: "op" | "call" | "scope" | "series" | "variable";
   name: string;
   label: string;
-  sub: string;
+  subtitle: string;
   count: number;
   family: string;
   state: Mark;
@@ -35,7 +35,7 @@ export interface Box extends Rect {
 /** The color of a box: the entry of the legend, its color ("" for none), shares of colors, and words. */
 export interface Paint {
   key: string;
-  colour: string;
+  color: string;
   bars: [string, number][];
   text: string;
 }
@@ -43,7 +43,7 @@ export interface Paint {
 export interface Legend {
   by: string;
   title: string;
-  items: { key: string; text: string; colour: string; boxes: number }[];
+  items: { key: string; text: string; color: string; boxes: number }[];
   faded: string[];
 }
 
@@ -57,7 +57,7 @@ export interface Look {
   faded: string[];
   budget: number;
   /** The visible effects of a plan in one graph. */
-  stage?: StageName;
+  plan_view?: PlanView;
 }
 
 export interface Group extends Rect {
@@ -73,13 +73,13 @@ export interface Edge {
   id: string;
   from: string;
   to: string;
-  d: string;
-  n: number;
+  path: string;
+  count: number;
   control: boolean;
   state: EdgeMark;
   label: string;
-  lx: number;
-  ly: number;
+  label_x: number;
+  label_y: number;
   tensors: string[];
   texts?: string[];
   quiet?: boolean;
@@ -109,23 +109,23 @@ export interface Boundary {
   boxes: Record<string, number>;
   leaks: TensorText[];
   /** The number of leaks, including control inputs; the lists may be shorter. */
-  leaked?: number;
+  leak_count?: number;
   control_leaks: TensorText[];
   variables: number;
   problem: string;
   /** Whether the boundary would be valid with inputs and outputs swapped. */
-  swap?: boolean;
+  is_reversed?: boolean;
   included?: string[];
 }
 
 /** The path between two boxes, in the direction of the data: the reason why one depends on the other. */
-export interface Way {
+export interface DependencyPath {
   text: string;
   steps: { op: string; text: string }[];
 }
 
 /** A boundary that could be marked. */
-export interface Suggested extends Boundary {
+export interface SuggestedBoundary extends Boundary {
   text: string;
 }
 
@@ -138,11 +138,11 @@ export interface ErrorParts {
 }
 
 /** A tensor that enters a copy, with its source, or a tensor that leaves the copy. */
-export interface Fed extends TensorText {
+export interface CopyEnd extends TensorText {
   step: number;
   end: "in" | "out";
   /** `keep`: the original tensor; for a copy that cannot be made, the requested kind */ kind: string;
-  by: string;
+  source: string;
   /** whether the copy is made in its own graph */ same: boolean;
   dtype: string;
   shape: string;
@@ -157,45 +157,45 @@ export interface SaveForm {
 }
 
 /** The report of a save: the contents, the parts left out, the check of the file; and the same call in Python. */
-export interface Wrote {
+export interface Report {
   /** the title of the panel */ title: string;
   lines: string[];
   code: string;
   /** The message about an existing file at the path: nothing was written, and the user must confirm to replace it. */
-  there?: string;
+  existing?: string;
 }
 
 /** A recipe as an entry of the menu. */
 export interface RecipeEntry {
   name: string;
-  does: string;
-  about: string;
+  summary: string;
+  description: string;
   group: string;
-  /** the reason why it does not apply; "" if it does */ off: string;
-  /** whether it adds steps to the plan; else it acts at once */ plans: boolean;
+  /** the reason why it does not apply; "" if it does */ unavailable_reason: string;
+  /** whether it adds steps to the plan; else it acts at once */ adds_steps: boolean;
   form: { name: string; label: string; value: string; hint: string }[];
 }
 
 export interface Fault extends ErrorParts {
   /** The fixes, the best first. */
-  cures?: Adapter[];
+  fixes?: Adapter[];
   /** The number of the step that has it; null if it belongs to all steps. */
   step?: number | null;
 }
 
 /** Adapters that make a tensor fit: the kinds, and their effect. */
 export interface Adapter {
-  by: string[];
+  kinds: string[];
   text: string;
 }
 
 export interface Plan {
   /** The kernel that made it. */
-  by?: string;
-  saved?: Wrote | Record<string, never>;
+  process_id?: string;
+  saved?: Report | Record<string, never>;
   /** The plans that were applied; those that were undone and can be redone are ahead. */
   history?: { step: number; text: string; ahead: boolean }[];
-  inputs?: Fed[];
+  inputs?: CopyEnd[];
   /** Step -> the scope of the copy that it makes. */
   scopes?: Record<string, string>;
   steps: { text: string; muted?: boolean }[];
@@ -206,17 +206,17 @@ export interface Plan {
   counts: { ops: number; variables: number; placeholders: number; connections: number; changed?: number; removed?: number };
   /** The number of variables; the list may be shorter. */
   rows?: number;
-  new: { name: string; was: string; op: string }[];
-  variables: { step: number; name: string; was: string; dtype: string; shape: string; size: string; policy: string; values: string }[];
-  connections: { from: string; to: string; input: number; was?: string }[];
+  new: { name: string; original: string; op: string }[];
+  variables: { step: number; name: string; original: string; dtype: string; shape: string; size: string; policy: string; values: string }[];
+  connections: { from: string; to: string; input: number; previous?: string }[];
   mode?: "append" | "materialize";
   also_copied?: string[];
   code: string;
   ready: boolean;
   applied: string;
   /** The graphs of the plan, and the plan and the marks in a text for `put_back`. */
-  of?: string;
-  made?: string;
+  graphs_id?: string;
+  draft_text?: string;
   /** Whether source and destination are one graph. */
   same?: boolean;
 }
@@ -260,7 +260,7 @@ export interface State {
 export interface Attribute {
   name: string;
   value: string;
-  was: string;
+  previous: string;
   choices: string[];
 }
 
@@ -298,11 +298,11 @@ export interface Details {
   python?: string;
   histogram?: Histogram | null;
   value?: boolean;
-  run?: Held[];
+  run?: TensorValues[];
 }
 
 /** `boxes`: box -> the number of hits in it. */
-export interface Found {
+export interface SearchResult {
   hits: Hit[];
   total: number;
   boxes?: Record<string, number>;
@@ -319,8 +319,8 @@ export interface Views {
   restored?: number;
   saved: string[];
   /** Signatures and functions of the file, and the one that is shown. */
-  served?: string[];
-  serves?: string;
+  signatures?: string[];
+  signature?: string;
 }
 
 export interface Histogram {
@@ -337,38 +337,38 @@ export interface Hit {
 }
 
 /** The parts similar to some boxes: the number of places and ops, the boxes with them, and the nearest miss. */
-export interface Alike {
+export interface SimilarParts {
   count: number;
   ops: number;
   boxes: Record<string, number>;
-  near: string;
+  nearest_miss: string;
 }
 
 /** The feeds of a run: each placeholder, its random values, and the variables of the notebook that fit. */
 export interface RunForm {
-  feeds: { tensor: string; text: string; made: string; names: string[] }[];
+  feeds: { tensor: string; text: string; random: string; names: string[] }[];
   selected: number;
-  of: "applied" | "graph" | "plan" | "selection";
+  target: "applied" | "graph" | "plan" | "selection";
   /** The risks of a graph that you have not trusted yet; empty if it needs no trust. */
   risk: string;
 }
 
 /** An input of an op: its tensor, and the reason why it cannot read another tensor; empty if it can. */
-export interface Taker {
+export interface InputCandidate {
   op: string;
   input: number;
-  reads: string;
-  why: string;
+  current_input: string;
+  reason: string;
   /** Whether only its dtype or shape does not fit. */
   adaptable?: boolean;
 }
 
 /** Box of a pane -> its inputs that could read a tensor. */
-export interface Takers {
+export interface InputCandidates {
   tensor: string;
   text: string;
   pane: PaneName;
-  boxes: Record<string, Taker[]>;
+  boxes: Record<string, InputCandidate[]>;
   /** The number of ops of the other graph to copy for a connection. */
   copies: number;
 }
@@ -377,16 +377,16 @@ export interface Takers {
 export interface RunShown {
   line: string;
   pane: PaneName;
-  stopped: string;
-  bad: { op: string; text: string; inputs: string[]; way: string[] } | null;
+  stop_reason: string;
+  bad: { op: string; text: string; inputs: string[]; path: string[] } | null;
   /** The first op whose outputs differ in a trial; an empty name if no outputs differ. */
-  apart?: { op: string; text: string; instead: string } | null;
+  first_difference?: { op: string; text: string; before: string } | null;
   tops: { ms: [string, string][]; bytes: [string, string][] };
   code: string;
 }
 
 /** The values of a tensor in a run, and their picture. */
-export interface Held extends Numbers {
+export interface TensorValues extends Numbers {
   tensor: string;
   picture: string;
   /** Whether more elements can be fetched. */

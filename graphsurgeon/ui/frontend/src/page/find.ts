@@ -1,12 +1,12 @@
 // The search of a page: the words of a query are patterns, compared with the names and facts that Python has written.
-import type { Details, Found, Hit } from "../model/types";
+import type { Details, SearchResult, Hit } from "../model/types";
 
 export interface Searchable {
   /** The names of all ops. */ names: string[];
   types: string[];
   /** For each op its type, and the row that contains it or that it helps; -1 for none. */ typeOf: number[];
   holders: number[];
-  rows: { name: string; label: string; sub: string; kind: string; family: string }[];
+  rows: { name: string; label: string; subtitle: string; kind: string; family: string }[];
   details: Partial<Details>[];
 }
 
@@ -23,8 +23,8 @@ export class Finder {
   readonly #things: Thing[];
 
   constructor(data: Searchable) {
-    const folds = data.rows.flatMap(({ name, sub, kind }, row) =>
-      kind === "op" || kind === "variable" ? [] : [{ name, op: sub, row, inside: false, facts: () => [] }],
+    const folds = data.rows.flatMap(({ name, subtitle, kind }, row) =>
+      kind === "op" || kind === "variable" ? [] : [{ name, op: subtitle, row, inside: false, facts: () => [] }],
     );
     const ops = data.names.map((name, i): Thing => {
       const op = data.types[data.typeOf[i]!]!,
@@ -41,7 +41,7 @@ export class Finder {
   }
 
   /** The hits for the list, best first, with the visible boxes that contain them; throws if a pattern is not valid. */
-  find(query: string, visible: (row: number) => string): Found {
+  find(query: string, visible: (row: number) => string): SearchResult {
     const words = query.split(/\s+/).filter(Boolean),
       tests = words.map(word => (word.length > 1 && word.startsWith("-") ? not(test(word.slice(1))) : test(word))),
       last = (words.at(-1) ?? "").toLowerCase(),

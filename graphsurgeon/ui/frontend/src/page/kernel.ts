@@ -37,7 +37,7 @@ const ANSWERS: readonly (keyof Verbs)[] = [
   "forward",
   "save_view",
   "show_view",
-  "forget_view",
+  "delete_view",
   "reveal",
   "details",
   "find",
@@ -130,7 +130,7 @@ export class PageModel extends LocalModel {
         this.#moved();
         return to.at;
       }
-      case "forget_view":
+      case "delete_view":
         this.#view(args.name, verb);
         this.#places.forget(args.name);
         this.#moved();
@@ -156,7 +156,7 @@ export class PageModel extends LocalModel {
 
   /** A scene with its legend. */
   #colored(scene: Scene): Scene {
-    const items = Object.entries(this.data.families).map(([key, text]) => ({ key, text, colour: "", boxes: 0 }));
+    const items = Object.entries(this.data.families).map(([key, text]) => ({ key, text, color: "", boxes: 0 }));
     const there = items.filter(item => scene.boxes.some(box => box.family === item.key));
     return { ...scene, legend: { by: "family", title: "", items: there, faded: this.#faded } };
   }
@@ -288,8 +288,8 @@ export class PageModel extends LocalModel {
 
   #details(name: string): Details {
     const i = this.#row(name, "details"),
-      { sub, kind } = this.data.rows[i]!,
-      doc = kind === "op" || kind === "variable" ? (this.data.docs[sub.split(" \u00b7 ")[0]!] ?? "") : "";
+      { subtitle, kind } = this.data.rows[i]!,
+      doc = kind === "op" || kind === "variable" ? (this.data.docs[subtitle.split(" \u00b7 ")[0]!] ?? "") : "";
     return { title: name, rows: [], inputs: [], outputs: [], control_inputs: [], consumers: [], doc, ...this.data.details[i] };
   }
 

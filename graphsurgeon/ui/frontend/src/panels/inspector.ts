@@ -3,7 +3,7 @@ import { button, copyButton, count, figure, fill, focus, h, hasFocus, link, mute
 import type { Ask } from "../model/api";
 import { icon } from "./icons";
 import { called, opOf, sharedScope } from "../state/places";
-import type { Attribute, Attributes, Boundary, Details, Held, Histogram, TensorText } from "../model/types";
+import type { Attribute, Attributes, Boundary, Details, TensorValues, Histogram, TensorText } from "../model/types";
 import { SIGN } from "../model/signs.generated";
 
 export interface InspectorEvents {
@@ -14,7 +14,7 @@ export interface InspectorEvents {
   renamed(name: string): void;
   revealed(name: string): void;
   said(text: string): void;
-  fetched(tensor: string): Promise<Held | null>;
+  fetched(tensor: string): Promise<TensorValues | null>;
   asked(name: string): Promise<{ rows: [string, string][]; histogram: Histogram | null } | null>;
 }
 
@@ -70,8 +70,8 @@ export class Inspector {
         { class: "gs-row" },
         button({
           text: "Boundary of the selection",
-          verb: "boundary_of_selection",
-          press: () => this.ask("boundary_of_selection", {}),
+          verb: "mark_boundary",
+          press: () => this.ask("mark_boundary", {}),
           title: "Shift+B",
         }),
       ),
@@ -98,7 +98,7 @@ export class Inspector {
   }
 
   /** The values of the shown edge's tensors in the run. */
-  ran(of: Held[]): void {
+  ran(of: TensorValues[]): void {
     const before = this.#again!;
     this.#again = () => {
       before();
@@ -141,7 +141,7 @@ export class Inspector {
   }
 
   /** The values of a tensor in the run; all elements of a large one are fetched on request. */
-  #held(of: Held, title?: string): HTMLElement {
+  #held(of: TensorValues, title?: string): HTMLElement {
     const shown = held(of, title);
     if (of.more)
       shown.append(
@@ -171,7 +171,13 @@ export class Inspector {
     return facts(all, (key, text) => {
       const a = of.get(key);
       if (!edits || !(a || key === "device" || (key === "type" && names.length === 1))) return text;
-      const value = a ? (a.was ? `${a.value} ${SIGN.changed} was ${a.was}` : text) : key === "device" ? about.device || "any" : text;
+      const value = a
+        ? a.previous
+          ? `${a.value} ${SIGN.changed} was ${a.previous}`
+          : text
+        : key === "device"
+          ? about.device || "any"
+          : text;
       const made = h(
         "button",
         {
@@ -329,7 +335,7 @@ function facts(rows: [string, string][], shown: (key: string, text: string) => N
 }
 
 /** The values of a tensor in the run. */
-function held(of: Held, title = `:${/\d+$/.exec(of.tensor)?.[0] ?? 0}`): HTMLElement {
+function held(of: TensorValues, title = `:${/\d+$/.exec(of.tensor)?.[0] ?? 0}`): HTMLElement {
   const { picture } = of;
   return h(
     "section",

@@ -6,7 +6,7 @@ import { keep, type Kept } from "../state/stored_plan";
 import { problems, tables } from "./plantabs";
 import type { PaneName, Unmapped, Verbs, Waits } from "../model/verbs.generated";
 import { runPanel } from "./runpanel";
-import type { Boundary, Plan, RunShown, State, Views, Wrote } from "../model/types";
+import type { Boundary, Plan, RunShown, State, Views, Report } from "../model/types";
 
 const OTHER = "It was made for an earlier state of this graph, or for another graph of this name. ",
   LOST = "The kernel stopped. Rerun the cell to restore this plan.",
@@ -205,10 +205,11 @@ export class PlanBar {
     ].filter(t => t.id === "boundary" || t.id === "problems" || (t.id === "code" && done) || !empty);
     if (past.length) this.#list.push({ id: "history", text: "History", n: past.length, body: () => tables.history(past, this.ask) });
     const { saved } = plan;
-    if (saved && "lines" in saved) this.#list.push({ id: "saved", text: (saved as Wrote).title, body: () => this.#saved(saved as Wrote) });
+    if (saved && "lines" in saved)
+      this.#list.push({ id: "saved", text: (saved as Report).title, body: () => this.#saved(saved as Report) });
     if ("tops" in run) {
       const body = () => runPanel(run as RunShown, this.ask, by, this.events.went, this.events.said);
-      this.#list.push({ id: "run", text: "Run", warn: !!(run.bad || run.stopped), body });
+      this.#list.push({ id: "run", text: "Run", warn: !!(run.bad || run.stop_reason), body });
     }
     const { left } = this;
     if (left)
@@ -217,8 +218,9 @@ export class PlanBar {
         text: "Earlier plan",
         warn: true,
         body: () =>
-          this.#code(left.code, 0, `${left.of === plan.of ? "" : OTHER}${LEFT}${left.code && RUN}or discard it.`, [
-            !!left.made && small("Restore it", () => this.ask("put_back", { made: left.made }), undefined, { verb: "put_back" }),
+          this.#code(left.code, 0, `${left.graphs_id === plan.graphs_id ? "" : OTHER}${LEFT}${left.code && RUN}or discard it.`, [
+            !!left.draft_text &&
+              small("Restore it", () => this.ask("restore_draft", { text: left.draft_text }), undefined, { verb: "restore_draft" }),
             small("Discard it", () => this.offer()),
           ]),
       });
@@ -244,7 +246,7 @@ export class PlanBar {
 
   /** Offers the plan and marks of a stopped kernel; without an argument it discards the offer. */
   offer(made?: Kept): void {
-    if (this.left) keep(this.left.of);
+    if (this.left) keep(this.left.graphs_id);
     this.left = made;
     this.#again();
     if (made && !this.#open) this.show("left");
@@ -265,7 +267,7 @@ export class PlanBar {
 
   #summarize(b: Boundary): void {
     const had = hasFocus(this.#summary),
-      leaks = b.leaked ?? b.leaks.length + b.control_leaks.length;
+      leaks = b.leak_count ?? b.leaks.length + b.control_leaks.length;
     const hint = [
       "Select an op, then press ",
       h("kbd", {}, "i"),
@@ -288,7 +290,7 @@ export class PlanBar {
             `\u26a0 ${count(leaks, "leak")}`,
           ),
         b.problem && h("span", { class: `gs-problem${b.outputs.length ? "" : " gs-muted"}`, title: b.problem }, b.problem),
-        b.swap &&
+        b.is_reversed &&
           small("Swap", () => this.ask("swap_boundary", {}), undefined, {
             title: "Swap inputs and outputs",
             verb: "swap_boundary",
@@ -370,7 +372,7 @@ export class PlanBar {
   }
 
   /** The report of a save or a check, and its code. */
-  #saved(saved: Wrote): HTMLElement {
+  #saved(saved: Report): HTMLElement {
     return h("div", {}, h("ul", { class: "gs-rows" }, ...saved.lines.map(line => h("li", {}, line))), this.#code(saved.code, 0));
   }
 

@@ -86,12 +86,12 @@ export const tables = {
           h(
             "span",
             { class: "gs-row" },
-            h("span", { class: "gs-muted" }, `is ${t.by}`),
+            h("span", { class: "gs-muted" }, `is ${t.source}`),
             small(
               "Replace another tensor with it\u2026",
-              () => pick(`Which tensor should ${t.by} replace`, old => ask("reroute", { old, to: t.by, only: [] })),
+              () => pick(`Which tensor should ${t.source} replace`, old => ask("reroute", { old, to: t.source, only: [] })),
               undefined,
-              { title: `Choose a tensor: its consumers will read ${t.by}`, verb: "reroute" },
+              { title: `Choose a tensor: its consumers will read ${t.source}`, verb: "reroute" },
             ),
           ),
         ];
@@ -117,7 +117,7 @@ export const tables = {
               h("option", { value, selected: value === t.kind, disabled: value === t.kind && named }, text),
             ),
           ),
-          entered(named ? t.by : "", `Tensor or value that feeds ${t.tensor}`, "tensor or value", "set_input", set),
+          entered(named ? t.source : "", `Tensor or value that feeds ${t.tensor}`, "tensor or value", "set_input", set),
           small("Choose in graph", () => pick(`Which tensor should feed ${t.tensor}`, set), undefined, {
             title: `Choose the tensor that feeds ${t.tensor}`,
             verb: "set_input",
@@ -153,8 +153,8 @@ export const tables = {
               icon: icon("close"),
               label: `Remove: ${text}`,
               kind: "small",
-              verb: "drop_step",
-              press: () => ask("drop_step", { step: i }),
+              verb: "remove_step",
+              press: () => ask("remove_step", { step: i }),
             }),
           ),
         ),
@@ -185,10 +185,10 @@ export const tables = {
     const own = (p: string) => p !== "share" && p !== "replace";
     const rows = plan.variables.map(v => [
       own(v.policy) ? named(v.name, ask) : v.name,
-      v.was,
+      v.original,
       `${v.dtype} ${v.shape}`,
       v.size,
-      choice(v.policy, `Policy of ${v.was}`, p => ask("set_policy", { step: v.step, variable: v.was, policy: p })),
+      choice(v.policy, `Policy of ${v.original}`, p => ask("set_policy", { step: v.step, variable: v.original, policy: p })),
       v.values,
     ]);
     const steps = [...new Set(plan.variables.map(v => v.step))];
@@ -211,7 +211,7 @@ export const tables = {
     if (!plan.new.length) return muted("The plan makes no new ops.");
     const made = table(
       ["New", "Original", "Op"],
-      plan.new.map(n => [named(n.name, ask), n.was, n.op]),
+      plan.new.map(n => [named(n.name, ask), n.original, n.op]),
     );
     return h("div", {}, made, more(plan.counts.ops - plan.new.length));
   },
@@ -220,8 +220,8 @@ export const tables = {
   history(steps: Required<Plan>["history"], ask: Ask): HTMLElement {
     const now = steps.filter(one => !one.ahead).at(-1)?.step ?? 0,
       at = ({ step, text, ahead }: (typeof steps)[number]) =>
-        small(text, () => ask("stand", { step }), undefined, {
-          verb: "stand",
+        small(text, () => ask("go_to_step", { step }), undefined, {
+          verb: "go_to_step",
           title: ahead ? `${text}, undone` : text,
           class: ahead ? "gs-ahead" : "",
           "aria-pressed": String(step === now),
@@ -235,7 +235,7 @@ export const tables = {
       return muted("The plan connects nothing. Select a tensor, press m, select its new consumer and press m again.");
     const joined = table(
       ["Tensor", "New consumer", "Replaces"],
-      plan.connections.map(c => [c.from, `${c.to} input ${c.input}`, c.was ?? ""]),
+      plan.connections.map(c => [c.from, `${c.to} input ${c.input}`, c.previous ?? ""]),
     );
     return h("div", {}, joined, more(plan.counts.connections - plan.connections.length));
   },
@@ -304,22 +304,23 @@ export function problems(plan: Plan, ask: Ask, edit: (step: number) => void, go:
           h("div", {}, h("b", {}, ...text(f.request)), ": ", ...text(f.problem)),
           h("div", { class: "gs-muted" }, ...text(f.suggestion)),
         ),
-        !!f.cures?.length &&
+        !!f.fixes?.length &&
           h(
             "span",
             { class: "gs-row", role: "group", "aria-label": "Fixes" },
-            ...f.cures
-              .slice(0, CURES)
-              .map((c, cure) =>
-                small(kindsOf(c), () => ask("cure", { fault: i, cure }), undefined, { title: `${kindsOf(c)}: ${c.text}`, verb: "cure" }),
-              ),
+            ...f.fixes.slice(0, CURES).map((c, fix) =>
+              small(kindsOf(c), () => ask("apply_fix", { fault: i, fix }), undefined, {
+                title: `${kindsOf(c)}: ${c.text}`,
+                verb: "apply_fix",
+              }),
+            ),
           ),
         f.step != null &&
           h(
             "span",
             { class: "gs-row", role: "group", "aria-label": "The step with this error" },
             small("Edit this step", () => edit(f.step!), undefined, { verb: "step_form" }),
-            small("Remove this step", () => ask("drop_step", { step: f.step! }), undefined, { verb: "drop_step" }),
+            small("Remove this step", () => ask("remove_step", { step: f.step! }), undefined, { verb: "remove_step" }),
           ),
       ),
     ),

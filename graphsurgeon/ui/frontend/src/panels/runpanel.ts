@@ -1,26 +1,26 @@
 // The panel of a run below the plan: the source of the first NaN, the most expensive ops, the colors.
 import { copyButton, h, link, muted, small } from "./dom";
 import type { Ask } from "../model/api";
-import type { ColourBy } from "../model/verbs.generated";
+import type { ColorBy } from "../model/verbs.generated";
 import type { RunShown } from "../model/types";
 
 /** The measures of a run for the colors of the boxes. */
-const MEASURES: [ColourBy, string][] = [
+const MEASURES: [ColorBy, string][] = [
   ["ms", "Time"],
   ["bytes", "Memory"],
   ["magnitude", "Magnitude"],
   ["zeros", "Share of zeros"],
   ["not finite", "Not finite"],
 ];
-const DIFFERENCE: [ColourBy, string] = ["difference", "Difference"];
+const DIFFERENCE: [ColorBy, string] = ["difference", "Difference"];
 
 /** The measures that a run has. */
-export function measures(run: RunShown): [ColourBy, string][] {
-  return run.apart ? [DIFFERENCE, ...MEASURES] : MEASURES;
+export function measures(run: RunShown): [ColorBy, string][] {
+  return run.first_difference ? [DIFFERENCE, ...MEASURES] : MEASURES;
 }
 
 export function runPanel(run: RunShown, ask: Ask, by: string, go: (name: string) => void, say: (text: string) => void): HTMLElement {
-  const { bad, apart } = run;
+  const { bad, first_difference: apart } = run;
   return h(
     "div",
     { class: "gs-run" },
@@ -34,7 +34,7 @@ export function runPanel(run: RunShown, ask: Ask, by: string, go: (name: string)
         }),
       ),
       copyButton({ text: "Copy Python", kind: "small", title: run.code }, run.code, "Code copied.", say),
-      small("Clear the run", () => ask("forget_run", {}), undefined, { verb: "forget_run" }),
+      small("Clear the run", () => ask("clear_run", {}), undefined, { verb: "clear_run" }),
     ),
     bad &&
       h(
@@ -42,7 +42,7 @@ export function runPanel(run: RunShown, ask: Ask, by: string, go: (name: string)
         { class: "gs-bad" },
         h("div", {}, h("span", { class: "gs-tag gs-tag-fault" }, "first not finite"), " ", link(bad.op, go), "  ", bad.text),
         ...bad.inputs.map(text => muted(`its input: ${text}`)),
-        h("div", { class: "gs-way" }, "path: ", ...bad.way.flatMap((name, i) => [i ? " \u2190 " : null, link(name, go)])),
+        h("div", { class: "gs-way" }, "path: ", ...bad.path.flatMap((name, i) => [i ? " \u2190 " : null, link(name, go)])),
       ),
     apart &&
       h(
@@ -51,7 +51,7 @@ export function runPanel(run: RunShown, ask: Ask, by: string, go: (name: string)
         apart.op
           ? h("div", {}, h("span", { class: "gs-tag gs-tag-leak" }, "first difference"), " ", link(apart.op, go), "  ", apart.text)
           : muted("No difference: ", apart.text),
-        apart.op && muted(`before: ${apart.instead}`),
+        apart.op && muted(`before: ${apart.before}`),
       ),
     h(
       "div",

@@ -4,7 +4,7 @@ import { bring, button, count, field, figure, fill, h, handled } from "./dom";
 import { icon } from "./icons";
 import { sharedScope } from "../state/places";
 import type { PaneName } from "../model/verbs.generated";
-import type { Found } from "../model/types";
+import type { SearchResult } from "../model/types";
 
 const WAIT = 160;
 
@@ -14,7 +14,7 @@ export interface FoundIn {
   title: string;
   /** Whether it is the graph of the source pane after the plan, with mostly the same ops. */
   becomes: boolean;
-  found: Found;
+  found: SearchResult;
 }
 interface Shown {
   pane: PaneName;

@@ -1,6 +1,6 @@
 // The last line: messages of Python and of the page, the wait for the kernel, and the legend of the colors.
 import { fill, focus, h, hasFocus, small } from "./dom";
-import { safeColour } from "../canvas/shapes";
+import { safeColor } from "../canvas/shapes";
 import type { Scene, Status } from "../model/types";
 
 const SLOW = 300,
@@ -50,7 +50,7 @@ export class StatusBar {
   }
 
   /** The colors in the picture; a click on an entry fades its boxes. */
-  colours(scenes: (Scene | null)[]): void {
+  colors(scenes: (Scene | null)[]): void {
     const legends = scenes.flatMap(s => s?.legend ?? []),
       painted = legends.find(l => l.by !== "family");
     const faded = new Set(legends.flatMap(l => l.faded));
@@ -59,9 +59,9 @@ export class StatusBar {
     fill(
       this.#legend,
       painted?.title ? h("li", { class: "gs-legend-title" }, painted.title) : null,
-      ...[...new Map(entries.map(e => [e.key, e] as const)).values()].map(({ key, text, colour }) => {
+      ...[...new Map(entries.map(e => [e.key, e] as const)).values()].map(({ key, text, color }) => {
         const swatch = h("span", { class: "gs-swatch" });
-        if (painted) swatch.style.setProperty("--gs-hue", safeColour(colour));
+        if (painted) swatch.style.setProperty("--gs-hue", safeColor(color));
         return h(
           "li",
           { class: painted ? "" : `gs-f-${key}` },

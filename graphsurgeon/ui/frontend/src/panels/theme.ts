@@ -39,12 +39,12 @@ export function isDark(): boolean {
 }
 
 /** 0 (black) to 1 (white) of "#rgb", "#rrggbb" or "rgb(...)"; null for anything else and for transparent colors. */
-export function brightness(colour: string): number | null {
-  const hex = /^#([0-9a-f]{3}|[0-9a-f]{6})$/i.exec(colour.trim())?.[1];
+export function brightness(color: string): number | null {
+  const hex = /^#([0-9a-f]{3}|[0-9a-f]{6})$/i.exec(color.trim())?.[1];
   let rgb: number[] | null = null;
   if (hex) rgb = (hex.length === 3 ? [...hex].map(c => c + c) : hex.match(/../g)!).map(c => parseInt(c, 16));
   const numbers = /^rgba?\(([^)]+)\)$/
-    .exec(colour.trim())?.[1]
+    .exec(color.trim())?.[1]
     ?.split(/[\s,/]+/)
     .map(Number);
   if (numbers && (numbers[3] ?? 1) > 0.5) rgb = numbers.slice(0, 3);

@@ -21,7 +21,7 @@ export interface TopEvents {
   plan(): void;
   seen(at: Point): void;
   served(at: Point): void;
-  colours(at: Point): void;
+  colors(at: Point): void;
   recipes(at: Point): void;
 }
 
@@ -99,7 +99,7 @@ export class TopBar {
         tool("fold", "Fold all scopes", foldAll, { verb: "set_depth" }),
         this.#turn,
         menu("eye", "View options (s)", events.seen, "", { verb: "set_depth" }),
-        menu("colours", "Colors", events.colours, "", { verb: "paint" }),
+        menu("colors", "Colors", events.colors, "", { verb: "paint" }),
         h("span", { class: "gs-rule" }),
         does("fit", "Fit to window (f)", "fit"),
         does("minus", "Zoom out (-)", "out"),
@@ -144,8 +144,8 @@ export class TopBar {
   places(views: Views | undefined): void {
     this.#back.disabled = !views?.back;
     this.#forward.disabled = !views?.forward;
-    this.#serves.hidden = !views?.served?.[1];
-    fill(this.#serves, h("span", {}, `${views?.serves || "raw file"} \u25be`));
+    this.#serves.hidden = !views?.signatures?.[1];
+    fill(this.#serves, h("span", {}, `${views?.signature || "raw file"} \u25be`));
   }
 
   zoomed(k: number): void {

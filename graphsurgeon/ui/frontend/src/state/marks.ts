@@ -65,7 +65,7 @@ const WORDS: Record<Mark, string> = {
 /** The second line of a box: its type, and the number of hidden ops. */
 export function subOf(box: Box): string {
   const hidden = Object.values(box.hidden).reduce((n, m) => n + m, 0);
-  return box.sub + (hidden && box.sub ? ` \u00b7 ${figure(hidden)} hidden` : "");
+  return box.subtitle + (hidden && box.subtitle ? ` \u00b7 ${figure(hidden)} hidden` : "");
 }
 
 /** The text of a box or group for screen readers: first its visible text, then the meaning of its shape. */

@@ -23,7 +23,7 @@ function edgesOf(scene: Scene) {
 
 /** Whether a box only forwards its input, so that it does not count as a step. */
 function isFree(b: Box): boolean {
-  return b.kind === "op" && FREE.test(b.sub.split(" \u00b7 ")[0]!);
+  return b.kind === "op" && FREE.test(b.subtitle.split(" \u00b7 ")[0]!);
 }
 
 /** Ids of the boxes up to a number of steps away, including the starting boxes. */

@@ -34,8 +34,8 @@ export function called(key: string): string {
 }
 
 /** The kinds of an adapter as text: "Pool + dense". */
-export function kindsOf(adapter: { by: string[] }): string {
-  const text = adapter.by.join(" + ");
+export function kindsOf(adapter: { kinds: string[] }): string {
+  const text = adapter.kinds.join(" + ");
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 

@@ -1,7 +1,7 @@
 // The view state: state that the page changes before Python, or without it. Listeners receive each change.
 import type { PaneName, Verbs } from "../model/verbs.generated";
 import type { Tool } from "../canvas/pointer";
-import type { Boundary, Edge, Takers } from "../model/types";
+import type { Boundary, Edge, InputCandidates } from "../model/types";
 
 /** An edit with two ends: the first arms it, the second completes it. */
 export type TwoEnds = Extract<keyof Verbs, "connect" | "reroute" | "swap" | "add_control" | "reroute_control">;
@@ -27,7 +27,7 @@ export interface ViewState {
     /** boxes whose consumers change */ only?: string[] | undefined;
   } | null;
   /** The possible consumers of the tensor of a connection, after the answer of the kernel. */
-  takers: Takers | null;
+  takers: InputCandidates | null;
   /** The only boxes that are not faded. */
   lens: LensOf | null;
   /** A suggested boundary that is previewed. */

@@ -2,10 +2,10 @@
 const LEAD = "graphsurgeon.plan ";
 
 export interface Kept {
-  /** the graphs: their titles, and a fingerprint that distinguishes them from others with these titles */ of: string;
-  /** the kernel that has made it */ by?: string | undefined;
+  /** the graphs: their titles, and a fingerprint that distinguishes them from others with these titles */ graphs_id: string;
+  /** the kernel that has made it */ process_id?: string | undefined;
   /** the code of the plan */ code: string;
-  /** the text from which the kernel restores the plan and the marks */ made: string;
+  /** the text from which the kernel restores the plan and the marks */ draft_text: string;
 }
 
 /** Stores the plan and the marks of a graph; without an argument, removes them. */

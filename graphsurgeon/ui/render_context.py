@@ -36,7 +36,7 @@ _TREES = 6
 """The number of cached trees: for two panes, before and after the plan, with calls folded and unfolded."""
 
 
-class Stage:
+class RenderContext:
     """The graphs of a screen, with cached results computed from them. A state determines the pictures.
 
     Args:
@@ -75,11 +75,11 @@ class Stage:
         return {recipe.name: recipe for recipe in self._recipe_source()}
 
     @property
-    def same(self) -> bool:
+    def is_single_graph(self) -> bool:
         """True if source and destination are one graph."""
         return self.source is self.destination
 
-    def subject(self, pane: str) -> EditorLike:
+    def editor(self, pane: str) -> EditorLike:
         """Returns the editor of a pane."""
         return self.source if pane == "source" else self.destination
 
@@ -131,17 +131,17 @@ class Stage:
 
         The name of a call, or of its frame, does not unfold the call itself. Missing names are ignored.
         """
-        return self.calls_of(graph).expanded(self.to(graph, names))
+        return self.calls_of(graph).expanded(self.scopes_to(graph, names))
 
-    def to(self, graph: Graph, names: Iterable[str]) -> list[str]:
+    def scopes_to(self, graph: Graph, names: Iterable[str]) -> list[str]:
         """Returns the scopes of the calls that contain boxes, ops or tensors of these names."""
         calls, scopes = self.calls_of(graph), list[str]()
         for name in names:
             with suppress(SelectionError):
-                scopes += calls.to(name.lstrip("~"))
+                scopes += calls.scopes_to(name.lstrip("~"))
         return scopes
 
-    def holding(self, state: State, pane: str, names: Sequence[str]) -> tuple[Tree, list[str]]:
+    def tree_containing(self, state: State, pane: str, names: Sequence[str]) -> tuple[Tree, list[str]]:
         """Returns a tree of the graph of a pane that contains all boxes of these names, and their names in the tree.
 
         The frame of an unfolded call means the call.
@@ -151,21 +151,21 @@ class Stage:
             pane: source or destination.
             names: names of boxes.
         """
-        return self.holding_of(state, self.graph(state, pane), names)
+        return self.tree_containing_in(state, self.graph(state, pane), names)
 
-    def holding_of(self, state: State, graph: Graph, names: Sequence[str]) -> tuple[Tree, list[str]]:
+    def tree_containing_in(self, state: State, graph: Graph, names: Sequence[str]) -> tuple[Tree, list[str]]:
         """Returns the same as `holding`, for any graph."""
         calls = self.calls_of(graph)
         call_sites = [(name, calls.find(name.rstrip("/")) if name.endswith("/") else None) for name in names]
-        boxes = [name if one is None else one[0].named(one[1].op) for name, one in call_sites]
+        boxes = [name if one is None else one[0].unfolded_name(one[1].op) for name, one in call_sites]
         return self.tree_of(state, self.around(graph, boxes)), boxes
 
     def tree_of(self, state: State, picture: ExpandedGraph) -> Tree:
         """Returns the tree of a graph under the filters of a state, from a cache for the last few trees."""
-        filters = replace(state.filters, gone=self._hidden_orphans(picture.parts[0].graph))
+        filters = replace(state.filters, hidden_orphans=self._hidden_orphans(picture.frames[0].graph))
         tree = next((t for t in self._trees if t.graph is picture.graph and t.filters == filters), None)
         if tree is None:
-            layer_scopes = scopes_of(picture.graph, self.layers(picture.parts[0].graph))
+            layer_scopes = scopes_of(picture.graph, self.layers(picture.frames[0].graph))
             classes = {scope: layer.class_name for scope, (layer, _) in layer_scopes.items()}
             tree = Tree(picture.graph, filters, classes, picture)
             self._trees.appendleft(tree)
@@ -185,7 +185,7 @@ class Stage:
 
     def ends(self, pane: str) -> Endpoints:
         """Returns the inputs and outputs that have separate boxes in a pane."""
-        return described(self.subject(pane)).ends
+        return described(self.editor(pane)).ends
 
     def draft(self, state: State) -> Plan:
         """Returns the plan being made, moved to the current graphs."""
@@ -259,7 +259,7 @@ class Stage:
         region = self.region(state)[0]
         if not selected and region is not None:
             return region
-        return selection_of(*self.holding(state, "source", selected))
+        return selection_of(*self.tree_containing(state, "source", selected))
 
     def current_state(self, state: State) -> State:
         """Returns the state, updated for the current graphs: names, plan, run, selection and first pictures."""
@@ -267,7 +267,7 @@ class Stage:
         draft = self.draft(state)
         if draft is not state.draft:
             state = state.replace(draft=draft)
-        if state.ran is not None and not state.ran.fits(self.graph(state, state.ran.pane)):
+        if state.run is not None and not state.run.fits(self.graph(state, state.run.pane)):
             state = state.without_run()
         if self._last_source is not self.source.snapshot:
             self._last_source = self.source.snapshot
@@ -276,7 +276,7 @@ class Stage:
             tree = self.tree(state, "source")
             keys = first_unfolded(tree, self.panes["source"].pins(tree, self.ends("source")))
             state = state.with_view(unfolded=keys, rows=state.view.rows | keys)
-        if self.same and not draft.steps:
+        if self.is_single_graph and not draft.steps:
             return state if state.after is None else state.replace(after=None, copies=frozenset())
         scopes = frozenset(copied.step.to for copied in draft.effect.copies)
         if state.after is None or scopes - state.copies:
@@ -284,7 +284,7 @@ class Stage:
                 self.tree(state, "destination"),
                 draft.effect,
                 state.view.unfolded or frozenset(),
-                self.same,
+                self.is_single_graph,
                 state.budget,
             )
             return state.replace(after=keys | (state.after or frozenset()), copies=scopes)
@@ -294,13 +294,13 @@ class Stage:
         """Returns the state with the current names of ops, after plans were applied, undone or redone."""
         subjects = (self.source, self.destination)
         now = tuple(map(self._names_of, subjects))
-        if all(a is b for a, b in zip(now, state.called, strict=True)):
+        if all(a is b for a, b in zip(now, state.op_names, strict=True)):
             return state
-        changed_names = [name_changes(*both) for both in zip(state.called, now, strict=True)]
+        changed_names = [name_changes(*both) for both in zip(state.op_names, now, strict=True)]
         if any(changed_names):
             ways = (renamer(names, one.snapshot) for names, one in zip(changed_names, subjects, strict=True))
             state = state.renamed(*ways)
-        return state.replace(called=now)
+        return state.replace(op_names=now)
 
     def _names_of(self, subject: EditorLike) -> Mapping[str, str]:
         """Returns op of the opened graph of an editor -> its current name, if plans have renamed it."""
@@ -311,8 +311,10 @@ class Stage:
 
     def prune_selection(self, state: State) -> State:
         """Returns the state without selected boxes that are no longer in the graph or in the picture."""
-        tree, boxes = self.holding(state, "source", state.view.selected)
-        alive = ~tree.graph.mask(tree.graph.index[name] for name in tree.filters.gone if name in tree.graph.index)
+        tree, boxes = self.tree_containing(state, "source", state.view.selected)
+        alive = ~tree.graph.mask(
+            tree.graph.index[name] for name in tree.filters.hidden_orphans if name in tree.graph.index
+        )
         masks = [ops_named(tree, box) for box in boxes]
         stay = [mask is not None and bool((mask & alive).any()) for mask in masks]
         return state if all(stay) else state.with_view(selected=tuple(itertools.compress(state.view.selected, stay)))
@@ -322,7 +324,7 @@ class Stage:
         keys, after = state.view.unfolded or frozenset(), state.after or frozenset()
         if pane == "source":
             return keys
-        if not self.staged(state):
+        if not self.shows_before_and_after(state):
             return after
         effect = self.draft(state).effect
         return renamed_keys(keys, effect.renamed, effect.after) | after
@@ -339,34 +341,34 @@ class Stage:
             LayoutError: there would be too many boxes, or the layout takes too long.
         """
         here, sight = self.panes[pane], self._pane_spec(state, pane)
-        if not (self.staged(state) and self._draw_both(state, pane, sight, limit)):
-            like = self.panes["source"].placed if self.same else None
+        if not (self.shows_before_and_after(state) and self._draw_both(state, pane, sight, limit)):
+            like = self.panes["source"].placed if self.is_single_graph else None
             here.draw(sight, state.direction, state.budget, limit, self.stop.is_set, like)
         tree = sight.tree
-        ran, mine = state.ran, pane == (state.ran.pane if state.ran and state.painted_by_run else "source")
+        ran, mine = state.run, pane == (state.run.pane if state.run and state.painted_by_run else "source")
         ran = ran if ran is not None and ran.pane == pane else None
         return here.colored(tree, state.paint if mine else Paint(), state.faded, ran)
 
-    def staged(self, state: State) -> bool:
+    def shows_before_and_after(self, state: State) -> bool:
         """Returns whether the panes show one graph before and after the plan."""
-        return self.same and bool(self.draft(state).steps)
+        return self.is_single_graph and bool(self.draft(state).steps)
 
     def _pane_spec(self, state: State, pane: str) -> PaneSpec:
         """Returns the subject of the picture of a pane."""
         tree, draft = self.tree(state, pane), self.draft(state)
         marks, graph = dict(draft.preview().marks) if pane == "destination" else {}, self.graph(state, pane)
-        for name in self.subject(pane).orphans:
+        for name in self.editor(pane).orphans:
             marks.setdefault(graph.index[name], "orphan")
-        if pane == "source" and self.same:
+        if pane == "source" and self.is_single_graph:
             marks |= dict.fromkeys(draft.effect.removed, "removed")
-        marks = self.picture(state, pane).spread(marks)
+        marks = self.picture(state, pane).spread_marks(marks)
         pins = self.panes[pane].pins(tree, self.ends(pane))
         return PaneSpec(tree, self.unfolded(state, pane), marks, pins, self._edge_step(state, pane))
 
     def _edge_step(self, state: State, pane: str) -> EdgeStep | None:
         """Returns the graph that the edges in a pane are compared with; None if the plan does not change its graph."""
         draft = self.draft(state)
-        if not draft.steps or (pane == "source" and not self.same):
+        if not draft.steps or (pane == "source" and not self.is_single_graph):
             return None
         effect, keys, later = draft.effect, self.unfolded(state, pane), pane == "destination"
         if later:
@@ -393,7 +395,7 @@ class Stage:
         self._separate_key = None if drawn else keys
         return drawn
 
-    def forget(self, pane: str) -> None:
+    def clear_layout(self, pane: str) -> None:
         """Drops the layout of an empty pane."""
         self.panes[pane] = Pane()
 
@@ -407,7 +409,7 @@ class Stage:
         boxes, before = self.draw(state, pane)["boxes"], self.unfolded(state, pane)
         now = frozenset(change(before))
         opened, closed = now - before, before - now
-        if self.staged(state):
+        if self.shows_before_and_after(state):
             return self._fold_both(state, pane, opened, closed, len(boxes))
         if pane == "source":
             state = state.with_view(unfolded=now, rows=(state.view.rows - closed) | opened)
@@ -475,6 +477,6 @@ def _rebase_step(step: Any, old: Graph, new: Graph, source: Graph) -> Any:
     if owner is there.owner or not all(name in there.index for name in step.selection.names):
         return step
     try:
-        return replace(step, selection=step.selection.moved(there))
+        return replace(step, selection=step.selection.by_names_in(there))
     except SelectionError:
         return step
