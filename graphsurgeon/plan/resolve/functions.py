@@ -268,15 +268,11 @@ def inline(step: InlineStep, state: EditState) -> Iterator[GraphDelta]:
                 by = state.backend.inline_builder(state.base, names[0], inside[names[0]])
             else:  # this plan has made the call: its function is in the source graph of the graft
                 by = state.backend.inline_builder(graft.source, graft.source.names[int(graft.ops[0])], inside[names[0]])
-        suggestion = "Leave this call as it is, or use ed.inlined()"
-        regions = [region_of(graph, op, request, suggestion) for op in ops]
+        regions = [region_of(graph, op, request, "Leave this call as it is, or use ed.inlined()") for op in ops]
         below = _INLINE_PARTS.get(graph.types[ops[0]], ()) or _leaves(graph, ops[0])
-        targets = ReplaceTargets(regions, inner_scopes=below)
-        yield from replace_matches(state, request, targets, by)
+        yield from replace_matches(state, request, ReplaceTargets(regions, inner_scopes=below), by)
         if state.faults:
             return
-        if targets.refusals:
-            raise PlanError(request, targets.refusals[0], suggestion)
 
 
 def _call_key(state: EditState, op: int, inside: Sequence[str]) -> Any:
