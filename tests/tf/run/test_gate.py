@@ -127,7 +127,7 @@ LOOKS = {
     "signature": lambda ed, tmp: str(gs.open(tmp / "model", signature="serving_default")),
     "picture": lambda ed, tmp: ed.to_svg(),
     "value": lambda ed, tmp: ed.value("v").tolist() == [[3.0], [4.0]] or pytest.fail("not that of the file"),
-    "untrained": lambda ed, tmp: ed.initial_only(),
+    "initial_only": lambda ed, tmp: ed.initial_only(),
     "apply and undo": lambda ed, tmp: applied(ed, ed.plan().rename("y", to="z")).undo(),
     "save": lambda ed, tmp: ed.save(tmp / "again.pb"),
     "code": lambda ed, tmp: ed.to_code(),
@@ -149,7 +149,7 @@ def test_what_only_looks_or_plans_makes_no_session():
     tried = {door.partition(" ")[0].partition("(")[0] for door in (*DOORS, *LOOKS)}
     quiet = {
         *("apply", "before", "draft", "explain", "feeds_needed", "find", "graph", "graph_def", "history", "inputs"),
-        "keep_journal",
+        "start_journal",
         *("layer", "layers", "match", "op", "orphans", "outputs", "paint", "plan", "provenance", "redo", "screen"),
         *("removal_blockers", "risks", "select", "selection", "show_signature", "signatures", "snapshot", "tensor"),
         *("title", "to_code", "to_dot", "to_html", "to_svg", "trust", "trusted", "undo", "view"),

@@ -20,7 +20,7 @@ def alike(one, other):
     """Asserts that two traces are the same. AddN adds in the order in which its inputs come: not to the last bit."""
     held, others = ({(note.tensor, note.rounds): note for note in trace.stats} for trace in (one, other))
     assert held.keys() == others.keys()
-    assert len(one.notes) == len(other.notes)
+    assert len(one.stats) == len(other.stats)
     for key, note in held.items():
         assert note.dtype == others[key].dtype
         for numbers, again in ((note.numbers, others[key].numbers), (note.sample, others[key].sample)):
