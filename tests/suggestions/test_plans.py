@@ -184,7 +184,7 @@ OTHERS = [
           ("pattern", lambda plan: plan.replace(rate, "Softplus"), lambda plan: plan.replace(rate, "Softplus"), net),
           ("collapse_builder", lambda plan: plan.collapse(["y"], name="c"),
            lambda plan: plan.collapse(["net/h"], name="c"), net),
-          ("built", lambda plan: plan.insert(rate, on="x:0", name="r"),
+          ("build_subgraphs", lambda plan: plan.insert(rate, on="x:0", name="r"),
            lambda plan: plan.insert(rate, on="net/y:0", name="r"), net),
           ("adapter_builder", lambda plan: plan.adapt("p:0", to="y", input=0, name="a"),
            lambda plan: plan.adapt("whole:0", to="z", input=0, name="a"), net),
