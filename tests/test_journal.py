@@ -206,8 +206,8 @@ def test_every_length_of_a_journal_reads_as_its_whole_records(tmp_path):
 
 
 def test_a_journal_of_another_version_is_not_read(tmp_path):
-    (tmp_path / "j").write_bytes(ONE.replace(b"gs1", b"gs2"))
-    with refuses(OpenError, "it is a journal of version 2, and this is version 1", "Read it with the graphsurgeon"):
+    (tmp_path / "j").write_bytes(ONE.replace(b"gs2", b"gs3"))
+    with refuses(OpenError, "it is a journal of version 3, and this is version 2", "Read it with the graphsurgeon"):
         Records.read(tmp_path / "j")
     with refuses(OpenError, "it cannot be read: No such file", "Check its permissions"):
         Records.read(tmp_path / "none")

@@ -35,7 +35,7 @@ from .serialization import MAX_RECORD, NotSerializable, StepEncoder, file_of
 #: The setting: a folder, or ``off``.
 SETTING = "GRAPHSURGEON_JOURNALS"
 #: The version of the format. A journal of another version is not read.
-VERSION = 1
+VERSION = 2
 #: The maximum bytes of one journal and of all journals, the maximum journals of a file, and their maximum age in days.
 MOST, MOST_ALL, KEPT, DAYS = 64 << 20, 256 << 20, 4, 60
 #: None on Windows: there, a journal counts as free.

@@ -234,7 +234,7 @@ def loops_in(graph: Graph) -> list[Loop]:
         ...               ("c", "LoopCond", ["m"]), ("s", "Switch", ["m", "c"]), ("n", "NextIteration", ["s:1"]),
         ...               ("out", "Exit", ["s"])])
         >>> loops_in(g)
-        [Loop(asks=3, enters=(1,), merges=(2,), switches=(4,), turns=(5,), exits=(6,), constants=())]
+        [Loop(loop_cond=3, enters=(1,), merges=(2,), switches=(4,), next_iterations=(5,), exits=(6,), constants=())]
     """
     enters = np.flatnonzero(graph.type_mask(ENTERS)).tolist() if graph.type_mask(["LoopCond"]).any() else []
     frames: dict[str, list[int]] = {}

@@ -86,9 +86,10 @@ class Scopes:
         """Returns the scopes with this name, or with a path that ends with it; case is ignored, and so is the root.
 
         Example:
-            >>> Scopes.from_names(["a/conv/x", "a/Conv/y", "b/conv2/z"]).named("conv"),
-            ... Scopes.from_names(["a/b/x"]).named("a/b")
-            (['a/conv', 'a/Conv'], ['a/b'])
+            >>> Scopes.from_names(["a/conv/x", "a/Conv/y", "b/conv2/z"]).named("conv")
+            ['a/conv', 'a/Conv']
+            >>> Scopes.from_names(["a/b/x"]).named("a/b")
+            ['a/b']
         """
         end, (paths, starts) = f"/{name.lower()}", self._paths
         line = f"{end}\n"

@@ -208,7 +208,7 @@ def _read(step: int, record: Mapping[str, Any], out: dict[str, OpOrigin]) -> Non
 
 def attribute(origin: OpOrigin) -> bytes:
     """Returns an origin as the value of an attribute of its node."""
-    about = {key: getattr(origin, key) for key in ("kind", "step", "was", "graph", "before", "changes")}
+    about = {key: getattr(origin, key) for key in ("kind", "step", "original", "graph", "source_origin", "changes")}
     return json.dumps({k: v for k, v in about.items() if v}, separators=(",", ":")).encode()
 
 
@@ -224,9 +224,16 @@ def from_attribute(op: str, data: bytes) -> OpOrigin:
         about = dict(json.loads(data))
         kind = about.get("kind", "original")
         changes = tuple((int(step), str(what)) for step, what in about.get("changes", ()))
-        was, graph, before = (str(about.get(key, "")) for key in ("was", "graph", "before"))
+        keys = "original", "graph", "source_origin"
+        original, graph, source_origin = (str(about.get(key, "")) for key in keys)
         return OpOrigin(
-            op, kind if kind in _KIND_TEXTS else "inserted", int(about.get("step", 0)), was, graph, before, changes
+            op,
+            kind if kind in _KIND_TEXTS else "inserted",
+            int(about.get("step", 0)),
+            original,
+            graph,
+            source_origin,
+            changes,
         )
     except (ValueError, TypeError, AttributeError, RecursionError):
         return OpOrigin(op)

@@ -310,7 +310,7 @@ def selection_from(graph: Graph, ops: Iterable[int] | Mask) -> Selection:
     Example:
         >>> g = Graph.from_ops([("a", "Const", []), ("b", "Neg", ["a"])])
         >>> selection_from(g, [1]).names, selection_from(g, [1]).query
-        (['b'], Query(verb='names', args=('b',), over=()))
+        (['b'], Query(method='names', args=('b',), operands=()))
     """
     mask = ops if isinstance(ops, np.ndarray) and ops.dtype == np.bool_ else graph.mask(ops)
     return Selection(graph, mask, Query("names", tuple(graph.names[i] for i in np.flatnonzero(mask).tolist())))

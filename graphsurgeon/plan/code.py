@@ -174,7 +174,7 @@ def _graphs(steps: Sequence[Step]) -> Iterator[Graph]:
     """Yields the graphs of copied ops and of ops in other steps, then the graphs of editors that provide values."""
     steps = [unwrap_muted(step) for step in steps]
     for step in steps:
-        for selection in (getattr(step, key, None) for key in ("selection", "given", "within")):
+        for selection in (getattr(step, key, None) for key in ("selection", "code_argument", "within")):
             if isinstance(selection, Selection):
                 yield selection.graph
     for step in steps:

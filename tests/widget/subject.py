@@ -106,15 +106,15 @@ class Applied:
     """One applied plan: what it did, and the graph before and after."""
 
     effect: Any
-    before: Graph
+    replaced_graph: Graph
     after: Graph
     text: str
     number: int = 1
     undone: bool = False
-    dropped: bool = False
+    discarded: bool = False
 
     @property
-    def applied(self) -> Applied:
+    def result(self) -> Applied:
         return self
 
 
@@ -159,7 +159,7 @@ class PlainSubject:
         return self._turned(done, False)
 
     def _turned(self, done: Applied, undone: bool) -> Applied:
-        done.undone, self.snapshot = undone, done.before if undone else done.after
+        done.undone, self.snapshot = undone, done.replaced_graph if undone else done.after
         self.changes.notify()
         return done
 

@@ -22,7 +22,7 @@ def paper(function, *specs):
 
 def run(flat, ends, feeds):
     """Returns what tensors of flat nodes give."""
-    graph_def = tf1.GraphDef(node=[flat.nodes[name] for name in flat.needed(ends)])
+    graph_def = tf1.GraphDef(node=[flat.nodes[name] for name in flat.required_ops(ends)])
     graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
     with tf.Graph().as_default() as graph:
         tf.graph_util.import_graph_def(graph_def, name="")

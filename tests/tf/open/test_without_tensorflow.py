@@ -144,7 +144,7 @@ def test_an_op_that_the_table_lacks_is_asked_of_tensorflow(tmp_path):
     path.write_bytes(graph_def.SerializeToString())
     code = (
         f"import sys, graphsurgeon as gs; ed = gs.open({str(path)!r})\n"
-        "print(sorted(ed.snapshot.unknown), 'tensorflow' in sys.modules)"
+        "print(sorted(ed.snapshot.unknown_types), 'tensorflow' in sys.modules)"
     )
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
