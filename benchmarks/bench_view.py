@@ -286,7 +286,7 @@ def _in_kernel(file: Path) -> Iterator[Row]:
     many = f"{len(scene.boxes)} boxes"
     sizes.append(len(zlib.compress(_json(place(scene).to_dict()))))
     yield Row(f"scene message of {many}, compressed", max(sizes) / MEGABYTE, None, 1.0, unit="MB")
-    levels.forget()
+    levels._memory.clear()
     yield Row(f"layout of {many}", seconds(lambda: place(scene), 1), None, 1.0)
     yield Row(f"longest the kernel stands still during a layout of {many}", _longest_gap(scene), None, 0.1)
     yield Row("a layout past its limit of 0.5 s is ended after", _ended_after(scene), None, 0.6)
@@ -315,7 +315,7 @@ def _as_numbers(corpus: Corpus) -> Iterator[Row]:
         for most in (100, 200, 400):
             grow(editor.screen, most)
             scene = _scene(editor)
-            levels.forget()
+            levels._memory.clear()
             slowest = max(slowest, seconds(partial(place, scene), 1))
     yield Row(f"slowest layout of {len(READ)} graphs with up to 400 boxes", slowest, None, 1.0)
     with patch.object(pane, "place", plain.place):

@@ -200,7 +200,7 @@ class Slow:
     ("engines", "sentence"), [([], "no layout engine is available"), ([Slow()], "Graphviz did not finish within 10 s")]
 )
 def test_without_a_layout_there_is_a_sentence_in_place_of_the_picture(engines, sentence, monkeypatch):
-    levels.forget()
+    levels._memory.clear()
     monkeypatch.setattr("graphsurgeon.view.graphviz.ENGINES", engines)
     ed = opened(30)
     data, _ = ed._repr_mimebundle_()

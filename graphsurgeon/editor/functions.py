@@ -34,10 +34,10 @@ def function_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, name
     resolver = ReferenceResolver(graph, editor.layers, request)
     also = [op_name(resolver.op(one)) for one in (_several(also))]
     ends = _ends(editor, inputs, outputs, "function", request)
+    _refuse_unusable(editor, values, inputs, ends, also, request)
     request = f"function(outputs={one_or_all(list(ends.outputs.values())[:_MAX_LISTED])!r})"
     if inputs is not None:
         ends = replace(ends, defaults={})  # arguments with a default come last; the request has another order
-    _refuse_unusable(editor, values, inputs, ends, also, request)
     notes = _training_facts(editor).left_out(graph, ends.inputs.values(), ends.outputs.values())
     function = functions.graph_function(
         graph, ends, _value_source(editor, values), name, request, also=also, notes=notes

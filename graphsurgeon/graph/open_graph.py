@@ -307,10 +307,10 @@ class OpenedGraph(Ends):
     def end_texts(self) -> dict[str, str]:
         """Returns the input and output tensors of signatures and of a function -> a description of each."""
         out: dict[str, str] = {}
-        for word in ("input", "output"):
+        for word, other in (("input", "an input"), ("output", "an output")):
             others = (tensor for one in self.other_signatures.values() for tensor in getattr(one, f"{word}s").values())
             own = {tensor: f"the {word} {key!r}" for key, tensor in getattr(self, f"{word}s").items()}
-            out |= dict.fromkeys(others, f"an {word}") | own
+            out |= dict.fromkeys(others, other) | own
         return out
 
     @property

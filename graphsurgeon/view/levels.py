@@ -502,12 +502,6 @@ _memory: OrderedDict[Hashable, Any] = OrderedDict()
 _lock = threading.Lock()
 
 
-def forget() -> None:
-    """Clears the cache of levels."""
-    with _lock:
-        _memory.clear()
-
-
 def _cached(key: Hashable, compute: Callable[[], _T]) -> _T:
     """Returns the value of a key, from a cache of the last values."""
     with _lock:

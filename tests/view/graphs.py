@@ -84,7 +84,7 @@ class Limited:
     name = "limited"
 
     def __init__(self, *slow: str) -> None:
-        levels.forget()
+        levels._memory.clear()
         self.slow, self.seen, self.given = slow, list[str](), list[float]()
 
     def missing(self) -> str:

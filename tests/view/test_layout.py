@@ -167,7 +167,7 @@ def test_nothing_to_place():
 
 
 def test_a_name_that_would_reach_graphviz_is_a_bug(monkeypatch):
-    levels.forget()
+    levels._memory.clear()
     monkeypatch.setattr(levels, "_rank_dot", lambda structure, effort: 'digraph { "a/b" }')
     with pytest.raises(AssertionError, match="a name reached the layout engine"):
         layout.place(build(Tree(network())))
