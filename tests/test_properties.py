@@ -110,7 +110,7 @@ def in_part(step: Any) -> set[str]:
     names = set()
     for op in step.source.owner.get_operations()[: step.source.size]:
         context = op._get_control_flow_context()
-        if context is not None and step.place[step.source.index[op.name]] < 0:
+        if context is not None and step.positions[step.source.index[op.name]] < 0:
             while context.outer_context is not None:
                 context = context.outer_context
             names.add(context.name)
@@ -119,7 +119,7 @@ def in_part(step: Any) -> set[str]:
 
 def copied(done: Any, item: Any) -> bool:
     name = getattr(item, "op", item).name
-    return any(c.place[c.source.index[name]] >= 0 for c in done.effect.copies if name in c.source.index)
+    return any(c.positions[c.source.index[name]] >= 0 for c in done.effect.copies if name in c.source.index)
 
 
 def feeds_of(made: Any, end: Any, done: Any, lead: str) -> tuple[dict[str, Any], list[Any]]:
