@@ -32,7 +32,7 @@ def function_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, name
     """
     request, graph, functions = f"function(outputs={outputs!r})", editor.snapshot, tf.functions.graph_function
     resolver = ReferenceResolver(graph, editor.layers, request)
-    also = [op_name(resolver.op(one)) for one in (_several(also))]
+    also = [op_name(resolver.op(one)) for one in _several(also)]
     ends = _ends(editor, inputs, outputs, "function", request)
     _refuse_unusable(editor, values, inputs, ends, also, request)
     request = f"function(outputs={one_or_all(list(ends.outputs.values())[:_MAX_LISTED])!r})"

@@ -264,9 +264,11 @@ class Values:
         removed, infos = self._removed_variables(graph), tf.values.variables.variable_infos(graph)
         targets = [info for name, info in infos.items() if name not in removed and (names is None or name in names)]
         due, report = tf.values.assign_values.ValueAssignment(None, "initial_only()"), ValueReport()
-        initialized, before = self._initialized_before(graph, own, targets, due.request)
-        if own is None:  # a session reads these from what was opened
-            initialized |= self._variables_in_file(graph, [info.op for info in targets])
+        before: dict[int, VariableInfo] = {}
+        if own is None:  # a new session reads these from what was opened
+            initialized = self._variables_in_file(graph, [info.op for info in targets])
+        else:
+            initialized, before = self._initialized_before(graph, own, targets, due.request)
         pending = self._pending_events(own, events) if own is not None and own.graph is graph else events
         self._decide(due, report, targets, initialized, events, pending, before, graph)
         filed = own is None and self._source is not None and graph is self._opened_graph()

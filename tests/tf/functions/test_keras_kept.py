@@ -207,23 +207,14 @@ def test_a_shared_variable_with_two_values_is_copied_and_named():
     assert len(whole.snapshot.state.variables) == 7
 
 
-def test_a_second_layer_of_the_same_weights_names_the_first():
-    ed = gs.open(two_ends())
-    first, second = ed.keras_layer("a", "left", name="one"), ed.keras_layer("b", "right", name="two")
+@pytest.mark.parametrize(("call", "kind"), [("keras_layer", "layer"), ("function", "function")])
+def test_a_second_layer_or_function_of_the_same_variables_names_the_first(call, kind):
+    make = getattr(gs.open(two_ends()), call)
+    first, second = make("a", "left", name="one"), make("b", "right", name="two")
     assert first.notes == ()
     assert second.notes == (
-        "separate from the weights of layer 'one', which has the same: 'shared.kernel', 'shared.bias'. "
-        "For shared weights, make one layer with all outputs",
-    )
-
-
-def test_a_second_function_of_the_same_variables_names_the_first():
-    ed = gs.open(two_ends())
-    first, second = ed.function("a", "left", name="one"), ed.function("b", "right", name="two")
-    assert first.notes == ()
-    assert second.notes == (
-        "separate from the weights of function 'one', which has the same: 'shared.kernel', 'shared.bias'. "
-        "For shared weights, make one function with all outputs",
+        f"separate from the weights of {kind} 'one', which has the same: 'shared.kernel', 'shared.bias'. "
+        f"For shared weights, make one {kind} with all outputs",
     )
 
 
