@@ -7,7 +7,6 @@ each graph is imported in a child of it, which has limits of time and memory.
 from __future__ import annotations
 
 import atexit
-import os
 import signal
 import tempfile
 import threading
@@ -103,8 +102,12 @@ class _Trial:
     def _send(self, count: int, seconds: float, shapes: bool = False) -> dict[str, Any]:
         """Imports the first ops; the answer has a text about a crash or timeout, if there was one: ``how``."""
         seconds += _EACH * count
-        request = {"graph": str(self._folder / "graph"), "count": count, "seconds": seconds, "shapes": shapes}
+        path = self._folder / "graph"
+        limits = {"seconds": seconds, "memory": _MEMORY + _TIMES * path.stat().st_size}
+        request = {"graph": str(path), "count": count, "shapes": shapes, **limits}
         answer = TRIALS.send(self._folder, request, seconds + _START)
+        if answer.get("memory"):
+            answer["how"] = "ran out of memory"
         if answer.get("code") == -getattr(signal, "SIGALRM", 0):
             answer["how"] = f"did not end within {seconds:.3g} s"
         return answer
@@ -164,14 +167,10 @@ def main() -> None:
     from ..values.variables import dims_of
     from .fill_graph import import_graph
 
-    parent = os.getpid()
-
     def imported(graph: str, count: int, seconds: float, shapes: bool) -> dict[str, Any]:
         data = Path(graph).read_bytes()
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, seconds)  # also interrupts TensorFlow
-        if os.getpid() != parent:
-            _limit_memory(_MEMORY + _TIMES * len(data))
         graph_def, live = graph_pb2.GraphDef.FromString(data), empty_graph()
         del graph_def.node[count:]
 
@@ -196,13 +195,3 @@ def main() -> None:
         return {"accepted": len(ops) == count, "shapes": known}
 
     worker_main.main(imported)
-
-
-def _limit_memory(size: int) -> None:
-    """Limits the memory of this process to what it has and `size` bytes more: otherwise the system may end another."""
-    import resource
-
-    used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
-    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    if not 0 <= soft < used + size:
-        resource.setrlimit(resource.RLIMIT_DATA, (used + size, hard))

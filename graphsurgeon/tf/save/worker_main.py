@@ -14,6 +14,7 @@ import re
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -28,6 +29,8 @@ tf1 = tf.compat.v1
 Run = Callable[[str, Mapping[str, Any], Sequence[str]], Mapping[str, Any]]
 #: A function that returns the answer to a request.
 Work = Callable[..., dict[str, Any]]
+#: The time in seconds between two looks at the memory of a child.
+_INTERVAL = 0.005
 _VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
 _UNKNOWN_OP = re.compile(r"Op type not registered '([^']+)'")
 
@@ -50,15 +53,18 @@ def main(work: Work | None = None) -> None:
 def _execute(work: Work, request: dict[str, Any]) -> int:
     """Executes a request in a child process; returns the exit code of the child.
 
-    A process with several threads must not fork. Such a process executes the request itself.
+    A process with several threads must not fork. Such a process executes the request itself. A request may have a
+    limit in bytes for the ``memory`` that its child needs; then the child is killed, because otherwise the system may
+    end another process.
     """
+    memory = request.pop("memory", None)
     tasks = Path("/proc/self/task")
     if "keep" in sys.argv or not tasks.is_dir() or len(os.listdir(tasks)) > 1:
         _answer(work, **request)
         return 0
     child = os.fork()
     if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        return os.waitstatus_to_exitcode(_wait(child, memory))
     threading.Thread(target=_end_with_the_other, daemon=True).start()
     code = 1
     try:
@@ -66,6 +72,29 @@ def _execute(work: Work, request: dict[str, Any]) -> int:
         code = 0
     finally:
         os._exit(code)
+
+
+def _wait(child: int, memory: int | None) -> int:
+    """Waits for the end of a child, and returns its status; kills it when it needs more memory.
+
+    A lower limit of the system would not do: TensorFlow ignores some failures to get memory, and goes on.
+    """
+    if memory is None:
+        return os.waitpid(child, 0)[1]
+    used = Path(f"/proc/{child}/statm")
+    limit = memory + _resident(used)
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return status
+        if _resident(used) > limit:
+            os.kill(child, signal.SIGKILL)
+        time.sleep(_INTERVAL)
+
+
+def _resident(used: Path) -> int:
+    """Returns how much memory a process uses, in bytes."""
+    return int(used.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _end_with_the_other() -> None:

@@ -89,19 +89,23 @@ def entered_twice():
 
 
 def deep_sizes():
+    """A shape from 30,000 nested calls of TensorFlow, which need more than a stack of 8 MB, in less than a second."""
     graph_def = empty()
     feed(graph_def, shape=[None, None])
+    feed(graph_def, "none", INT, [0])
+    constant(graph_def, "axis", 0)
     add(graph_def, "size0", "Shape", "x", T=FLOAT, out_type=INT)
-    for i in range(1, 9_000):
-        add(graph_def, f"size{i}", "Cast", f"size{i - 1}", SrcT=INT, DstT=INT)
+    for i in range(1, 30_000):
+        add(graph_def, f"size{i}", "ConcatV2", "none", f"size{i - 1}", "axis", N=2, T=INT, Tidx=INT)
     constant(graph_def, "one", 1.0, FLOAT)
-    add(graph_def, "op", "Fill", "size8999", "one", T=FLOAT, index_type=INT)
+    add(graph_def, "op", "Fill", "size29999", "one", T=FLOAT, index_type=INT)
     return graph_def
 
 
 def huge_numbers():
+    """A shape from numbers that need 4 GB."""
     graph_def = empty()
-    for name, value in (("from", 0), ("to", 10**10), ("by", 1), ("axes", [0])):
+    for name, value in (("from", 0), ("to", 5 * 10**8), ("by", 1), ("axes", [0])):
         constant(graph_def, name, value, tf.int64)
     constant(graph_def, "one", 1.0, FLOAT)
     add(graph_def, "numbers", "Range", "from", "to", "by", Tidx=tf.int64)
@@ -363,6 +367,13 @@ def test_a_function_is_not_taken_for_an_op(monkeypatch):
 def test_one_that_does_not_end_in_time_is_ended():
     graph_def = FATAL["doubling"]
     reads(refusal_of(graph_def, 0.2), "in a separate process, TensorFlow did not end within 0.2")
+
+
+def test_one_that_needs_too_much_memory_is_ended(monkeypatch):
+    monkeypatch.setattr(trial_import, "_MEMORY", 200 << 20)
+    reads(
+        refusal_of(FATAL["huge numbers"], 60.0), "in a separate process, TensorFlow ran out of memory on op 'op' (Fill)"
+    )
 
 
 def test_a_graph_reaches_it_in_pieces_and_whole(monkeypatch, tmp_path):
