@@ -22,7 +22,7 @@ from graphsurgeon.ui.commands.table import (
 )
 from graphsurgeon.view.boxes import OP_RADIUS, RADIUS
 from graphsurgeon.view.edges import QUIET_WIDTH, WIDTHS
-from graphsurgeon.view.families import COLORS as FAMILIES
+from graphsurgeon.view.op_colors import COLORS as FAMILIES
 from graphsurgeon.view.plan_marks import SIGNS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -125,7 +125,7 @@ def palette() -> str:
     for family, ink in FAMILIES.items():
         hue = f"light-dark({ink.line}, {ink.dark})" if ink.dark else ink.line
         rules.append(f".gs-f-{family} {{\n  --gs-hue: {hue.lower()};\n}}\n")
-    return "".join(["/* Written from graphsurgeon/view/families.py by tools/write_verbs.py. */\n", *rules])
+    return "".join(["/* Written from graphsurgeon/view/op_colors.py by tools/write_verbs.py. */\n", *rules])
 
 
 def typescript_examples() -> str:

@@ -270,7 +270,7 @@ _MAX_LISTED = 12
 
 
 @dataclass(frozen=True)
-class OpChange:
+class OpDifference:
     """One difference of an op that both graphs have.
 
     Args:
@@ -307,7 +307,7 @@ class Diff:
     a: Graph
     b: Graph
     partners: Ints
-    changes: tuple[OpChange, ...] = field(repr=False)
+    changes: tuple[OpDifference, ...] = field(repr=False)
     draw: Callable[[Diff], dict[str, str]] | None = None
 
     @cached_property
@@ -327,7 +327,7 @@ class Diff:
         old, new, place = self.a.names, self.b.names, self.partners.tolist()
         return tuple((old[i], new[j]) for i, j in enumerate(place) if j >= 0 and old[i] != new[j])
 
-    def of_kind(self, kind: str) -> tuple[OpChange, ...]:
+    def of_kind(self, kind: str) -> tuple[OpDifference, ...]:
         """Returns the changes of one kind, such as ``input`` or ``attribute``.
 
         Args:
@@ -336,7 +336,7 @@ class Diff:
         return tuple(change for change in self.changes if change.kind == kind)
 
     @property
-    def rewired(self) -> tuple[OpChange, ...]:
+    def rewired(self) -> tuple[OpDifference, ...]:
         """The inputs that read another tensor."""
         return self.of_kind("input")
 
@@ -485,14 +485,14 @@ class _Differ:
         self.theirs = place[self.ours]
         self.pairs: list[tuple[int, int]] = list(zip(self.ours.tolist(), self.theirs.tolist(), strict=True))
 
-    def _change(self, i: int, j: int, kind: str, detail: Any, old: str, new: str) -> tuple[int, OpChange]:
-        return j, OpChange(kind, self.b.names[j], self.a.names[i], str(detail), old, new)
+    def _change(self, i: int, j: int, kind: str, detail: Any, old: str, new: str) -> tuple[int, OpDifference]:
+        return j, OpDifference(kind, self.b.names[j], self.a.names[i], str(detail), old, new)
 
-    def types(self) -> Iterator[tuple[int, OpChange]]:
+    def types(self) -> Iterator[tuple[int, OpDifference]]:
         a, b = self.a.types, self.b.types
         return (self._change(i, j, "type", "", a[i], b[j]) for i, j in self.pairs if a[i] != b[j])
 
-    def inputs(self) -> Iterator[tuple[int, OpChange]]:
+    def inputs(self) -> Iterator[tuple[int, OpDifference]]:
         a, b, place = self.a.data, self.b.data, self.place
         same = np.zeros(self.a.size, np.bool_)
         same[self.ours] = a.degrees[self.ours] == b.degrees[self.theirs]
@@ -509,7 +509,7 @@ class _Differ:
                     was, now = (g.name(t) if t else "" for g, t in ((self.a, old), (self.b, new)))
                     yield self._change(i, j, "input", slot, was, now)
 
-    def control(self) -> Iterator[tuple[int, OpChange]]:
+    def control(self) -> Iterator[tuple[int, OpDifference]]:
         a, b, place = self.a.control, self.b.control, self.place
         rows = a.rows
         paired = place[rows] >= 0
@@ -528,7 +528,7 @@ class _Differ:
             was, now = sorted(self.a.control_names(i)), sorted(self.b.control_names(j))
             yield self._change(i, j, "control", "", ", ".join(was), ", ".join(now))
 
-    def inside(self) -> Iterator[tuple[int, OpChange]]:
+    def inside(self) -> Iterator[tuple[int, OpDifference]]:
         """Yields the changes of attributes and devices; nodes that are known to be the same are skipped."""
         a, b = self.a, self.b
         stamped = len(a.stamps) == a.size and len(b.stamps) == b.size
@@ -541,7 +541,7 @@ class _Differ:
                 yield self._change(i, j, "device", "", was, now)
             yield from self._attributes(i, j, old, new)
 
-    def _attributes(self, i: int, j: int, old: Any, new: Any) -> Iterator[tuple[int, OpChange]]:
+    def _attributes(self, i: int, j: int, old: Any, new: Any) -> Iterator[tuple[int, OpDifference]]:
         was, now = (attributes(node, meaning) or {} for node, meaning in zip((old, new), self.meanings, strict=True))
         if was == now:
             return
@@ -567,7 +567,7 @@ class _Differ:
             carried.add(mark + (self.b.names[partner] if partner >= 0 else lead + name))
         return carried == set(texts[1])
 
-    def outputs(self) -> Iterator[tuple[int, OpChange]]:
+    def outputs(self) -> Iterator[tuple[int, OpDifference]]:
         a, b = self.a, self.b
         if a.outputs_of is None or b.outputs_of is None:
             return

@@ -13,9 +13,9 @@ from typing import Any
 from ..errors import SurgeryError, counted
 from ..graph.graph import Graph
 from ..view.edges import CONTROL_MOST
-from ..view.families import DESCRIPTIONS
 from ..view.layout import PlacedScene, place
 from ..view.nesting import Nesting, connections, nest
+from ..view.op_colors import DESCRIPTIONS
 from ..view.plan_marks import Marks
 from ..view.scene import MAX_BOXES, Scene, build
 from ..view.svg import escape, to_svg

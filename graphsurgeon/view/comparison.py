@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import LayoutError
-from ..graph.diff import Diff, OpChange
+from ..graph.diff import Diff, OpDifference
 from ..graph.edges import Edges
 from ..graph.graph import Graph, Ints, Mask
 from .boxes import Box, Edge, Group, Item, elide, frames, size_of
@@ -110,13 +110,13 @@ def _is_mixed(tree: Tree, item: Item, marks: Mapping[int, str], touched: Mask) -
 
 def _texts(diff: Diff) -> dict[int, str]:
     """Returns changed op -> a short text about its change."""
-    by_op: dict[int, list[OpChange]] = {}
+    by_op: dict[int, list[OpDifference]] = {}
     for change in diff.changes:
         by_op.setdefault(diff.b.index[change.op], []).append(change)
     return {op: _word(changes) for op, changes in by_op.items()}
 
 
-def _word(changes: list[OpChange]) -> str:
+def _word(changes: list[OpDifference]) -> str:
     words = []
     for change in changes:
         plain = {"type": f"was {change.old}", "input": "rewired", "attribute": change.detail, "output": "shape"}

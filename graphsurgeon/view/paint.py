@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import LayoutError, counted
-from ..graph.graph import Graph
+from ..graph.graph import DTYPES, Graph
 from ..graph.traversal import connected_parts
+from ..graph.types import TFNodeDef
 from .boxes import elide
-from .families import COLORS, dtypes_of
+from .op_colors import COLORS
 from .scene import Scene
 from .tree import Tree, find_item
 
+_DTYPE_ATTRIBUTES = ("dtype", "DstT", "out_type", "output_type", "type", "Tout", "T", "Tparams")
 _SHOWN_ATTRIBUTES = (
     "T",
     "dtype",
@@ -33,6 +35,38 @@ _SHOWN_ATTRIBUTES = (
     "transpose_b",
     "N",
 )
+
+
+def dtypes_of(graph: Graph) -> list[str]:
+    """Returns the dtype of the first output of each op; "" without an output, or if the dtype is not known.
+
+    For a live graph it is the dtype in TensorFlow: the output of a comparison of floats is a bool, although its
+    attribute T is a float. Ops of the same type and with the same dtype attribute are only looked up once.
+
+    Example:
+        >>> dtypes_of(Graph.from_ops([("a", "NoOp", [])]))
+        ['']
+    """
+    dtypes: dict[tuple[str, str], str] = {}
+    out = []
+    for op, kind in enumerate(graph.types):
+        stated = _dtype_attribute(graph.nodes[op])
+        name = dtypes.get((kind, stated)) if stated else None
+        if name is None:
+            outputs = graph.declared_outputs(op)
+            name = stated if outputs is None else outputs[0].dtype.removesuffix("_ref") if outputs else ""
+            dtypes[kind, stated] = name
+        out.append(name)
+    return out
+
+
+def _dtype_attribute(node: TFNodeDef) -> str:
+    """Returns the dtype attribute of a node that is most likely the dtype of its output."""
+    attr = getattr(node, "attr", None) or {}
+    for key in _DTYPE_ATTRIBUTES:
+        if key in attr and attr[key].type:
+            return DTYPES.get(attr[key].type % 100, "")
+    return ""
 
 
 def repeated_scopes(tree: Tree, scopes: Iterable[str]) -> list[list[str]]:

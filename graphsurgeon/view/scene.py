@@ -15,8 +15,8 @@ from ..errors import LayoutError, counted
 from ..graph.graph import DTYPES, Graph, Ints, shape_text
 from .boxes import Box, Edge, Group, Item, clean, elide, frames
 from .edges import hush, wires, without_far
-from .families import COLORS, UNKNOWN, family
 from .helper_ops import KINDS, TRAINING
+from .op_colors import COLORS, UNKNOWN, family
 from .plan_marks import EdgeKinds, Marks, mark, mark_edges, of_marks
 from .tree import Tree, find_item
 

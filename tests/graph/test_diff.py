@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from graphsurgeon.errors import SelectionError
-from graphsurgeon.graph.diff import OpChange, diff, pair
+from graphsurgeon.graph.diff import OpDifference, diff, pair
 from graphsurgeon.graph.graph import Graph
 from tests.cost import growth
 from tests.plain import net, plain
@@ -61,7 +61,7 @@ def test_added_removed_and_rewired():
     b = plain(("w", "Const", []), ("x", "Const", []), ("z", "Add", ["w", "x"]), ("v", "Exp", ["z:1"]), title="new")
     found = diff(a, b)
     assert (found.added, found.removed, found.renamed) == (("w", "v"), ("y",), ())
-    assert found.rewired == (OpChange("input", "z", "z", "0", "y:0", "w:0"),)
+    assert found.rewired == (OpDifference("input", "z", "z", "0", "y:0", "w:0"),)
     assert found.counts == {
         "added": 2, "removed": 1, "renamed": 0, "type": 0, "input": 1, "control": 0, "attribute": 0, "device": 0,
         "output": 0,

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.view.families import dtypes_of
+from graphsurgeon.view.paint import dtypes_of
 from tests.corpus import corpus_ids
 
 tf1 = tf.compat.v1

@@ -9,9 +9,8 @@ import pytest
 
 from graphsurgeon.errors import LayoutError
 from graphsurgeon.graph.graph import Graph, TensorInfo
-from graphsurgeon.view.families import dtypes_of
 from graphsurgeon.view.layout import place
-from graphsurgeon.view.paint import GREY, HUES, ODD, STEPS, ZERO, Paint, paint_scene
+from graphsurgeon.view.paint import GREY, HUES, ODD, STEPS, ZERO, Paint, dtypes_of, paint_scene
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.svg import blend, to_svg
 from graphsurgeon.view.tree import Tree

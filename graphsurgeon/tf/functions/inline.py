@@ -17,9 +17,9 @@ from ...graph.selection import select
 from ...graph.types import TFGraph, TFNodeDef
 from ...plan.plan import Plan
 from ...plan.plan_result import AppliedOps
-from ..copy.attachments import attach_python_state
 from ..copy.imports import import_with_shapes
 from ..copy.node_defs import setter_node
+from ..copy.python_state import attach_python_state
 from ..import_tensorflow import tf
 from ..messages import graph_pb2, node_def_pb2
 from ..open.snapshot import snapshot

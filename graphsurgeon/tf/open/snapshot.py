@@ -18,7 +18,7 @@ from ...graph.types import TFGraph, TFGraphDef, TFNodeDef, TFOp
 from ...graph.variables import GraphState
 from ...plan.copy_result import CopyResult
 from ...plan.step_code import step_text
-from ..copy.attachments import describe_item
+from ..copy.collections import describe_item
 from ..copy.contexts import context_ops
 from ..copy.tables_and_queues import init_ops
 from ..functions.library import BRANCHING, CALLS, Definitions, gradients_of

@@ -22,7 +22,7 @@ from ...graph.names import op_name
 from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFGraphDef, TFNodeDef
 from ...graph.variables import QUERY_TYPES, VARIABLE_TYPES
-from ..copy.attachments import copy_shapes
+from ..copy.python_state import copy_shapes
 from ..copy.tables_and_queues import init_ops
 from ..functions.calls import constant
 from ..functions.library import BRANCHING, CALLS, functions_in_node, new_name, rename_calls

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphsurgeon.view.families import COLORS, DESCRIPTIONS, family
+from graphsurgeon.view.op_colors import COLORS, DESCRIPTIONS, family
 
 
 @pytest.mark.parametrize(

@@ -1,46 +1,9 @@
-"""The families of op types, with their colors, and the dtypes of ops."""
+"""The families of op types, such as convolution or activation, and their colors."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import NamedTuple
-
-from ..graph.graph import DTYPES, Graph
-from ..graph.types import TFNodeDef
-
-_ATTRS = ("dtype", "DstT", "out_type", "output_type", "type", "Tout", "T", "Tparams")
-
-
-def dtypes_of(graph: Graph) -> list[str]:
-    """Returns the dtype of the first output of each op; "" without an output, or if the dtype is not known.
-
-    For a live graph it is the dtype in TensorFlow: the output of a comparison of floats is a bool, although its
-    attribute T is a float. Ops of the same type and with the same dtype attribute are only looked up once.
-
-    Example:
-        >>> dtypes_of(Graph.from_ops([("a", "NoOp", [])]))
-        ['']
-    """
-    dtypes: dict[tuple[str, str], str] = {}
-    out = []
-    for op, kind in enumerate(graph.types):
-        stated = _dtype_attribute(graph.nodes[op])
-        name = dtypes.get((kind, stated)) if stated else None
-        if name is None:
-            outputs = graph.declared_outputs(op)
-            name = stated if outputs is None else outputs[0].dtype.removesuffix("_ref") if outputs else ""
-            dtypes[kind, stated] = name
-        out.append(name)
-    return out
-
-
-def _dtype_attribute(node: TFNodeDef) -> str:
-    """Returns the dtype attribute of a node that is most likely the dtype of its output."""
-    attr = getattr(node, "attr", None) or {}
-    for key in _ATTRS:
-        if key in attr and attr[key].type:
-            return DTYPES.get(attr[key].type % 100, "")
-    return ""
 
 
 class Ink(NamedTuple):
