@@ -1,23 +1,24 @@
 // Builds the screen from its parts, and updates them from the model.
-import { Api, type Ask, GONE_TEXT } from "./model/api";
+import { Api, type Post, NO_KERNEL_TEXT } from "./model/api";
 import { type Camera, CameraHistory } from "./state/cameras";
 import { Changes } from "./state/changes";
-import { count, counted, h, handled, hasFocus } from "./panels/dom";
-import { actionOf, Hands } from "./commands/gestures";
+import { count, countOf, h, consume, hasFocus } from "./panels/dom";
+import { actionOf, Gestures } from "./commands/gestures";
 import { Inspector } from "./panels/inspector";
-import { keep, kept } from "./state/stored_plan";
-import { align, follow, type Look } from "./state/linked_panes";
+import { storePlan, loadStoredPlan } from "./state/stored_plan";
+import { align, follow } from "./state/linked_panes";
 import { Outline } from "./panels/outline";
-import { Over } from "./canvas/overlay";
+import { Overlay } from "./canvas/overlay";
 import { Pane, type PaneEvents } from "./canvas/pane";
 import { PlanBar } from "./panels/planbar";
 import { Popup } from "./panels/popup";
-import { Room } from "./panels/size";
+import { WidgetSize } from "./panels/size";
 import { Search } from "./panels/search";
 import { StatusBar } from "./panels/statusbar";
 import { Store, type ViewState } from "./state/store";
 import { followTheme } from "./panels/theme";
 import { TopBar } from "./panels/topbar";
+import type { Transform } from "./canvas/view";
 import type { PaneName, PlanView, Verbs } from "./model/verbs.generated";
 import type { Model, State } from "./model/types";
 
@@ -44,22 +45,22 @@ export function mount(model: Model, host: HTMLElement): () => void {
   host.append(root);
   root.classList.toggle("gs-still", !!model.get("still"));
   /** the last view of each pane, and whether code is moving it */
-  const looks = new Map<PaneName, Look>();
+  const transforms = new Map<PaneName, Transform>();
   let placing = false,
     /** whether the new boxes are far from the old ones, so that before and after show different places */ apart = false,
-    /** the camera of the picture before the plan, unless the user has moved it since */ unstaged: Camera | undefined,
+    /** the camera of the picture before the plan, unless the user has moved it since */ cameraBeforePlan: Camera | undefined,
     sidesChosen = false,
     width = 0,
-    had = "",
+    storedGraphs = "",
     soon = 0,
-    knownStage: PlanView = model.get("look")?.plan_view ?? "both";
+    lastStage: PlanView = model.get("look")?.plan_view ?? "both";
   const store = new Store(),
     cameras = new CameraHistory(model),
-    ask: Ask = (verb, args) => acts.ask(verb, args);
+    post: Post = (verb, args) => actions.post(verb, args);
 
   const status = new StatusBar(
-    () => ask("cancel", {}),
-    keys => acts.fade(keys),
+    () => post("cancel", {}),
+    keys => actions.fade(keys),
   );
   const api = new Api(
     model,
@@ -69,67 +70,67 @@ export function mount(model: Model, host: HTMLElement): () => void {
       status.pending(n);
     },
     () => {
-      status.say(GONE_TEXT, "warn");
-      plan.lost();
+      status.show(NO_KERNEL_TEXT, "warn");
+      plan.stopKernel();
       watch();
       if (root.querySelector(":disabled:focus")) focusPane();
     },
   );
   const popup = new Popup(root, id, api);
   const events: PaneEvents = {
-    selected: (pane, names, mode) => acts.select(pane, names, mode),
-    opened: (pane, item) => acts.open(pane, item),
-    edge: (pane, edge) => acts.showEdge(pane, edge),
-    menu: (pane, of, x, y) => ("g" in of ? hands.boxes.menu(pane, of.of, { x, y }) : hands.edges.menu(pane, of, { x, y })),
-    dragged: (pane, e) => hands.dragged(pane, e),
-    looked: pane => {
+    select: (pane, names, mode) => actions.select(pane, names, mode),
+    open: (pane, item) => actions.open(pane, item),
+    edge: (pane, edge) => actions.showEdge(pane, edge),
+    menu: (pane, of, x, y) => ("g" in of ? gestures.boxes.menu(pane, of.of, { x, y }) : gestures.edges.menu(pane, of, { x, y })),
+    drag: (pane, e) => gestures.drag(pane, e),
+    move: pane => {
       const { x, y, k } = pane.view,
-        was = looks.get(pane.name);
-      looks.set(pane.name, { x, y, k });
-      if (was && !placing) linked(pane, was);
-      if (was && !placing) unstaged = undefined;
-      if (pane.name === store.now.active) top.zoomed(pane.view.k);
+        was = transforms.get(pane.name);
+      transforms.set(pane.name, { x, y, k });
+      if (was && !placing) moveOther(pane, was);
+      if (was && !placing) cameraBeforePlan = undefined;
+      if (pane.name === store.state.active) top.zoom(pane.view.k);
     },
-    focused: pane => activate(pane.name),
+    focus: pane => activate(pane.name),
     alone: pane => {
-      store.set({ alone: !store.now.alone });
+      store.set({ alone: !store.state.alone });
       activate(pane.name);
       tabs();
       tellStage();
     },
   };
-  const over = new Over(),
-    panes = { source: new Pane("source", events, over), destination: new Pane("destination", events, over) };
-  const inspector = new Inspector(id, ask, {
-    revealed: name => acts.reveal(store.now.active, name),
-    asked: name => acts.send("value", { name }),
-    fetched: tensor => acts.send("fetch", { tensor }),
-    said: text => status.say(text),
-    editable: () => api.answers("set_attr") && !acts.refusal(acts.pane),
-    set: (names, a, at) => hands.edits.attrs.set(names, a, at),
-    placed: (names, device) => hands.edits.attrs.place(names, device),
-    typed: () => hands.do("type"),
-    renamed: name => hands.edits.attrs.rename(name),
+  const overlay = new Overlay(),
+    panes = { source: new Pane("source", events, overlay), destination: new Pane("destination", events, overlay) };
+  const inspector = new Inspector(id, post, {
+    reveal: name => actions.reveal(store.state.active, name),
+    fetchValue: name => actions.send("value", { name }),
+    fetchTensor: tensor => actions.send("fetch", { tensor }),
+    showStatus: text => status.show(text),
+    editable: () => api.answers("set_attr") && !actions.refusal(actions.pane),
+    set: (names, a, at) => gestures.edits.attrs.set(names, a, at),
+    setDevice: (names, device) => gestures.edits.attrs.place(names, device),
+    replaceType: () => gestures.do("type"),
+    rename: name => gestures.edits.attrs.rename(name),
   });
-  const plan = new PlanBar(id, ask, {
-    copied: (how, byKey) => void acts.copy(how, byKey),
-    pick: (ask, take) => acts.pick(ask, take),
-    edited: step => void hands.edits.attrs.step(step),
-    applied: () => acts.apply(),
-    saves: () => hands.do("save"),
-    history: async () => (await acts.send("history_code", {}))?.code ?? null,
-    tried: () => hands.do("try"),
-    compared: () => void hands.runs.ask("applied"),
-    said: text => status.say(text),
-    went: (name, pane) => {
+  const plan = new PlanBar(id, post, {
+    copy: (how, byKey) => void actions.copy(how, byKey),
+    pick: (ask, take) => actions.pick(ask, take),
+    editStep: step => void gestures.edits.attrs.step(step),
+    apply: () => actions.apply(),
+    save: () => gestures.do("save"),
+    history: async () => (await actions.send("history_code", {}))?.code ?? null,
+    tryPlan: () => gestures.do("try"),
+    compare: () => void gestures.runs.open("applied"),
+    showStatus: text => status.show(text),
+    reveal: (name, pane) => {
       const run = model.get("run");
-      acts.reveal(pane ?? (run && "pane" in run ? run.pane : "source"), name);
+      actions.reveal(pane ?? (run && "pane" in run ? run.pane : "source"), name);
     },
   });
   const outline = new Outline({
-    toggled: row => ask(row.open ? "outline_close" : "outline_open", { name: row.name }),
-    revealed: row => acts.reveal("source", row.name, false),
-    selected: (row, mode) => acts.select(panes.source, [row.name], mode),
+    toggle: row => post(row.open ? "outline_close" : "outline_open", { name: row.name }),
+    reveal: row => actions.reveal("source", row.name, false),
+    select: (row, mode) => actions.select(panes.source, [row.name], mode),
   });
   const search = new Search(
     id,
@@ -141,39 +142,39 @@ export function mount(model: Model, host: HTMLElement): () => void {
             pane,
             title: model.get("titles")[pane] ?? pane,
             becomes: pane === "destination" && model.get("plan").same !== false,
-            found: await api.call("find", { query, pane }),
+            result: await api.call("find", { query, pane }),
           })),
       ),
-    ({ pane, name }, keyboard) => acts.reveal(pane, name, keyboard),
+    ({ pane, name }, keyboard) => actions.reveal(pane, name, keyboard),
     () => focusPane(),
-    (pane, boxes) => panes[pane].drawing.found(boxes),
+    (pane, boxes) => panes[pane].drawing.markHits(boxes),
   );
   const top = new TopBar(
     {
-      does: action => hands.do(action),
-      views: at => hands.going.menu(panes.source, at),
-      outline: () => sides({ outline: !store.now.sides.outline }, true),
-      inspector: () => sides({ inspector: !store.now.sides.inspector }, true),
-      plan: () => sides({ plan: !store.now.sides.plan }, true),
-      seen: at => hands.looks.menu(store.now.active, at),
-      served: at => {
+      run: action => gestures.do(action),
+      views: at => gestures.navigation.menu(panes.source, at),
+      outline: () => sides({ outline: !store.state.sides.outline }, true),
+      inspector: () => sides({ inspector: !store.state.sides.inspector }, true),
+      plan: () => sides({ plan: !store.state.sides.plan }, true),
+      visibility: at => gestures.appearance.menu(store.state.active, at),
+      signatures: at => {
         const { signatures: served, signature: serves } = model.get("views")!;
         popup.choose(
           "Signatures and functions of the file",
-          served!.map(name => ({ text: name, on: name === serves, run: () => ask("show_signature", { name }) })),
+          served!.map(name => ({ text: name, on: name === serves, run: () => post("show_signature", { name }) })),
           at,
         );
       },
-      colors: at => hands.looks.colors(at),
-      recipes: at => void hands.recipes.menu(at),
+      colors: at => gestures.appearance.colors(at),
+      recipes: at => void gestures.recipes.menu(at),
     },
-    ask,
-    () => ask("set_depth", { depth: 0, pane: store.now.active }),
+    post,
+    () => post("set_depth", { depth: 0, pane: store.state.active }),
     search.element,
   );
   const paneTabs = h("div", { class: "gs-pane-tabs", role: "group", "aria-label": "Panes" });
-  const space = new Room(root, !!model.get("still"), on => top.full(on));
-  const hands: Hands = new Hands({
+  const widgetSize = new WidgetSize(root, !!model.get("still"), on => top.full(on));
+  const gestures: Gestures = new Gestures({
       model,
       api,
       store,
@@ -182,15 +183,15 @@ export function mount(model: Model, host: HTMLElement): () => void {
       plan,
       status,
       popup,
-      over,
+      overlay,
       search,
-      room: space,
+      size: widgetSize,
       cameras,
       stages: () => stage(),
       changes: by => steps.step(by, true),
     }),
-    { acts } = hands,
-    steps = new Changes(acts, lookAt);
+    { actions } = gestures,
+    steps = new Changes(actions, lookAt);
   store.listen(highlight);
 
   const dock = h("div", { class: "gs-dock" }),
@@ -203,12 +204,12 @@ export function mount(model: Model, host: HTMLElement): () => void {
       "div",
       { class: "gs-panes" },
       h("div", { class: "gs-pane-bar" }, paneTabs, steps.element),
-      hands.lens.element,
+      gestures.lens.element,
       h("div", { class: "gs-pane-row" }, panes.source.element, panes.destination.element),
     ),
     right,
   );
-  root.append(top.element, main, plan.element, status.element, space.grip, over.element, popup.layer);
+  root.append(top.element, main, plan.element, status.element, widgetSize.grip, overlay.element, popup.layer);
 
   /** Controls are offered if the verbs that they send are answered: else a saved page lacks them, and without a kernel they
    * are gray. */
@@ -216,7 +217,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     root.classList.toggle("gs-no-edits", !api.answers("connect"));
     for (const e of root.querySelectorAll<HTMLButtonElement>("[data-verb]")) {
       const on = api.answers(e.dataset.verb as keyof Verbs);
-      if (!api.gone) e.classList.toggle("gs-unanswered", !on);
+      if (!api.kernelStopped) e.classList.toggle("gs-unanswered", !on);
       else if (!e.disabled) e.disabled = true;
     }
   }
@@ -227,40 +228,40 @@ export function mount(model: Model, host: HTMLElement): () => void {
   }
 
   function activate(name: PaneName): void {
-    if (store.now.active === name) return;
+    if (store.state.active === name) return;
     store.set({ active: name });
-    for (const pane of [panes.source, panes.destination]) pane.map.seen(pane.name === name);
-    top.zoomed(panes[name].view.k);
+    for (const pane of [panes.source, panes.destination]) pane.map.setActive(pane.name === name);
+    top.zoom(panes[name].view.k);
     tabs();
   }
 
   function focusPane(): void {
-    const { pane } = acts,
+    const { pane } = actions,
       item = pane.current;
     if (item) pane.focus(item, false);
   }
 
   /** Updates selections, marks and the start of a connection, which change without a new scene. */
   function highlight(): void {
-    const { selected, armed, edge, faded, takers, tool, picking, change } = store.now;
+    const { selected, pendingEdit, edge, faded, candidates, tool, picking, change } = store.state;
     top.tool(tool);
-    hands.lens.update();
+    gestures.lens.update();
     for (const pane of [panes.source, panes.destination]) {
-      const here = takers && (takers.pane === pane.name || model.get("plan").same !== false);
+      const here = candidates && (candidates.pane === pane.name || model.get("plan").same !== false);
       pane.pointer.take(tool);
-      pane.drawing.only(hands.lens.names(pane));
-      pane.drawing.offer(here ? takers.boxes : null);
+      pane.drawing.only(gestures.lens.names(pane));
+      pane.drawing.offer(here ? candidates.boxes : null);
       pane.drawing.select(selected[pane.name]);
       pane.drawing.point(change?.pane === pane.name ? change.name : null);
       pane.drawing.mark(
-        pane.name === "source" ? (store.now.tried ?? model.get("boundary")) : null,
-        armed?.pane === pane.name ? armed.box : null,
+        pane.name === "source" ? (store.state.suggestedBoundary ?? model.get("boundary")) : null,
+        pendingEdit?.pane === pane.name ? pendingEdit.box : null,
       );
       pane.drawing.lightEdge(edge);
       pane.drawing.fade(faded ?? pane.scene?.legend?.faded ?? []);
     }
     const b = model.get("boundary");
-    panes.source.cared = [
+    panes.source.keepVisible = [
       ...selected.source,
       ...Object.keys(b.boxes),
       ...[...b.inputs, ...b.outputs].map(t => t.tensor.replace(/:\d+$/, "")),
@@ -270,13 +271,13 @@ export function mount(model: Model, host: HTMLElement): () => void {
   }
 
   function tabs(): void {
-    const { active } = store.now,
+    const { active } = store.state,
       titles = { source: "Source", destination: "Destination" };
     root.classList.toggle("gs-two", !!model.get("scenes").destination);
-    root.classList.toggle("gs-alone", store.now.alone);
-    for (const pane of [panes.source, panes.destination]) pane.alone(store.now.alone);
+    root.classList.toggle("gs-alone", store.state.alone);
+    for (const pane of [panes.source, panes.destination]) pane.alone(store.state.alone);
     root.dataset.pane = active;
-    const staged = acts.staged,
+    const staged = actions.isTwoStage,
       now = shownStage(),
       had = [...paneTabs.children].indexOf(document.activeElement!);
     root.classList.toggle("gs-staged", staged);
@@ -307,55 +308,55 @@ export function mount(model: Model, host: HTMLElement): () => void {
   }
 
   function shownStage(): PlanView {
-    if (wide() && !store.now.alone) return "both";
-    return store.now.active === "source" ? "before" : "after";
+    if (wide() && !store.state.alone) return "both";
+    return store.state.active === "source" ? "before" : "after";
   }
 
   /** Makes a pane the active one; if it is hidden, it replaces the other pane. */
   function lookAt(name: PaneName): void {
-    const seen = wide() && !store.now.alone;
-    if (seen || store.now.active === name) return activate(name);
-    if (acts.staged) stage(name === "source" ? "before" : "after");
+    const seen = wide() && !store.state.alone;
+    if (seen || store.state.active === name) return activate(name);
+    if (actions.isTwoStage) stage(name === "source" ? "before" : "after");
     else activate(name);
   }
 
   /** Shows the graph before the plan, after it, or both; without a stage, the next of these. Visible boxes keep their places. */
   function stage(to?: PlanView): void {
-    if (!acts.staged) return status.say("There is no plan: before and after are the same.", "warn");
+    if (!actions.isTwoStage) return status.show("There is no plan: before and after are the same.", "warn");
     const known = stages();
     show(to ?? known[(known.indexOf(shownStage()) + 1) % known.length]!);
-    status.say(`${STAGE_NAMES[shownStage()]}: ${STAGE_WORDS[shownStage()]}`);
+    status.show(`${STAGE_NAMES[shownStage()]}: ${STAGE_WORDS[shownStage()]}`);
     tellStage();
   }
 
   /** Sends a chosen stage to the kernel and to other views of this widget. */
   function tellStage(): void {
-    if (!acts.staged || !api.answers("set_plan_view")) return;
-    knownStage = shownStage();
-    ask("set_plan_view", { show: knownStage });
+    if (!actions.isTwoStage || !api.answers("set_plan_view")) return;
+    lastStage = shownStage();
+    post("set_plan_view", { show: lastStage });
   }
 
   /** Shows a stage that was chosen by code or in another view. */
   function follows(): void {
     const now = model.get("look")?.plan_view;
-    if (!now || now === knownStage || api.pending("set_plan_view")) return;
-    knownStage = now;
-    if (acts.staged && wide() && now !== shownStage()) show(now);
+    if (!now || now === lastStage || api.pending("set_plan_view")) return;
+    lastStage = now;
+    if (actions.isTwoStage && wide() && now !== shownStage()) show(now);
   }
 
   function show(next: PlanView): void {
-    const from = panes[store.now.active],
+    const from = actions.pane,
       { size } = from;
     store.set({ alone: next !== "both", active: next === "both" ? from.name : next === "before" ? "source" : "destination" });
     tabs();
-    const now = panes[store.now.active];
-    place(() => {
-      panes.source.resized();
-      panes.destination.resized();
+    const now = actions.pane;
+    moveByCode(() => {
+      panes.source.updateSize();
+      panes.destination.updateSize();
       align(now === from ? other(now) : now, from, size);
     });
-    for (const pane of [panes.source, panes.destination]) pane.map.seen(pane === now);
-    top.zoomed(now.view.k);
+    for (const pane of [panes.source, panes.destination]) pane.map.setActive(pane === now);
+    top.zoom(now.view.k);
   }
 
   function other(pane: Pane): Pane {
@@ -364,9 +365,9 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   /** Makes the panes before and after show the same place: that of the active pane, then the new boxes. */
   function lineUp(): void {
-    if (!acts.staged) return;
-    const now = panes[store.now.active];
-    place(() => {
+    if (!actions.isTwoStage) return;
+    const now = actions.pane;
+    moveByCode(() => {
       if (!apart) align(other(now), now, now.size);
       if (!panes.destination.bring()) return;
       align(panes.source, panes.destination, panes.destination.size);
@@ -375,7 +376,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   }
 
   /** Moves panes by code; meanwhile, they do not follow each other. */
-  function place(act: () => void): void {
+  function moveByCode(act: () => void): void {
     const outer = placing;
     placing = true;
     act();
@@ -383,29 +384,29 @@ export function mount(model: Model, host: HTMLElement): () => void {
   }
 
   /** Moves the other of two pictures of one graph like this one. */
-  function linked(pane: Pane, was: Look): void {
-    if (pane.name !== store.now.active || !acts.staged || !other(pane).size[0]) return;
-    panes.destination.seen();
-    place(() => follow(other(pane), was, pane.view));
+  function moveOther(pane: Pane, was: Transform): void {
+    if (pane.name !== store.state.active || !actions.isTwoStage || !other(pane).size[0]) return;
+    panes.destination.dropNewBoxes();
+    moveByCode(() => follow(other(pane), was, pane.view));
   }
 
   /** Opens or closes the side panels. After the user has done so, the width of the cell has no effect on them. */
   function sides(panel: Partial<ViewState["sides"]> = {}, byHand = false): void {
     sidesChosen ||= byHand;
-    const now = { ...store.now.sides, ...panel };
+    const now = { ...store.state.sides, ...panel };
     store.set({ sides: now });
     for (const [name, on] of Object.entries(now)) root.classList.toggle(`gs-no-${name}`, !on);
     top.sides(now);
     search.dock(now.inspector ? right : null);
-    for (const pane of [panes.source, panes.destination]) pane.map.put(now.outline ? dock : pane.canvas);
-    place(() => {
-      panes.source.resized();
-      panes.destination.resized();
+    for (const pane of [panes.source, panes.destination]) pane.map.dockIn(now.outline ? dock : pane.canvas);
+    moveByCode(() => {
+      panes.source.updateSize();
+      panes.destination.updateSize();
     });
   }
 
   /** Panes have priority over side panels, unless the user has opened or closed these. */
-  function room(): void {
+  function fitSides(): void {
     if (sidesChosen || !width) return;
     const two = !!model.get("scenes").destination && width >= NARROW;
     sides({ outline: width >= (two ? TWO : NARROW), inspector: width >= (two ? THREE : SMALL) });
@@ -414,39 +415,43 @@ export function mount(model: Model, host: HTMLElement): () => void {
   function draw(): void {
     const { source, destination } = model.get("scenes"),
       titles = model.get("titles"),
-      { staged } = acts,
+      { isTwoStage } = actions,
       before = panes.source.camera,
       back = cameras.replace({ source, destination }, { source: before, destination: panes.destination.camera, apart });
     // a narrow cell shows one pane: a new preview replaces the source
     if (destination && !panes.destination.scene && width && width < NARROW && model.get("plan").steps.length) activate("destination");
-    if (!destination && store.now.selected.destination.size) store.select("destination", []);
-    if (!destination && store.now.active === "destination") {
+    if (!destination && store.state.selected.destination.size) store.select("destination", []);
+    if (!destination && store.state.active === "destination") {
       activate("source");
-      void acts.inspect(panes.source, true);
+      void actions.inspect(panes.source, true);
     }
-    const other = panes[store.now.active === "source" ? "destination" : "source"].element;
-    const lost = (!destination || (width && width < NARROW)) && hasFocus(other);
+    const loseFocus = (!destination || (width && width < NARROW)) && hasFocus(other(actions.pane).element);
     tabs();
-    room();
-    place(() => {
-      panes.source.update(source ?? null, titles.source ?? "", false, back?.source ?? (staged && !destination ? unstaged : undefined));
-      panes.destination.update(destination ?? null, titles.destination ?? "", acts.follows, back?.destination);
+    fitSides();
+    moveByCode(() => {
+      panes.source.update(
+        source ?? null,
+        titles.source ?? "",
+        false,
+        back?.source ?? (isTwoStage && !destination ? cameraBeforePlan : undefined),
+      );
+      panes.destination.update(destination ?? null, titles.destination ?? "", actions.follows, back?.destination);
     });
     apart = back?.apart ?? false;
     if (!back) lineUp();
-    if (staged !== acts.staged) unstaged = acts.staged ? before : undefined;
+    if (isTwoStage !== actions.isTwoStage) cameraBeforePlan = actions.isTwoStage ? before : undefined;
     tabs();
     const stats = source?.stats;
     const hidden = Object.entries(stats?.hidden ?? {})
       .filter(([, n]) => n)
-      .map(([what, n]) => `${counted(n, what)} hidden`);
+      .map(([what, n]) => `${countOf(n, what)} hidden`);
     const figures = stats ? [count(stats.ops, "op"), ...hidden, stats.degraded].filter(Boolean).join(" \u00b7 ") : "";
     top.update(titles.source ?? "", figures, source?.direction ?? "TB");
     status.colors([source, destination]);
-    hands.wires.again();
+    gestures.tensorDrag.refresh();
     highlight();
-    search.again();
-    if (lost) focusPane();
+    search.refresh();
+    if (loseFocus) focusPane();
     clearTimeout(soon);
     if (model.get("inferred") === false) soon = window.setTimeout(() => api.tell("infer", {}), LEISURE);
   }
@@ -454,60 +459,60 @@ export function mount(model: Model, host: HTMLElement): () => void {
   /** Stores an unapplied plan, which remains after the kernel and the page until it is restored or replaced. */
   function remember(): void {
     const { graphs_id: of, process_id: by, code, draft_text: made, steps } = model.get("plan"),
-      { left } = plan;
+      { storedPlan: left } = plan;
     if (left && (steps.length || made === left.draft_text)) plan.offer();
-    if (!of || plan.left) return;
-    keep(had);
-    had = code || made ? of : "";
-    if (had) keep(of, { graphs_id: of, process_id: by, code, draft_text: made ?? "" });
+    if (!of || plan.storedPlan) return;
+    storePlan(storedGraphs);
+    storedGraphs = code || made ? of : "";
+    if (storedGraphs) storePlan(of, { graphs_id: of, process_id: by, code, draft_text: made ?? "" });
   }
 
   /** Moves the keyboard focus away from a button that was just disabled. */
-  function planned(): void {
-    const { size } = store.now.selected.source;
+  function updatePlan(): void {
+    const { size } = store.state.selected.source;
     plan.update(model.get("boundary"), model.get("plan"), model.get("views"), model.get("run"), model.get("look")?.name, size);
     if (root.querySelector(":disabled:focus")) focusPane();
   }
 
   /** Updates the values of the op in the inspector. */
-  function ran(): void {
-    planned();
-    void acts.inspect(acts.pane, true);
+  function updateRun(): void {
+    updatePlan();
+    void actions.inspect(actions.pane, true);
   }
 
-  const changed: Partial<Record<keyof State, () => void>> = {
+  const updates: Partial<Record<keyof State, () => void>> = {
     scenes: draw,
     titles: draw,
     look: () => {
       draw();
-      planned();
+      updatePlan();
       follows();
     },
     selected: () => {
-      acts.adopt();
-      planned();
+      actions.adopt();
+      updatePlan();
     },
     boundary: () => {
       highlight();
       inspector.update(model.get("boundary"));
       remember();
-      planned();
+      updatePlan();
     },
     plan: () => {
       remember();
-      ran();
+      updateRun();
     },
-    run: ran,
+    run: updateRun,
     status: () => status.update(model.get("status")),
-    outline: () => outline.update(model.get("outline").rows ?? [], acts.selected.source),
+    outline: () => outline.update(model.get("outline").rows ?? [], actions.selected.source),
     views: () => {
-      cameras.seen();
-      top.places(model.get("views"));
-      planned();
+      cameras.settle();
+      top.views(model.get("views"));
+      updatePlan();
     },
     theme: () => theme.update(),
   };
-  for (const [name, call] of Object.entries(changed)) model.on(`change:${name}`, call);
+  for (const [name, call] of Object.entries(updates)) model.on(`change:${name}`, call);
 
   const types = (target: EventTarget | null) => (target as HTMLElement).matches("input:not([type=radio]), textarea, select");
 
@@ -535,26 +540,26 @@ export function mount(model: Model, host: HTMLElement): () => void {
       )
     )
       return;
-    if (!hands.offers(action)) {
-      if (!api.gone) return; // a saved page has no such key
-      handled(e);
-      return status.say(GONE_TEXT, "warn");
+    if (!gestures.offers(action)) {
+      if (!api.kernelStopped) return; // a saved page has no such key
+      consume(e);
+      return status.show(NO_KERNEL_TEXT, "warn");
     }
-    handled(e);
-    if (e.key === " " && panes[store.now.active].pointer.hold()) return; // it selects when the key is released, unless it has panned
+    consume(e);
+    if (e.key === " " && actions.pane.pointer.hold()) return; // it selects when the key is released, unless it has panned
     if (typing && action === "escape") focusPane();
-    else hands.do(action, e.key);
+    else gestures.do(action, e.key);
   });
 
   root.addEventListener("keyup", e => {
-    if (e.key === " " && panes[store.now.active].pointer.release()) hands.do(e.ctrlKey || e.metaKey ? "toggle" : "select");
+    if (e.key === " " && actions.pane.pointer.release()) gestures.do(e.ctrlKey || e.metaKey ? "toggle" : "select");
   });
 
   root.addEventListener("contextmenu", e => {
     if (e.defaultPrevented || (e.target as HTMLElement).matches("input, textarea")) return;
-    handled(e); // otherwise, the notebook opens its own menu
-    const { pane } = acts;
-    if (pane.canvas.contains(e.target as Node)) hands.looks.menu(pane.name, { x: e.clientX, y: e.clientY });
+    consume(e); // otherwise, the notebook opens its own menu
+    const { pane } = actions;
+    if (pane.canvas.contains(e.target as Node)) gestures.appearance.menu(pane.name, { x: e.clientX, y: e.clientY });
   });
 
   const theme = followTheme(root, () => model.get("theme") ?? "auto");
@@ -562,36 +567,36 @@ export function mount(model: Model, host: HTMLElement): () => void {
     typeof ResizeObserver === "undefined"
       ? null
       : new ResizeObserver(seen => {
-          place(() => {
-            panes.source.resized();
-            panes.destination.resized();
+          moveByCode(() => {
+            panes.source.updateSize();
+            panes.destination.updateSize();
           });
           lineUp();
           if (!seen.some(e => e.target === root)) return;
-          space.placed();
+          widgetSize.attach();
           width = root.clientWidth;
           root.classList.toggle("gs-w-narrow", width < NARROW);
           root.classList.toggle("gs-w-small", width < SMALL);
-          room();
+          fitSides();
         });
   for (const element of [root, panes.source.canvas, panes.destination.canvas]) size?.observe(element);
 
-  panes.source.map.seen(true);
+  panes.source.map.setActive(true);
   sides();
-  const left = kept(model.get("plan").graphs_id ?? "");
-  for (const name of ["outline", "boundary", "status", "views", "scenes"] as const) changed[name]!();
-  acts.adopt(true);
+  const left = loadStoredPlan(model.get("plan").graphs_id ?? "");
+  for (const name of ["outline", "boundary", "status", "views", "scenes"] as const) updates[name]!();
+  actions.adopt(true);
   // a plan of another editor of this kernel is not offered
-  if (left && left.process_id !== model.get("plan").process_id && !had && !model.get("still")) plan.offer(left);
+  if (left && left.process_id !== model.get("plan").process_id && !storedGraphs && !model.get("still")) plan.offer(left);
 
   if (model.get("answers")) watch();
 
   return () => {
     clearTimeout(soon);
     controls.disconnect();
-    for (const [name, call] of Object.entries(changed)) model.off(`change:${name}`, call);
+    for (const [name, call] of Object.entries(updates)) model.off(`change:${name}`, call);
     size?.disconnect();
-    space.stop();
+    widgetSize.stop();
     theme.stop();
     search.stop();
     status.close();

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import refusals from "../../../../tests/widget/protocol_examples.json";
-import { Api, GONE_TEXT, Refused } from "../src/model/api";
+import { Api, NO_KERNEL_TEXT, CommandError } from "../src/model/api";
 import { EXAMPLES } from "./examples";
 import { FakeModel } from "./fake";
 
@@ -44,7 +44,7 @@ test.each(refusals.invalid.slice(0, 3))("a refusal has three parts", async ({ er
     asked = api.call("undo", {});
   model.emit("msg:custom", { v: 1, id: model.sent[0].id, ok: false, error });
   const refused: unknown = await asked.catch((e: unknown) => e);
-  if (!(refused instanceof Refused)) throw new Error("it was not refused");
+  if (!(refused instanceof CommandError)) throw new Error("it was not refused");
   expect(refused.parts).toEqual(error);
   expect(refused.message).toContain(`${error.request}: ${error.problem}`);
 });
@@ -76,8 +76,8 @@ test("when the kernel is gone, who waits is informed, and so is who asks later",
   );
   model.emit("comm_live_update");
   expect(await asked).toBe("undo: the kernel of this graph has stopped, so the picture no longer changes. Rerun the cell.");
-  expect([lost.mock.calls.length, api.gone, api.answers("select")]).toEqual([1, true, false]);
-  expect(GONE_TEXT).toBe("The kernel of this graph has stopped, so the picture no longer changes. Rerun the cell.");
+  expect([lost.mock.calls.length, api.kernelStopped, api.answers("select")]).toEqual([1, true, false]);
+  expect(NO_KERNEL_TEXT).toBe("The kernel of this graph has stopped, so the picture no longer changes. Rerun the cell.");
   expect(
     await api.call("redo", {}).then(
       () => "",

@@ -26,9 +26,9 @@ test("the page says whether the kernel owes it an answer", () => {
 
 test("Python's selections win once our own are answered", async () => {
   click(item("a"));
-  model.put({ selected: [] });
+  model.update({ selected: [] });
   expect(item("a").classList.contains("gs-selected")).toBe(true);
-  model.put({ selected: ["b"] });
+  model.update({ selected: ["b"] });
   model.answer("select");
   await settled();
   expect(item("a").classList.contains("gs-selected")).toBe(false);
@@ -45,13 +45,13 @@ test("a selection that is refused is taken back and said", async () => {
 
 test("details of what is not there any more are no error", async () => {
   const text = () => host.querySelector(".gs-status-text")!.textContent;
-  model.put({ selected: ["a"] }); // an undo selects it, and the next one renames it
+  model.update({ selected: ["a"] }); // an undo selects it, and the next one renames it
   model.refuse("details", "nothing in graph has this name");
   await settled();
   expect(text()).toBe("");
   expect(host.querySelector(".gs-inspector")!.textContent).toContain("Select an op");
   click(item("b"));
-  model.put({ selected: [] });
+  model.update({ selected: [] });
   click(item("a"));
   const asked = model.sent.filter(m => m.verb === "details");
   const refused = { request: "details", problem: "nothing in graph has this name", suggestion: "Select another" };
@@ -110,7 +110,7 @@ test("without a kernel, what asks it is grey, and what looks around works", asyn
     plan: { ...NO_PLAN, steps: [{ text: "copy of a" }], ready: true, code: "plan", scopes: { 0: "copy" } },
     views: { back: 1, forward: 1, undo: 1, redo: 1, saved: ["head"] },
   });
-  model.put({ selected: ["a"] });
+  model.update({ selected: ["a"] });
   const none = { inputs: [], control_inputs: [], consumers: [], doc: "", attributes: [] };
   model.answer("details", { ...none, title: "a", rows: [["type", "Relu"]], outputs: [{ tensor: "a:0", text: "" }], device: "" });
   await settled();
@@ -181,14 +181,14 @@ test("after a copy by hand its steps are shown; after one that is refused nothin
   await settled();
   expect(panel.hidden).toBe(true);
   key(field, "Enter");
-  model.put({ plan: { ...NO_PLAN, steps: [{ text: "copy of a" }] } });
+  model.update({ plan: { ...NO_PLAN, steps: [{ text: "copy of a" }] } });
   model.answer("copy");
   await settled();
   expect(panel.textContent).toContain("copy of a");
 });
 
 test("apply is not sent for a plan with faults", () => {
-  model.put({ plan: { ...NO_PLAN, steps: [{ text: "x" }], faults: [{ request: "copy", problem: "taken", suggestion: "other" }] } });
+  model.update({ plan: { ...NO_PLAN, steps: [{ text: "x" }], faults: [{ request: "copy", problem: "taken", suggestion: "other" }] } });
   item("a").focus();
   key(item("a"), "Enter", { ctrlKey: true });
   expect(model.verbs).toEqual([]);
@@ -311,7 +311,7 @@ test("all like it: found, then replaced by what was selected, not by all that wa
   expect(model.verbs.at(-1)).toEqual(["find_similar", { names: ["a"] }]);
   model.answer("select");
   model.answer("find_similar", { count: 2, ops: 2, boxes: { "s/": 1 }, near: "" });
-  model.put({ selected: ["a", "b"] });
+  model.update({ selected: ["a", "b"] });
   await settled();
   expect(item("s/").classList.contains("gs-hit-box")).toBe(true);
   edit("a", "Replace all similar ops");
@@ -430,7 +430,7 @@ test("a scope is taken out at once: it is a step that can be taken back", () => 
 });
 
 test("the source of a copy into another graph is not edited", () => {
-  model.put({ plan: { ...NO_PLAN, same: false } });
+  model.update({ plan: { ...NO_PLAN, same: false } });
   item("a").focus();
   key(item("a"), "Delete");
   key(item("a"), "e");
@@ -441,7 +441,7 @@ test("the source of a copy into another graph is not edited", () => {
 test("the focus stays on a scope that becomes a group", () => {
   start({ scenes: { source: scene([box("s/"), box("b")]), destination: null } });
   item("s/").focus();
-  model.put({ scenes: { source: scene([box("s/x"), box("b")], [], [group("s/")]), destination: null } });
+  model.update({ scenes: { source: scene([box("s/x"), box("b")], [], [group("s/")]), destination: null } });
   expect(document.activeElement).toBe(item("s/"));
   expect(item("s/").getAttribute("aria-expanded")).toBe("true");
 });
@@ -466,25 +466,25 @@ test("marks in the boundary are pressed buttons in the inspector", async () => {
   await settled();
   const press = () => host.querySelector<HTMLElement>('[aria-label="Boundary input a:0"]')!;
   expect(press().getAttribute("aria-pressed")).toBe("false");
-  model.put({ boundary: { ...NO_BOUNDARY, inputs: [{ tensor: "a:0", text: "float32" }] } });
+  model.update({ boundary: { ...NO_BOUNDARY, inputs: [{ tensor: "a:0", text: "float32" }] } });
   expect(press().getAttribute("aria-pressed")).toBe("true");
   click(press());
   expect(model.verbs.at(-1)).toEqual(["unmark", { tensor: "a:0" }]);
 });
 
 test("a reveal goes to the box when its scene comes, even after the answer", async () => {
-  model.put({ outline: { rows: [{ name: "s/x", label: "x", kind: "op", count: 1, depth: 0, open: false }] } });
+  model.update({ outline: { rows: [{ name: "s/x", label: "x", kind: "op", count: 1, depth: 0, open: false }] } });
   click(host.querySelector(".gs-entry")!);
   model.answer("reveal");
   await settled();
-  model.put({ scenes: { source: scene([box("a"), box("s/x", { label: "x" })]), destination: null }, selected: ["s/x"] });
+  model.update({ scenes: { source: scene([box("a"), box("s/x", { label: "x" })]), destination: null }, selected: ["s/x"] });
   expect(item("x").getAttribute("tabindex")).toBe("0");
   expect(item("x").classList.contains("gs-selected")).toBe(true);
   expect(model.verbs.at(-1)).toEqual(["details", { pane: "source", name: "s/x" }]);
 });
 
 test("the outline is a tree that keys walk", () => {
-  model.put({
+  model.update({
     outline: {
       rows: [
         { name: "s/", label: "s", kind: "scope", count: 2, depth: 0, open: true },
@@ -516,7 +516,7 @@ test("a slow kernel is said, with a way out", () => {
 test("shapes are asked for once a picture has stood for a while, where some are not there", () => {
   vi.useFakeTimers();
   const asked = () => model.verbs.filter(([verb]) => verb === "infer").length,
-    draw = (name: string) => model.put({ scenes: { source: scene([box(name)]), destination: null } });
+    draw = (name: string) => model.update({ scenes: { source: scene([box(name)]), destination: null } });
   close();
   start({ inferred: false });
   vi.advanceTimersByTime(900);
@@ -525,12 +525,12 @@ test("shapes are asked for once a picture has stood for a while, where some are 
   expect(asked()).toBe(0);
   vi.advanceTimersByTime(100);
   expect(asked()).toBe(1);
-  model.put({ inferred: true });
+  model.update({ inferred: true });
   draw("b");
   vi.advanceTimersByTime(5000);
   expect(asked()).toBe(1);
   // nobody looks any more
-  model.put({ inferred: false });
+  model.update({ inferred: false });
   draw("c");
   close();
   vi.advanceTimersByTime(5000);
@@ -555,27 +555,27 @@ test("brightness of colors", () => {
 });
 
 test("an edge that is new or removed says so", () => {
-  model.put({ scenes: { source: scene([box("a"), box("b")], [edge("a", "b", { state: "new", count: 4 })]), destination: null } });
+  model.update({ scenes: { source: scene([box("a"), box("b")], [edge("a", "b", { state: "new", count: 4 })]), destination: null } });
   expect(host.querySelector(".gs-edge.gs-is-new")).not.toBe(null);
 });
 
 test("a button of the plan bar that goes with its row leaves the keyboard to its like", () => {
   const leak = (tensor: string) => ({ tensor, dtype: "", shape: "", text: tensor });
   const some = (...leaks: string[]) => ({ ...NO_BOUNDARY, outputs: [leak("b:0")], ops: 2, leaks: leaks.map(leak) });
-  model.put({ boundary: some("a:0", "c:0") });
+  model.update({ boundary: some("a:0", "c:0") });
   const at = () => document.activeElement!.getAttribute("aria-label");
   host.querySelector<HTMLElement>('[data-tab="boundary"]')!.click();
   const [first] = host.querySelectorAll<HTMLElement>(".gs-panel button");
   first!.focus();
-  model.put({ boundary: some("c:0") });
+  model.update({ boundary: some("c:0") });
   expect(at()).toBe("Add as input c:0");
-  model.put({ boundary: some("c:0"), plan: { ...NO_PLAN, steps: [{ text: "copy" }] } });
+  model.update({ boundary: some("c:0"), plan: { ...NO_PLAN, steps: [{ text: "copy" }] } });
   expect(at()).toBe("Add as input c:0");
   // another list came up: the keyboard is on it, not on a button nobody chose
-  model.put({ plan: { ...NO_PLAN, steps: [{ text: "copy" }], faults: [{ request: "copy", problem: "no", suggestion: "yes" }] } });
+  model.update({ plan: { ...NO_PLAN, steps: [{ text: "copy" }], faults: [{ request: "copy", problem: "no", suggestion: "yes" }] } });
   expect(document.activeElement).toBe(host.querySelector(".gs-panel"));
   host.querySelector<HTMLElement>(".gs-summary button:last-child")!.focus();
-  model.put({ boundary: NO_BOUNDARY });
+  model.update({ boundary: NO_BOUNDARY });
   expect(document.activeElement).toBe(host.querySelector(".gs-summary"));
 });
 
@@ -588,7 +588,7 @@ test("what would make a tensor fit stands beside its fault, as buttons", () => {
     { request: "copy", problem: "no", suggestion: "yes" },
     { request: "connect", problem: "it is int32", suggestion: "yes", fixes, step: 1 },
   ];
-  model.put({ plan: { ...NO_PLAN, steps: [{ text: "connect" }, { text: "connect" }, { text: "connect" }], faults } });
+  model.update({ plan: { ...NO_PLAN, steps: [{ text: "connect" }, { text: "connect" }, { text: "connect" }], faults } });
   const buttons = [...host.querySelectorAll<HTMLElement>(".gs-problems [role=group] button")];
   expect(buttons.map(b => b.textContent)).toEqual(["Cast", "Pool + dense", "Edit this step", "Remove this step"]);
   click(buttons[3]!);
@@ -646,10 +646,10 @@ test("apply asks only where something is lost", () => {
   const ready = { ...NO_PLAN, steps: [{ text: "copy" }], ready: true },
     applied = () => model.verbs.filter(([verb]) => verb === "apply").length,
     asked = () => document.querySelector('[role="alertdialog"]');
-  model.put({ plan: ready });
+  model.update({ plan: ready });
   click(host.querySelector(".gs-primary")!);
   expect([applied(), asked()]).toEqual([1, null]);
-  model.put({ plan: { ...ready, warnings: ["1 variable will start from initial values"] } });
+  model.update({ plan: { ...ready, warnings: ["1 variable will start from initial values"] } });
   click(host.querySelector(".gs-primary")!);
   expect(asked()!.textContent).toContain("1 variable will start from initial values");
   expect(applied()).toBe(1);
@@ -660,7 +660,7 @@ test("apply asks only where something is lost", () => {
 test("names in faults and warnings lead to what they name, in the pane that shows it", () => {
   const links = { "x:0 is int32": [["x:0", "x", "source"], [" is int32"]], "unread: n/y": [["unread: "], ["n/y", "n/y", "destination"]] };
   const faults = [{ request: "connect", problem: "x:0 is int32", suggestion: "yes" }];
-  model.put({ plan: { ...NO_PLAN, steps: [{ text: "connect" }], faults, warnings: ["unread: n/y"], links } as any });
+  model.update({ plan: { ...NO_PLAN, steps: [{ text: "connect" }], faults, warnings: ["unread: n/y"], links } as any });
   expect(host.querySelector(".gs-problems li > div > div")!.textContent).toBe("connect: x:0 is int32");
   const named = [...host.querySelectorAll<HTMLElement>(".gs-problems .gs-link")];
   expect(named.map(e => e.textContent)).toEqual(["x:0", "n/y"]);
@@ -686,7 +686,7 @@ test("what feeds a copy is said in its table: by a choice, by typing, or by pick
     { ...row, end: "in" as const },
     { ...row, tensor: "y:0", text: "y:0", kind: "", source: "copy/y:0", end: "out" as const },
   ];
-  model.put({ plan: { ...NO_PLAN, steps: [{ text: "copy" }], inputs, scopes: { 0: "copy" } } });
+  model.update({ plan: { ...NO_PLAN, steps: [{ text: "copy" }], inputs, scopes: { 0: "copy" } } });
   click([...host.querySelectorAll<HTMLElement>("[role=tab]")].find(t => t.textContent!.startsWith("Mapping"))!);
   const panel = () => host.querySelector<HTMLElement>(".gs-mapping")!;
   const named = (label: string) =>

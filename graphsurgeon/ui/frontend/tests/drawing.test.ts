@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { clean } from "../src/panels/dom";
 import { chipsOf, marksOf } from "../src/state/marks";
-import { entry, holds, neighbor, placeOf } from "../src/state/places";
+import { entry, contains, neighbor, placeOf } from "../src/state/places";
 import { Drawing } from "../src/canvas/scene";
 import { arrow } from "../src/canvas/shapes";
 import { View } from "../src/canvas/view";
@@ -21,11 +21,11 @@ const HOSTILE = [
 test("elements are kept by name from scene to scene", () => {
   const d = new Drawing();
   d.draw(scene([box("a"), box("s/")]));
-  const a = d.named("a")!.g;
+  const a = d.find("a")!.g;
   d.draw(scene([box("a", { x: 50 }), box("s/x")], [], [group("s/")]));
-  expect(d.named("a")!.g).toBe(a);
+  expect(d.find("a")!.g).toBe(a);
   expect(a.getAttribute("transform")).toBe("translate(50,0)");
-  expect(d.named("s/")!.g.classList.contains("gs-group")).toBe(true);
+  expect(d.find("s/")!.g.classList.contains("gs-group")).toBe(true);
   expect(d.root.querySelectorAll(".gs-item").length).toBe(3);
 });
 
@@ -33,7 +33,7 @@ test("a box that changes is drawn anew in its element", () => {
   const d = new Drawing();
   d.draw(scene([box("a")]));
   d.draw(scene([box("a", { state: "new", label: "A" })]));
-  const g = d.named("a")!.g;
+  const g = d.find("a")!.g;
   expect(g.querySelector(".gs-label")!.textContent).toBe("A");
   expect(g.querySelector(".gs-badge")!.textContent).toBe("+");
   expect(g.classList.contains("gs-is-new")).toBe(true);
@@ -42,7 +42,7 @@ test("a box that changes is drawn anew in its element", () => {
 test("a box that has another number only is not drawn anew, and what is new is put where it is read", () => {
   const d = new Drawing();
   d.draw(scene([box("a", { id: "b0" }), box("c", { id: "b1", y: 50 }), box("e", { id: "b2", y: 100 })]));
-  const [a, c, e] = ["a", "c", "e"].map(name => d.named(name)!.g),
+  const [a, c, e] = ["a", "c", "e"].map(name => d.find(name)!.g),
     label = c!.firstChild,
     watch = new MutationObserver(() => {});
   watch.observe(d.root, { subtree: true, childList: true });
@@ -50,7 +50,7 @@ test("a box that has another number only is not drawn anew, and what is new is p
   const moved = watch.takeRecords().flatMap(record => [...record.removedNodes]);
   expect(c!.firstChild).toBe(label);
   expect(c!.getAttribute("transform")).toBe("translate(0,90)");
-  expect([...a!.parentNode!.children]).toEqual([a, d.named("b")!.g, c, e]);
+  expect([...a!.parentNode!.children]).toEqual([a, d.find("b")!.g, c, e]);
   expect([a, c, e].some(g => moved.includes(g!))).toBe(false);
 });
 
@@ -59,7 +59,7 @@ test.each(HOSTILE.map(n => [n.slice(0, 20), n]))("a hostile name stays text: %s"
   d.draw(scene([box(name!)], [], [group(name + "/")]));
   d.mark({ ...NO_BOUNDARY, outputs: [{ tensor: name + ":0", text: name! }] });
   expect(d.root.querySelector("script, img, a")).toBe(null);
-  expect(d.named(name!)!.g.querySelector(".gs-label")!.textContent).toBe(clean(name!));
+  expect(d.find(name!)!.g.querySelector(".gs-label")!.textContent).toBe(clean(name!));
   expect([...d.root.querySelectorAll("*")].flatMap(e => [...e.attributes]).filter(a => /^on|href/.test(a.name))).toEqual([]);
 });
 
@@ -85,14 +85,14 @@ test("each state has a class and a second sign", () => {
     },
     "i",
   );
-  const text = (name: string) => d.named(name)!.g.textContent;
+  const text = (name: string) => d.find(name)!.g.textContent;
   expect(text("i")).toContain("\u25b7 in 1");
   expect(text("i")).toContain("from");
   expect(text("o")).toContain("\u25c1 out 1");
   expect(text("s/")).toContain("3/8");
   expect(text("s/")).toContain("out 2");
   expect(text("l")).toContain("\u26a0 leak");
-  expect(d.named("c")!.g.querySelector(".gs-second")).not.toBe(null);
+  expect(d.find("c")!.g.querySelector(".gs-second")).not.toBe(null);
   expect(d.root.querySelector(".gs-edge .gs-badge-removed")!.textContent).toBe("\u00d7");
   expect(d.root.querySelectorAll(".gs-layer-hull rect").length).toBe(1);
   for (const item of d.items.values()) expect(item.g.getAttribute("aria-label")).toMatch(/^\S/);
@@ -102,7 +102,7 @@ test("selecting lights the box and its edges", () => {
   const d = new Drawing();
   d.draw(scene([box("a"), box("b"), box("c")], [edge("a", "b"), edge("b", "c")]));
   d.select(new Set(["a"]));
-  expect(d.named("a")!.g.getAttribute("aria-selected")).toBe("true");
+  expect(d.find("a")!.g.getAttribute("aria-selected")).toBe("true");
   expect(d.root.querySelectorAll(".gs-lit").length).toBe(1);
 });
 
@@ -113,13 +113,13 @@ test("a tensor is shown at its box, at the fold it is in, or at the group", () =
   expect(placeOf(s, "net/block_7/x")!.name).toBe("~net/block_[0..11]/");
   expect(placeOf(s, "net/block_12/x")).toBe(null);
   expect(placeOf(s, "a/hidden")!.name).toBe("a/");
-  expect(holds("~x_[2..4]", "x_3")).toBe(true);
-  expect(holds("~x_[2..4]", "x_3/y")).toBe(false);
-  expect(holds("~net/block_3/", "net/block_3_conv/x")).toBe(true);
-  expect(holds("~net/block2/", "net/block2a_conv/x")).toBe(true);
-  expect(holds("~net/block_3/", "net/block_30_conv/x")).toBe(false);
-  expect(holds("~net/block_[1..16]/", "net/block_12_add")).toBe(true);
-  expect(holds("~net/block_[1..16]/", "net/block_17_add")).toBe(false);
+  expect(contains("~x_[2..4]", "x_3")).toBe(true);
+  expect(contains("~x_[2..4]", "x_3/y")).toBe(false);
+  expect(contains("~net/block_3/", "net/block_3_conv/x")).toBe(true);
+  expect(contains("~net/block2/", "net/block2a_conv/x")).toBe(true);
+  expect(contains("~net/block_3/", "net/block_30_conv/x")).toBe(false);
+  expect(contains("~net/block_[1..16]/", "net/block_12_add")).toBe(true);
+  expect(contains("~net/block_[1..16]/", "net/block_17_add")).toBe(false);
 });
 
 test("many marks on one box are counted", () => {

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { crossed } from "../src/canvas/crossing";
+import { crossingEdges } from "../src/canvas/crossing";
 import { within } from "../src/canvas/pointer";
 import { box, edge, NO_BOUNDARY, NO_PLAN, scene } from "./fake";
 import { choices, click, drawing, host, item, key, model, settled, start } from "./mounted";
@@ -407,7 +407,7 @@ test("a box is dragged to the other pane, which copies it; onto an edge, which i
   drop(200, 20);
   expect(model.verbs.at(-1)).toEqual(["insert_copy", { names: ["a"], on: "z:0", to: null, pane: "source" }]);
   // the region goes as a whole
-  model.put({ boundary: { ...NO_BOUNDARY, ops: 2, boxes: { a: 1, b: 1 } } });
+  model.update({ boundary: { ...NO_BOUNDARY, ops: 2, boxes: { a: 1, b: 1 } } });
   drag(item("a"), 50, 300);
   under = right;
   mouse(canvas(), "move", { clientX: 300, clientY: 50 });
@@ -438,7 +438,7 @@ test("a stroke across edges marks their tensors, with Shift as outputs; with the
     expect(host.querySelectorAll(".gs-struck").length).toBe(1);
     drop(-20, 16);
   };
-  model.put({ boundary: { ...NO_BOUNDARY, inputs: [{ tensor: "x:0", text: "" }], outputs: [{ tensor: "y:0", text: "" }] } });
+  model.update({ boundary: { ...NO_BOUNDARY, inputs: [{ tensor: "x:0", text: "" }], outputs: [{ tensor: "y:0", text: "" }] } });
   cross({});
   expect(model.verbs.at(-1)).toEqual(["set_boundary", { inputs: ["x:0", "a:0"], outputs: ["y:0"] }]);
   cross({ shiftKey: true });
@@ -456,12 +456,12 @@ test("a stroke crosses lines and bends where they are, however long it is", () =
   const straight = edge("a", "b", { path: "M0,0L0,50L50,50" }),
     bent = edge("b", "c", { path: "M100,0C100,40 200,40 200,0C200,-40 300,-40 300,0" }),
     edges = [straight, bent];
-  expect(crossed(edges, [-500, 25], [20, 25])).toEqual([straight]);
-  expect(crossed(edges, [25, 40], [25, 60])).toEqual([straight]);
-  expect(crossed(edges, [150, 20], [150, 40])).toEqual([bent]);
-  expect(crossed(edges, [250, -20], [250, -40])).toEqual([bent]);
-  expect(crossed(edges, [150, 32], [250, 32])).toEqual([]);
-  expect(crossed(edges, [-9, 10], [400, 11])).toEqual(edges);
+  expect(crossingEdges(edges, [-500, 25], [20, 25])).toEqual([straight]);
+  expect(crossingEdges(edges, [25, 40], [25, 60])).toEqual([straight]);
+  expect(crossingEdges(edges, [150, 20], [150, 40])).toEqual([bent]);
+  expect(crossingEdges(edges, [250, -20], [250, -40])).toEqual([bent]);
+  expect(crossingEdges(edges, [150, 32], [250, 32])).toEqual([]);
+  expect(crossingEdges(edges, [-9, 10], [400, 11])).toEqual(edges);
 });
 
 /** x -> id (an Identity) -> a -> b; c -> b; d alone. */
@@ -511,7 +511,7 @@ test("the region stands alone with its ports, or else what is selected", () => {
   item("a").focus();
   key(item("a"), "Q", { shiftKey: true });
   expect(status()).toContain("Mark a boundary");
-  model.put({ boundary: { ...NO_BOUNDARY, inputs: [{ tensor: "x:0", text: "" }], ops: 2, boxes: { a: 1, b: 1 } } });
+  model.update({ boundary: { ...NO_BOUNDARY, inputs: [{ tensor: "x:0", text: "" }], ops: 2, boxes: { a: 1, b: 1 } } });
   key(item("a"), "Q", { shiftKey: true });
   expect(having("gs-away")).toEqual(["id", "c", "d"]);
   key(item("a"), "Q", { shiftKey: true });

@@ -1,6 +1,6 @@
 // What is shown and in which colors: menus, keys, legend, and what the inspector fetches.
 import { beforeEach, expect, test } from "vitest";
-import { counted } from "../src/panels/dom";
+import { countOf } from "../src/panels/dom";
 import type { Details, Legend } from "../src/model/types";
 import { sharedScope } from "../src/state/places";
 import { box, edge, scene } from "./fake";
@@ -68,7 +68,7 @@ test("what is on is ticked, for eyes and for screen readers", () => {
 test("g puts gradients away and back, s opens the menu", () => {
   item("a").focus();
   key(item("a"), "g");
-  model.put({ look: { ...LOOK, training: "away" } });
+  model.update({ look: { ...LOOK, training: "away" } });
   key(item("a"), "g");
   key(item("a"), "s");
   expect(model.verbs).toEqual([
@@ -105,7 +105,7 @@ test("colors come from Python, and only as colors", () => {
     }),
     box("b", { y: 100, paint: { key: "c1", color: "red;background:url(x)", bars: [], text: "" } }),
   ];
-  model.put({ scenes: { source: { ...scene(boxes, [edge("a", "b")]), legend }, destination: null } });
+  model.update({ scenes: { source: { ...scene(boxes, [edge("a", "b")]), legend }, destination: null } });
   expect(item("a").style.getPropertyValue("--gs-hue")).toBe("#3B4CC0");
   expect(item("b").style.getPropertyValue("--gs-hue")).toBe("#8a93a0");
   expect([...item("a").querySelectorAll(".gs-bar")].map(r => r.getAttribute("fill"))).toEqual(["#3B4CC0", "#8a93a0"]);
@@ -128,7 +128,7 @@ test("the legend filters: its boxes and their edges fade at once, and come back"
   expect(item("b").classList.contains("gs-faded")).toBe(false);
   expect(host.querySelector(".gs-edge")!.classList.contains("gs-faded")).toBe(true);
   expect(model.verbs).toEqual([["fade", { keys: ["math"] }]]);
-  model.put({ scenes: { source: { ...s, legend: legend(["math"]) }, destination: null } });
+  model.update({ scenes: { source: { ...s, legend: legend(["math"]) }, destination: null } });
   model.answer("fade");
   await settled();
   expect(item("a").classList.contains("gs-faded")).toBe(true);
@@ -153,7 +153,7 @@ test("a value is fetched when asked for, never by itself", async () => {
 });
 
 test("a call is an op that opens: it unfolds in place, its output can be marked, it stands on two sheets", () => {
-  model.put({
+  model.update({
     scenes: { source: { ...scene([box("a", { kind: "call", outputs: 1, subtitle: "call of f, 3 ops" })]), rev: "9" }, destination: null },
   });
   const call = item("a");
@@ -199,7 +199,7 @@ test("several that are selected are listed without the scopes that all of them a
     "",
   ]);
   start({ scenes: { source: scene(names.map(name => box(name))), destination: null } });
-  model.put({ selected: names });
+  model.update({ selected: names });
   const links = [...host.querySelectorAll<HTMLElement>(".gs-inspector .gs-link")];
   expect(links.map(link => [link.textContent, link.title])).toEqual([
     ["\u2026/act/Relu", names[0]],
@@ -225,7 +225,7 @@ test("what is hidden is counted in words, one or many", () => {
       [1, "no-ops"],
       [1, "edges of gradients"],
       [1200, "saving ops"],
-    ].map(([n, what]) => `${counted(n as number, what as string)} hidden`),
+    ].map(([n, what]) => `${countOf(n as number, what as string)} hidden`),
   ).toEqual([
     "1 constant hidden",
     "2 constants hidden",

@@ -71,7 +71,7 @@ test("back and forward by keys and buttons, as far as there is a way", () => {
     ["back", {}],
     ["back", {}],
   ]);
-  model.put({ views: { back: 0, forward: 1, saved: [] } });
+  model.update({ views: { back: 0, forward: 1, saved: [] } });
   expect(buttons.map(b => b.disabled)).toEqual([true, false]);
   key(item("a"), ".");
   expect(model.verbs.at(-1)).toEqual(["forward", {}]);
@@ -80,7 +80,7 @@ test("back and forward by keys and buttons, as far as there is a way", () => {
 test("the list of signatures is at the top where a file has several, and asks for the one that is chosen", () => {
   const button = () => host.querySelector<HTMLButtonElement>(".gs-serves")!;
   expect(button().hidden).toBe(true);
-  model.put({ views: { back: 0, forward: 0, saved: [], signatures: ["double", "scale"], signature: "double" } });
+  model.update({ views: { back: 0, forward: 0, saved: [], signatures: ["double", "scale"], signature: "double" } });
   expect(button().hidden).toBe(false);
   expect(button().textContent).toContain("double");
   button().click();
@@ -146,24 +146,26 @@ test("the map is there while a part is out of sight, and goes with w", () => {
   const view = new View(() => {}),
     map = new Minimap(view, () => [600, 400]),
     big = { ...scene([box("a"), box("b", { x: 900, y: 900 })]), w: 1000, h: 1000 };
-  view.put(0, 0, 1);
+  view.moveTo(0, 0, 1);
   map.draw(big);
   expect(map.element.hidden).toBe(false);
   const seen = map.element.querySelector(".gs-map-seen")!;
   expect([...["x", "y", "width", "height"]].map(n => seen.getAttribute(n))).toEqual(["0.0", "0.0", "72.0", "48.0"]);
-  view.put(0, 0, 0.3);
-  map.look();
+  view.moveTo(0, 0, 0.3);
+  map.update();
   expect(map.element.hidden).toBe(true);
-  view.put(0, 0, 1);
-  map.wanted = false;
-  map.look();
+  view.moveTo(0, 0, 1);
+  map.isWanted = false;
+  map.update();
   expect(map.element.hidden).toBe(true);
 });
 
 test("what one goes to is large enough to read, also from far away", async () => {
   for (const canvas of host.querySelectorAll(".gs-canvas"))
     Object.defineProperties(canvas, { clientWidth: { value: 400 }, clientHeight: { value: 300 } });
-  model.put({ scenes: { source: { ...scene([box("a"), box("b", { y: 2900, x: 500 })]), rev: "2", w: 1000, h: 3000 }, destination: null } });
+  model.update({
+    scenes: { source: { ...scene([box("a"), box("b", { y: 2900, x: 500 })]), rev: "2", w: 1000, h: 3000 }, destination: null },
+  });
   const scale = () => /scale\((.*)\)/.exec(host.querySelector(".gs-root")!.getAttribute("transform")!)![1];
   item("a").focus();
   key(item("a"), "f");
@@ -181,11 +183,11 @@ test("a picture that has shrunk out of sight is looked at anew", () => {
     Object.defineProperties(canvas, { clientWidth: { value: 400 }, clientHeight: { value: 300 } });
   const at = () => host.querySelector(".gs-root")!.getAttribute("transform"),
     wide = (x: number, rev: string) => ({ ...scene([box("far", { x })]), rev, w: x + 100, h: 40 });
-  model.put({ scenes: { source: wide(4000, "2"), destination: null } });
+  model.update({ scenes: { source: wide(4000, "2"), destination: null } });
   const before = at();
-  model.put({ scenes: { source: wide(3900, "3"), destination: null } });
+  model.update({ scenes: { source: wide(3900, "3"), destination: null } });
   expect(at()).not.toBe(before);
-  model.put({ scenes: { source: { ...scene([box("other")]), rev: "4", w: 80, h: 40 }, destination: null } });
+  model.update({ scenes: { source: { ...scene([box("other")]), rev: "4", w: 80, h: 40 }, destination: null } });
   expect(at()).toBe("translate(160.00,130.00) scale(1.0000)");
 });
 
@@ -195,10 +197,10 @@ test("the map and the inspector go back to the source when the pane that was loo
   const maps = () => [...host.querySelectorAll<HTMLElement>(".gs-dock .gs-map")].map(map => !map.hidden);
   expect(maps()).toEqual([true, false]);
   const plan = { ...NO_PLAN, steps: [{ text: "copy" }] };
-  model.put({ scenes: { source: before, destination: after }, plan, selected: ["a"] });
+  model.update({ scenes: { source: before, destination: after }, plan, selected: ["a"] });
   click(host.querySelectorAll(".gs-pane-destination .gs-item")[1]!);
   expect(maps()).toEqual([false, true]);
-  model.put({ plan: NO_PLAN, scenes: { source: before, destination: null } });
+  model.update({ plan: NO_PLAN, scenes: { source: before, destination: null } });
   expect(maps()).toEqual([true, false]);
   await settled();
   expect(model.verbs.filter(([verb]) => verb === "details").at(-1)).toEqual(["details", { name: "a", pane: "source" }]);

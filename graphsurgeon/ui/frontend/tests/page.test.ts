@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { Finder, type Searchable } from "../src/page/find";
-import { type Nesting, picture, type Row, stretch, TooMany } from "../src/page/nest";
+import { PageSearch, type Searchable } from "../src/page/find";
+import { type Nesting, picture, type LayoutRow, stretch, TooMany } from "../src/page/nest";
 import { box } from "./fake";
 
-function row(name: string, parent = -1, more: Partial<Row> = {}): Row {
+function row(name: string, parent = -1, more: Partial<LayoutRow> = {}): LayoutRow {
   return { ...box(name, { w: 80, h: 40 }), parent, hub: 10, ...more };
 }
 
@@ -182,12 +182,12 @@ test.each([
   ["relu:0", ["net/relu"]],
   ["(relu)", []],
 ])("the words %s find %j", (query, names) => {
-  expect(new Finder(THINGS).find(query, () => "").hits.map(hit => hit.name)).toEqual(names);
+  expect(new PageSearch(THINGS).find(query, () => "").hits.map(hit => hit.name)).toEqual(names);
 });
 
 test("hits are counted at the visible box that contains or helps them", () => {
-  const found = new Finder(THINGS).find("conv", i => THINGS.rows[i]!.name);
+  const found = new PageSearch(THINGS).find("conv", i => THINGS.rows[i]!.name);
   expect(found.boxes).toEqual({ "net/conv": 2 });
   expect(found.hits[1]).toEqual({ name: "net/conv/kernel", label: "kernel", op: "Const", inside: "net/conv" });
-  expect(() => new Finder(THINGS).find("/(/", () => "")).toThrow("nterminated group");
+  expect(() => new PageSearch(THINGS).find("/(/", () => "")).toThrow("nterminated group");
 });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { changes } from "../src/state/changes";
 import { fresh } from "../src/state/places";
 import { Drawing } from "../src/canvas/scene";
-import { fitted, measure } from "../src/model/text";
+import { textWidthAttributes, measure } from "../src/model/text";
 import { View } from "../src/canvas/view";
 import type { Mark } from "../src/model/types";
 import { box, edge, group, NO_BOUNDARY, scene } from "./fake";
@@ -70,7 +70,7 @@ test("the layers are painted in the order of the static picture", () => {
 test("a scope without a box of its own is the first one below it", () => {
   const d = new Drawing();
   d.draw(scene([box("copy/a/x"), box("copy/a/y")], [], [group("copy/a/")]));
-  expect(d.named("copy/")!.of.name).toBe("copy/a/");
+  expect(d.find("copy/")!.of.name).toBe("copy/a/");
   d.select(new Set(["copy/"]));
   expect(d.root.querySelectorAll(".gs-selected").length).toBe(1);
 });
@@ -79,7 +79,7 @@ test("a fold that lies in the region in part says how much, in the place of its 
   const d = new Drawing();
   d.draw(scene([box("s/", { count: 21, subtitle: "21 ops" })]));
   d.mark({ ...NO_BOUNDARY, ops: 7, boxes: { "s/": 7 } });
-  const g = d.named("s/")!.g;
+  const g = d.find("s/")!.g;
   expect(g.querySelector(".gs-share")!.textContent).toBe("7/21 ops");
   expect(g.classList.contains("gs-part")).toBe(true);
   expect(g.getAttribute("aria-label")).toMatch(/^s\/ 7\/21 ops/);
@@ -90,10 +90,10 @@ test("a fold that lies in the region in part says how much, in the place of its 
 test("what can be unfolded has a plus, and the chips of a box stand beside its port", () => {
   const d = new Drawing();
   d.draw(scene([box("s/", { kind: "scope", w: 60 }), box("a", { w: 60 })]));
-  expect(["s/", "a"].map(name => d.named(name)!.g.querySelectorAll(".gs-more").length)).toEqual([1, 0]);
+  expect(["s/", "a"].map(name => d.find(name)!.g.querySelectorAll(".gs-more").length)).toEqual([1, 0]);
   d.mark({ ...NO_BOUNDARY, outputs: [{ tensor: "a:0", text: "a:0" }], inputs: [{ tensor: "s/x:0", text: "s/x:0" }] });
   const [x] = d
-    .named("a")!
+    .find("a")!
     .g.querySelector(".gs-chip-out")!
     .getAttribute("transform")!
     .match(/[\d.]+/)!;
@@ -103,8 +103,8 @@ test("what can be unfolded has a plus, and the chips of a box stand beside its p
 test("texts are as wide as the layout took them to be, where it knows their characters", () => {
   expect(measure("WWWWWWWWWW", 12)).toBe(113.28);
   expect(measure("\u6c34", 12)).toBeNull();
-  expect(fitted("\u6c34", 12)).toEqual({});
-  expect(fitted("ab", 10)).toEqual({ textLength: 11.12, lengthAdjust: "spacingAndGlyphs" });
+  expect(textWidthAttributes("\u6c34", 12)).toEqual({});
+  expect(textWidthAttributes("ab", 10)).toEqual({ textLength: 11.12, lengthAdjust: "spacingAndGlyphs" });
 });
 
 const stands = (name: string, y: number, state: Mark = "") => box(name, { y, state });

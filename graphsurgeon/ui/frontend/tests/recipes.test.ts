@@ -70,7 +70,7 @@ test("a target is asked with the outputs of what was opened", async () => {
   click(dialog.querySelector<HTMLElement>(".gs-primary")!);
   expect(last()).toEqual(["check", { target: "tflite", outputs: "y:0", inputs: "", prove: true }]);
   const shown = { title: "Check", lines: ["net: nothing keeps its 9 ops from TFLite"], code: "ed.check('tflite')" };
-  model.put({ plan: { ...model.get("plan"), saved: shown } } as any);
+  model.update({ plan: { ...model.get("plan"), saved: shown } } as any);
   model.answer("check", shown);
   await settled();
   expect(host.querySelector(".gs-panel")!.textContent).toContain("nothing keeps its 9 ops");

@@ -45,12 +45,12 @@ test("a key and a button take the full window and give it back; Esc gives it bac
   expect(root().classList.contains("gs-full")).toBe(true);
   expect(button("Full screen (Shift+F)").getAttribute("aria-pressed")).toBe("true");
   expect(document.activeElement).toBe(item("a"));
-  model.put({ selected: ["a"] });
+  model.update({ selected: ["a"] });
   model.answer("details", null);
   await settled();
   key(item("a"), "Escape");
   expect(root().classList.contains("gs-full")).toBe(true);
-  model.put({ selected: [] });
+  model.update({ selected: [] });
   model.answer("select", null);
   await settled();
   key(item("a"), "Escape");
@@ -87,20 +87,20 @@ test("the map lies in a corner where no box is, and nowhere where there is none;
     dock = document.createElement("div"),
     at = (...all: [number, number][]) => ({ ...scene(all.map(([x, y], i) => box(`b${i}`, { x, y }))), w: 1000, h: 1000 });
   dock.className = "gs-dock";
-  map.put(pane);
-  view.put(0, 0, 1);
+  map.dockIn(pane);
+  view.moveTo(0, 0, 1);
   map.draw(at([0, 0]));
   expect([map.element.hidden, map.element.dataset.corner]).toEqual([false, "bottom right"]);
   map.draw(at([520, 350]));
   expect([map.element.hidden, map.element.dataset.corner]).toEqual([false, "bottom left"]);
   map.draw(at([520, 350], [40, 350], [500, 30], [40, 30]));
   expect(map.element.hidden).toBe(true);
-  map.put(dock);
+  map.dockIn(dock);
   expect(map.element.hidden).toBe(true); // of the pane that is not the active one
-  map.seen(true);
+  map.setActive(true);
   expect(map.element.hidden).toBe(false);
   map.element.querySelector("button")!.click();
-  expect([map.element.hidden, map.wanted]).toEqual([true, false]);
+  expect([map.element.hidden, map.isWanted]).toEqual([true, false]);
 });
 
 test("from far away the names that have room are shown, at one size", () => {
@@ -121,7 +121,7 @@ test("boxes move from where they stood, over the pan that keeps the clicked one 
   const d = new Drawing(),
     moves: [string, unknown][] = [];
   d.draw(scene([box("a"), box("b", { x: 100 })]));
-  const stood = d.places();
+  const stood = d.positions();
   d.draw(scene([box("a", { x: 40 }), box("b", { x: 100 }), box("c", { x: 200 })]));
   for (const [key, { g }] of d.items)
     g.animate = ((frames: Keyframe[]) => moves.push([key, frames[0]!["transform"] ?? frames[0]!["opacity"]])) as never;
@@ -148,7 +148,7 @@ test("without its kernel a plan cannot be applied, and is offered as code, and a
   localStorage.clear();
   const state = { plan: bare };
   start(state);
-  model.put({ plan: PLAN });
+  model.update({ plan: PLAN });
   const apply = () => host.querySelector<HTMLButtonElement>(".gs-primary")!;
   expect(apply().disabled).toBe(false);
   model.emit("comm:close", undefined);
@@ -167,10 +167,10 @@ test("without its kernel a plan cannot be applied, and is offered as code, and a
 test("a plan that is taken back or applied is not offered again", () => {
   localStorage.clear();
   start();
-  model.put({ plan: PLAN });
-  model.put({ plan: { ...PLAN, graphs_id: "net, 2b" } });
+  model.update({ plan: PLAN });
+  model.update({ plan: { ...PLAN, graphs_id: "net, 2b" } });
   expect(localStorage.length).toBe(1);
-  model.put({ plan: { ...bare, graphs_id: "net, 3c" } });
+  model.update({ plan: { ...bare, graphs_id: "net, 3c" } });
   expect(localStorage.length).toBe(0);
 });
 
@@ -194,10 +194,10 @@ test("what a kernel has left is put back by a button; marks made meanwhile take 
   );
   localStorage.setItem(`graphsurgeon.plan ${PLAN.graphs_id}`, JSON.stringify({ ...PLAN, code: "" })); // marks alone: there is no code to run
   expect(shown(bare)).toContain("Restore it, or discard it.");
-  model.put({ plan: { ...bare, draft_text: "marks alone" } });
+  model.update({ plan: { ...bare, draft_text: "marks alone" } });
   put();
   expect(model.sent.at(-1)).toMatchObject({ verb: "restore_draft", args: { text: "packed" } });
-  model.put({ plan: { ...bare, draft_text: "packed" } });
+  model.update({ plan: { ...bare, draft_text: "packed" } });
   expect(offered()).toBe(undefined);
   expect(localStorage.length).toBe(1);
 });
@@ -206,7 +206,7 @@ test("the history is a strip: each step can be stood at, and what was taken back
   start();
   expect(tab("History")).toBe(undefined);
   const step = (n: number, ahead = false) => ({ step: n, text: `copy ${n}`, ahead });
-  model.put({ plan: { ...NO_PLAN, history: [step(1), step(3, true)] } });
+  model.update({ plan: { ...NO_PLAN, history: [step(1), step(3, true)] } });
   expect(tab("History")!.textContent).toBe("History2");
   click(tab("History")!);
   const strip = () => [...host.querySelectorAll<HTMLElement>('[aria-label="History"] button')];
@@ -218,7 +218,7 @@ test("the history is a strip: each step can be stood at, and what was taken back
   strip()[2]!.focus();
   click(strip()[2]!);
   expect(model.sent.at(-1)).toMatchObject({ verb: "go_to_step", args: { step: 3 } });
-  model.put({ plan: { ...NO_PLAN, history: [step(1), step(3)] } });
+  model.update({ plan: { ...NO_PLAN, history: [step(1), step(3)] } });
   expect(strip()[2]!.getAttribute("aria-pressed")).toBe("true");
   expect(document.activeElement).toBe(strip()[2]);
   click(strip()[0]!);
@@ -228,12 +228,12 @@ test("the history is a strip: each step can be stood at, and what was taken back
 test("tabs and lists say how many there are, not how many came", () => {
   const row = { step: 0, name: "v", original: "v", dtype: "float32", shape: "(2,)", size: "8 bytes", policy: "copy", values: "" };
   start();
-  model.put({ plan: { ...PLAN, variables: [row, row], rows: 376, counts: { ...NO_PLAN.counts, ops: 900, connections: 300 } } });
+  model.update({ plan: { ...PLAN, variables: [row, row], rows: 376, counts: { ...NO_PLAN.counts, ops: 900, connections: 300 } } });
   expect(tab("Variables")!.textContent).toBe("Variables376");
   click(tab("Variables")!);
   expect(host.querySelector(".gs-panel")!.textContent).toContain("and 374 more");
   click(tab("New ops")!);
-  model.put({ boundary: { ...model.get("boundary"), inputs: [{ tensor: "a:0", text: "a:0" }], ops: 5, leak_count: 231, leaks: [] } });
+  model.update({ boundary: { ...model.get("boundary"), inputs: [{ tensor: "a:0", text: "a:0" }], ops: 5, leak_count: 231, leaks: [] } });
   expect(host.querySelector(".gs-tag-leak")!.textContent).toContain("231 leaks");
 });
 
@@ -247,7 +247,7 @@ test("what a region waits for has its choices as buttons, and what a plan makes 
   expect(model.verbs.at(-1)).toEqual(["include", { tensor: "^done" }]);
   click([...host.querySelectorAll(".gs-panel .gs-button")].find(b => b.textContent === "Copy, without control inputs")!);
   expect(model.verbs.at(-1)).toEqual(["copy", { to: null, unmapped: "placeholder", control: "drop" }]);
-  model.put({ plan: { ...NO_PLAN, same: false } }); // no op of another graph can be waited for
+  model.update({ plan: { ...NO_PLAN, same: false } }); // no op of another graph can be waited for
   expect(held()).toEqual(["Also copy it", "Copy, without control inputs"]);
 
   const row = (name: string, policy: string) => ({
@@ -260,7 +260,7 @@ test("what a region waits for has its choices as buttons, and what a plan makes 
     policy,
     values: "",
   });
-  model.put({ plan: { ...PLAN, rows: 2, variables: [row("t/v", "copy"), row("v", "share")] } });
+  model.update({ plan: { ...PLAN, rows: 2, variables: [row("t/v", "copy"), row("v", "share")] } });
   click(tab("Variables")!);
   const names = [...host.querySelectorAll<HTMLInputElement>(".gs-panel .gs-as-text")];
   expect(names.map(n => n.value)).toEqual(["t/v"]); // one that is shared keeps its name

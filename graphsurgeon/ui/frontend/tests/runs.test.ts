@@ -41,7 +41,7 @@ test("the form asks for each placeholder, offers what fits, and sends what was t
   fields[2]!.value = "7";
   key(fields[1]!, "Enter");
   expect(last()).toEqual(["run", { feeds: { "y:0": "['a']" }, target: "graph", seed: 7, limit: 0, memory: 0 }]);
-  model.put({ run: RUN, look: LOOK } as any);
+  model.update({ run: RUN, look: LOOK } as any);
   model.answer("run", { line: RUN.line });
   await settled();
   expect(panel().textContent).toContain("first not finite");
@@ -74,7 +74,7 @@ test("where something is selected it can be run alone", async () => {
 });
 
 test("the panel goes to ops, colors by what is pressed, and back", () => {
-  model.put({ run: RUN, look: LOOK } as any);
+  model.update({ run: RUN, look: LOOK } as any);
   click(host.querySelector('[data-tab="run"]')!);
   expect(panel().textContent).toContain("50 % zeros");
   expect(named("Not finite").getAttribute("aria-pressed")).toBe("true");
@@ -86,7 +86,7 @@ test("the panel goes to ops, colors by what is pressed, and back", () => {
   expect(last()).toEqual(["reveal", { pane: "source", name: "a" }]);
   click(named("Clear the run"));
   expect(last()).toEqual(["clear_run", {}]);
-  model.put({ run: {} });
+  model.update({ run: {} });
   expect(host.querySelector('[data-tab="run"]')).toBe(null);
 });
 
@@ -96,13 +96,13 @@ test("the menu of colors has those of a run once there is one", () => {
     return choices().map(c => c.textContent);
   };
   expect(colors()).not.toContain("Time (run)");
-  model.put({ run: RUN, look: LOOK } as any);
+  model.update({ run: RUN, look: LOOK } as any);
   expect(colors()).toContain("Time (run)");
   expect(colors()).toContain("\u2713 Not finite (run)");
 });
 
 test("the inspector shows what the tensors of a box held, with their picture", async () => {
-  model.put({ run: RUN } as any);
+  model.update({ run: RUN } as any);
   click(item("a"));
   model.answer("details", {
     title: "Relu", rows: [], inputs: [], outputs: [{ tensor: "a:0", text: "" }], control_inputs: [], consumers: [], doc: "", run: [HELD],
@@ -118,7 +118,7 @@ test("the inspector shows what the tensors of a box held, with their picture", a
 test("and those of an edge, by name; a picture is a picture and nothing else", async () => {
   click(drawing());
   expect(model.verbs.some(([verb]) => verb === "tensor_values")).toBe(false);
-  model.put({ run: RUN } as any);
+  model.update({ run: RUN } as any);
   click(drawing());
   expect(last()).toEqual(["tensor_values", { tensors: ["a:0"] }]);
   model.answer("tensor_values", [HELD, { ...HELD, tensor: "b:0", picture: "javascript:alert(1)" }]);
@@ -129,7 +129,7 @@ test("and those of an edge, by name; a picture is a picture and nothing else", a
 });
 
 test("all of a large tensor comes when it is asked for", async () => {
-  model.put({ run: RUN } as any);
+  model.update({ run: RUN } as any);
   click(drawing());
   model.answer("tensor_values", [{ ...HELD, picture: "", more: true }]);
   await settled();

@@ -107,7 +107,7 @@ test("hits are marked in a picture that has changed since", async () => {
   two({ same: false });
   await find("a", ["a"], ["z"]);
   const before = model.sent.filter(m => m.verb === "find").length;
-  model.put({ scenes: { source: { ...scene([box("a")]), rev: "2" }, destination: scene([box("z")]) } });
+  model.update({ scenes: { source: { ...scene([box("a")]), rev: "2" }, destination: scene([box("z")]) } });
   expect(model.sent.filter(m => m.verb === "find").length).toBe(before + 2);
 });
 

@@ -1,18 +1,17 @@
 // Finds edges by their coordinates: the edge at a point, and the edges that a stroke crosses. An edge has no element.
 import { numbers } from "./shapes";
 import type { Edge } from "../model/types";
-
-type Point = [number, number];
+import type { Point } from "../state/places";
 
 /** The number of lines that approximate a bend. */
 const PARTS = 6,
   /** The distance from which an edge reacts to the pointer, px of the picture. */
   REACH = 6,
-  known = new WeakMap<Edge, Point[]>();
+  curves = new WeakMap<Edge, Point[]>();
 
 /** Points of an edge: the ends of its lines, and some points of its bends. */
 function points(edge: Edge): Point[] {
-  let found = known.get(edge);
+  let found = curves.get(edge);
   if (!found) {
     found = [];
     for (const part of edge.path.match(/[MLC][^MLC]*/g) ?? []) {
@@ -26,7 +25,7 @@ function points(edge: Edge): Point[] {
             found.push([on(i), on(i + 1)]);
           }
     }
-    known.set(edge, found);
+    curves.set(edge, found);
   }
   return found;
 }
@@ -37,7 +36,7 @@ function side([px, py]: Point, [qx, qy]: Point, [x, y]: Point): number {
 }
 
 /** The edges that the line between two points of the picture crosses. */
-export function crossed(edges: readonly Edge[], a: Point, b: Point): Edge[] {
+export function crossingEdges(edges: readonly Edge[], a: Point, b: Point): Edge[] {
   return edges.filter(edge =>
     points(edge).some((q, i, all) => {
       const p = all[i - 1];

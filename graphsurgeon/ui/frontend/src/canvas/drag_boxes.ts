@@ -5,52 +5,57 @@ import type { Drag } from "./pointer";
 import type { Item } from "./scene";
 import type { Edge } from "../model/types";
 
-export class Carry {
-  constructor(private readonly acts: Actions) {}
+export class BoxDrag {
+  readonly #actions: Actions;
+
+  constructor(actions: Actions) {
+    this.#actions = actions;
+  }
 
   /** The boxes to act on: the selection, or without a selection, the focused box. */
   #names(pane: Pane, item: Item | null): string[] {
-    const selected = this.acts.selected[pane.name];
+    const selected = this.#actions.selected[pane.name];
     return selected.size && (!item || selected.has(item.of.name)) ? [...selected] : item ? [item.of.name] : [];
   }
 
-  hold(pane: Pane): void {
+  copy(pane: Pane): void {
     const names = this.#names(pane, pane.current);
-    if (names.length) this.acts.ask("copy_to_clipboard", { names, pane: pane.name });
+    if (names.length) this.#actions.post("copy_to_clipboard", { names, pane: pane.name });
   }
   cut(pane: Pane): void {
     const names = this.#names(pane, pane.current),
-      no = this.acts.refusal(pane);
-    if (no) this.acts.p.status.say(no, "warn");
-    else if (names.length) this.acts.ask("cut", { names });
+      no = this.#actions.refusal(pane);
+    if (no) this.#actions.ui.status.show(no, "warn");
+    else if (names.length) this.#actions.post("cut", { names });
   }
   paste(keep: boolean): void {
-    void this.#planned(this.acts.send("paste", { to: null, keep_inputs: keep }));
+    void this.#showProblems(this.#actions.send("paste", { to: null, keep_inputs: keep }));
   }
   duplicate(pane: Pane): void {
     const names = this.#names(pane, pane.current),
-      no = this.acts.refusal(pane);
-    if (no) this.acts.p.status.say(no, "warn");
-    else if (names.length) void this.#planned(this.acts.send("duplicate", { names, pane: "destination", to: null, keep_inputs: true }));
+      no = this.#actions.refusal(pane);
+    if (no) this.#actions.ui.status.show(no, "warn");
+    else if (names.length)
+      void this.#showProblems(this.#actions.send("duplicate", { names, pane: "destination", to: null, keep_inputs: true }));
   }
 
-  async #planned(answer: Promise<unknown>): Promise<void> {
-    if ((await answer) !== null && this.acts.p.model.get("plan").faults.length) this.acts.p.plan.show("problems");
+  async #showProblems(answer: Promise<unknown>): Promise<void> {
+    if ((await answer) !== null && this.#actions.ui.model.get("plan").faults.length) this.#actions.ui.plan.show("problems");
   }
 
   /** Drags boxes to the other pane, or onto an edge of the graph that the plan changes. */
   begin(pane: Pane, item: Item): Drag {
-    const { over, panes, model, status } = this.acts.p,
+    const { overlay, panes, model, status } = this.#actions.ui,
       { boxes, ops } = model.get("boundary"),
       all = Object.values(panes);
-    const region = pane.name === "source" && !!ops && !this.acts.selected.source.has(item.of.name) && !!boxes[item.of.name],
+    const region = pane.name === "source" && !!ops && !this.#actions.selected.source.has(item.of.name) && !!boxes[item.of.name],
       names = region ? Object.keys(boxes) : this.#names(pane, item),
       same = model.get("plan").same !== false,
       what = region ? "the region" : names.length > 1 ? `${names.length} boxes` : item.of.label;
     let last: { there: Pane | undefined; edge: Edge | null } = { there: undefined, edge: null };
     const under = (e: PointerEvent): typeof last => {
-      const there = all.find(p => p.holds(e)),
-        found = there?.found(e, there.under(e));
+      const there = all.find(p => p.contains(e)),
+        found = there?.itemAt(e, there.elementAt(e));
       const edge = found && !("g" in found) && !found.control && (same || there?.name === "destination") ? found : null;
       return { there, edge };
     };
@@ -64,7 +69,7 @@ export class Carry {
       move: e => {
         last = under(e);
         const [text, good] = words(last);
-        over.say(text, e, good);
+        overlay.showTip(text, e, good);
         for (const p of all) {
           p.drawing.lightEdge(p === last.there ? last.edge : null);
           p.canvas.classList.toggle("gs-target", p === last.there && good && !last.edge);
@@ -73,13 +78,13 @@ export class Carry {
       drop: () => {
         const { edge } = last,
           [text, good] = words(last);
-        if (!good) status.say(text, "warn");
-        else if (edge) this.acts.ask("insert_copy", { names, on: edge.tensors[0]!, to: null, pane: same ? "destination" : pane.name });
-        else if (region) void this.acts.copy({ to: null, unmapped: "placeholder", control: "auto" });
-        else void this.#planned(this.acts.send("duplicate", { names, pane: pane.name, to: null, keep_inputs: false }));
+        if (!good) status.show(text, "warn");
+        else if (edge) this.#actions.post("insert_copy", { names, on: edge.tensors[0]!, to: null, pane: same ? "destination" : pane.name });
+        else if (region) void this.#actions.copy({ to: null, unmapped: "placeholder", control: "auto" });
+        else void this.#showProblems(this.#actions.send("duplicate", { names, pane: pane.name, to: null, keep_inputs: false }));
       },
       end: () => {
-        over.clear();
+        overlay.clear();
         for (const p of all) {
           p.drawing.lightEdge(null);
           p.canvas.classList.remove("gs-target");

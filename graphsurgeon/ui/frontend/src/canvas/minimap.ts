@@ -1,5 +1,5 @@
 // The map: the whole picture with a frame around the visible part. It is below the outline, or in an empty corner of the pane.
-import { button, h, handled, s } from "../panels/dom";
+import { button, h, consume, s } from "../panels/dom";
 import { icon } from "../panels/icons";
 import { overlap } from "../state/places";
 import type { Scene } from "../model/types";
@@ -18,7 +18,7 @@ const CORNERS = ["bottom right", "bottom left", "top right", "top left"] as cons
 export class Minimap {
   readonly #boxes = s("path", { class: "gs-map-boxes" });
   readonly #groups = s("path", { class: "gs-map-groups" });
-  readonly #seen = s("rect", { class: "gs-map-seen", rx: 2 });
+  readonly #visibleFrame = s("rect", { class: "gs-map-seen", rx: 2 });
   readonly #svg = s("svg", {}, undefined);
   readonly element = h(
     "div",
@@ -31,65 +31,70 @@ export class Minimap {
       kind: "quiet",
       class: "gs-map-away",
       tabindex: -1,
-      press: () => this.want(false),
+      press: () => this.setVisible(false),
     }),
   );
   /** Whether the user wants the map. */
-  wanted = true;
+  isWanted = true;
   #active = false;
   #corner: (typeof CORNERS)[number] = CORNERS[0];
   #scene: Scene | null = null;
   #k = 1;
 
-  constructor(
-    private readonly view: View,
-    private readonly size: () => [number, number],
-  ) {
-    this.#svg.append(this.#groups, this.#boxes, this.#seen);
-    let held = false;
+  readonly #view: View;
+  readonly #size: () => [number, number];
+
+  constructor(view: View, size: () => [number, number]) {
+    this.#view = view;
+    this.#size = size;
+    this.#svg.append(this.#groups, this.#boxes, this.#visibleFrame);
+    let isDragging = false;
     const go = (e: PointerEvent) => {
       const r = this.#svg.getBoundingClientRect(),
-        [w, hh] = this.size(),
-        k = this.view.k;
-      this.view.pan(w / 2 - this.view.x - ((e.clientX - r.left) / this.#k) * k, hh / 2 - this.view.y - ((e.clientY - r.top) / this.#k) * k);
+        [w, hh] = this.#size(),
+        k = this.#view.k;
+      this.#view.pan(
+        w / 2 - this.#view.x - ((e.clientX - r.left) / this.#k) * k,
+        hh / 2 - this.#view.y - ((e.clientY - r.top) / this.#k) * k,
+      );
     };
     // the pane below must not pan
     for (const name of ["click", "dblclick", "contextmenu"]) this.element.addEventListener(name, e => e.stopPropagation());
     this.element.addEventListener("pointerdown", e => {
       if ((e.target as Element).closest("button")) return e.stopPropagation();
-      handled(e);
-      held = true;
+      consume(e);
+      isDragging = true;
       this.element.setPointerCapture?.(e.pointerId);
       go(e);
     });
     this.element.addEventListener("pointermove", e => {
-      if (held) go(e);
+      if (isDragging) go(e);
     });
     for (const name of ["pointerup", "pointercancel"])
       this.element.addEventListener(name, () => {
-        held = false;
+        isDragging = false;
       });
   }
 
   /** Shows or hides it. */
-  want(yes: boolean): void {
-    this.wanted = yes;
-    this.look();
+  setVisible(yes: boolean): void {
+    this.isWanted = yes;
+    this.update();
   }
 
   /** Whether its pane is the active one. */
-  seen(active: boolean): void {
+  setActive(active: boolean): void {
     this.#active = active;
-    this.look();
+    this.update();
   }
 
   /** Moves the map to another element. */
-  put(home: HTMLElement): void {
+  dockIn(home: HTMLElement): void {
     if (this.element.parentElement !== home) home.append(this.element);
-    this.look();
+    this.update();
   }
 
-  get #docked(): boolean {
+  get #isDocked(): boolean {
     return this.element.parentElement?.classList.contains("gs-dock") ?? false;
   }
 
@@ -97,7 +102,7 @@ export class Minimap {
   #free(scene: Scene, w: number, hh: number): (typeof CORNERS)[number] | undefined {
     const wide = scene.w * this.#k + EDGE,
       high = scene.h * this.#k + EDGE,
-      { x, y, k } = this.view;
+      { x, y, k } = this.#view;
     const taken = [
       ...scene.boxes.map(b => ({ x: b.x - AROUND, y: b.y - AROUND, w: b.w + 2 * AROUND, h: b.h + 2 * AROUND })),
       ...scene.groups.map(g => ({ x: g.x, y: g.y, w: Math.min(g.w, 2 * AROUND + g.label.length * LETTER), h: HEAD })),
@@ -116,7 +121,7 @@ export class Minimap {
 
   /** Draws the boxes of a scene in small. */
   draw(scene: Scene | null): void {
-    if (scene === this.#scene) return this.look();
+    if (scene === this.#scene) return this.update();
     this.#scene = scene;
     if (scene) {
       this.#k = Math.min(WIDE / scene.w, HIGH / scene.h);
@@ -132,18 +137,18 @@ export class Minimap {
       this.#svg.setAttribute("width", n(Math.max(4, scene.w * this.#k)));
       this.#svg.setAttribute("height", n(Math.max(4, scene.h * this.#k)));
     }
-    this.look();
+    this.update();
   }
 
   /** Frames the visible part. The map is only shown while a part of the picture is not visible. */
-  look(): void {
-    const [w, hh] = this.size(),
+  update(): void {
+    const [w, hh] = this.#size(),
       scene = this.#scene,
-      view = this.view,
+      view = this.#view,
       k = this.#k;
     const all = !scene || (view.x >= -2 && view.y >= -2 && view.x + scene.w * view.k <= w + 2 && view.y + scene.h * view.k <= hh + 2);
-    const away = all || !this.wanted || (this.#docked ? !this.#active : w < LEAST || hh < HIGH * 1.6),
-      free = away || this.#docked ? this.#corner : this.#free(scene!, w, hh);
+    const away = all || !this.isWanted || (this.#isDocked ? !this.#active : w < LEAST || hh < HIGH * 1.6),
+      free = away || this.#isDocked ? this.#corner : this.#free(scene!, w, hh);
     this.element.hidden = away || !free;
     if (this.element.hidden || !scene) return;
     this.#corner = free!;
@@ -159,7 +164,7 @@ export class Minimap {
       width: Math.max(3, (cut(x1, scene.w) - left) * k),
       height: Math.max(3, (cut(y1, scene.h) - top) * k),
     }))
-      this.#seen.setAttribute(name, n(value));
+      this.#visibleFrame.setAttribute(name, n(value));
   }
 }
 

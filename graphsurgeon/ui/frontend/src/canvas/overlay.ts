@@ -1,9 +1,9 @@
 // The overlay of the whole widget during a drag: a line, a frame, and a text at the pointer.
 import { fill, h, s } from "../panels/dom";
 
-export type Point = { clientX: number; clientY: number };
+export type WindowPoint = { clientX: number; clientY: number };
 
-export class Over {
+export class Overlay {
   readonly #path = s("path", { class: "gs-over-line" });
   readonly #tip = h("div", { class: "gs-tip", hidden: true });
   readonly #svg = s("svg", { class: "gs-over-svg" });
@@ -15,7 +15,7 @@ export class Over {
   }
 
   /** The place of the overlay in the window; lines are cut off at the edges of the pictures. */
-  #place(): DOMRect {
+  #clip(): DOMRect {
     const r = this.element.getBoundingClientRect(),
       room = this.element.parentElement?.querySelector(".gs-pane-row")?.getBoundingClientRect();
     if (room?.width) {
@@ -27,13 +27,13 @@ export class Over {
 
   /** A line through points of the window. */
   draw(points: [number, number][], kind: string, closed = false): void {
-    const r = this.#place();
+    const r = this.#clip();
     this.#path.setAttribute("class", `gs-over-line ${kind}`);
     this.#path.setAttribute("d", points.map(([x, y], i) => `${i ? "L" : "M"}${x - r.left},${y - r.top}`).join("") + (closed ? "Z" : ""));
   }
 
   /** A frame between two points. */
-  frame({ clientX: x, clientY: y }: Point, { clientX: x2, clientY: y2 }: Point): void {
+  frame({ clientX: x, clientY: y }: WindowPoint, { clientX: x2, clientY: y2 }: WindowPoint): void {
     this.draw(
       [
         [x, y],
@@ -47,8 +47,8 @@ export class Over {
   }
 
   /** A curve from where a tensor leaves a box to the pointer; `down`: ports are below boxes, and not to their right. */
-  wire([x, y]: [number, number], to: Point, fits: boolean, down = true): void {
-    const r = this.#place(),
+  wire([x, y]: [number, number], to: WindowPoint, fits: boolean, down = true): void {
+    const r = this.#clip(),
       [ax, ay, bx, by] = [x - r.left, y - r.top, to.clientX - r.left, to.clientY - r.top],
       // against the flow, it bends just enough to show that it leaves the port
       bend = Math.max(20, (down ? by - ay : bx - ax) / 2),
@@ -58,7 +58,7 @@ export class Over {
   }
 
   /** Words next to the pointer: the effect of a drop, or the reason why it has none. */
-  say(text: string, at: Point, good: boolean): void {
+  showTip(text: string, at: WindowPoint, good: boolean): void {
     const r = this.element.getBoundingClientRect();
     this.#tip.hidden = !text;
     this.#tip.classList.toggle("gs-no", !good);

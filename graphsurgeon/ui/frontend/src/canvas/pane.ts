@@ -1,10 +1,10 @@
 // A pane: a drawing, its view, and the mouse. Its owner receives the box, port or edge at the pointer, and decides what to do.
 import type { Camera } from "../state/cameras";
-import { button, fill, focus, h, hasFocus, put, s } from "../panels/dom";
+import { button, fill, focus, h, hasFocus, setAttribute, s } from "../panels/dom";
 import { icon } from "../panels/icons";
 import { around, entry, fresh, nearest } from "../state/places";
 import { Minimap } from "./minimap";
-import type { Over } from "./overlay";
+import type { Overlay } from "./overlay";
 import { type Drag, Pointer } from "./pointer";
 import { Drawing, type Item } from "./scene";
 import { portOf } from "./shapes";
@@ -13,14 +13,14 @@ import type { Box, Edge, Group, Rect, Scene } from "../model/types";
 import { View } from "./view";
 
 export interface PaneEvents {
-  selected(pane: Pane, names: string[], mode: Mode): void;
-  opened(pane: Pane, item: Box | Group): void;
+  select(pane: Pane, names: string[], mode: Mode): void;
+  open(pane: Pane, item: Box | Group): void;
   edge(pane: Pane, edge: Edge): void;
   menu(pane: Pane, of: Item | Edge, x: number, y: number): void;
   /** A drag begins here, on a box, a port or an edge; null for the default effect of a drag. */
-  dragged(pane: Pane, e: PointerEvent): Drag | null;
-  looked(pane: Pane): void;
-  focused(pane: Pane): void;
+  drag(pane: Pane, e: PointerEvent): Drag | null;
+  move(pane: Pane): void;
+  focus(pane: Pane): void;
   alone(pane: Pane): void;
 }
 
@@ -33,7 +33,7 @@ function calm(): boolean {
 
 export class Pane {
   readonly drawing = new Drawing();
-  readonly view = new View(() => this.#looked());
+  readonly view = new View(() => this.#onViewChange());
   readonly svg = s("svg", { class: "gs-svg", role: "tree", "aria-multiselectable": "true" });
   readonly element: HTMLElement;
   readonly #title = h("div", { class: "gs-pane-name" });
@@ -42,7 +42,7 @@ export class Pane {
     label: "Only this pane",
     kind: "quiet",
     "aria-pressed": "false",
-    press: () => this.events.alone(this),
+    press: () => this.#events.alone(this),
   });
   readonly #empty = h("div", { class: "gs-empty" });
   readonly canvas: HTMLElement;
@@ -52,27 +52,30 @@ export class Pane {
   #anchor: string | null = null;
   #goal: { name: string; focus: boolean; read: boolean } | null = null;
   /** The boxes to center as soon as the pane has a size. */
-  #framed: Rect | null = null;
+  #frameTarget: Rect | null = null;
   /** The new boxes to bring into view. */
-  #brought: Rect | null = null;
+  #newBoxes: Rect | null = null;
   /** The camera before the pane changed its size, and after it; a further change of size starts from the first one. */
-  #base: { camera: Camera; at: string } | null = null;
+  #sizeBase: { camera: Camera; at: string } | null = null;
   /** The last framed boxes, and the camera then: if the user has not moved since, they are framed again at another size. */
-  #still: { framed: Rect; at: string } | null = null;
-  #sought: string[] = [];
+  #lastFrame: { rect: Rect; at: string } | null = null;
+  #lookTargets: string[] = [];
   /** Names of boxes that stay visible when the pane changes its width. */
-  cared: string[] = [];
-  #shown = false;
+  keepVisible: string[] = [];
+  #hasView = false;
   /** The first camera, until there is another scene. */
   #first = "";
   #width = 0;
   #height = 0;
 
+  readonly #events: PaneEvents;
+
   constructor(
     readonly name: PaneName,
-    private readonly events: PaneEvents,
-    over: Over,
+    events: PaneEvents,
+    overlay: Overlay,
   ) {
+    this.#events = events;
     this.svg.append(this.drawing.root);
     this.map = new Minimap(this.view, () => this.size);
     this.canvas = h("div", { class: "gs-canvas" }, this.svg, this.#empty, this.map.element);
@@ -85,19 +88,19 @@ export class Pane {
     this.pointer = new Pointer(
       this,
       {
-        selected: (names, mode) => events.selected(this, names, mode),
-        opened: item => events.opened(this, item),
+        select: (names, mode) => events.select(this, names, mode),
+        open: item => events.open(this, item),
         edge: edge => events.edge(this, edge),
         menu: (of, x, y) => events.menu(this, of, x, y),
-        dragged: e => events.dragged(this, e),
+        drag: e => events.drag(this, e),
       },
-      over,
+      overlay,
     );
     // on the HTML element: a focus listener on an <svg> makes it a separate tab stop
     this.canvas.addEventListener("focusin", e => {
-      const found = this.drawing.at(e.target);
+      const found = this.drawing.itemAt(e.target);
       if (found && "g" in found && found.key !== this.#active) this.#rove(found.key, false);
-      this.events.focused(this);
+      this.#events.focus(this);
     });
   }
 
@@ -118,8 +121,8 @@ export class Pane {
     return { x: this.view.x, y: this.view.y, k: this.view.k, w: this.#width, h: this.#height };
   }
 
-  #put({ x, y, k, w, h: high }: Camera): void {
-    this.view.put(x, y, k);
+  #setCamera({ x, y, k, w, h: high }: Camera): void {
+    this.view.moveTo(x, y, k);
     this.#width = w;
     this.#height = high;
   }
@@ -136,52 +139,52 @@ export class Pane {
     if (!scene) {
       // the next scene gets a new first view
       this.drawing.scene = null;
-      this.#shown = false;
+      this.#hasView = false;
       this.map.draw(null);
       return;
     }
-    const had = hasFocus(this.svg),
+    const hadFocus = hasFocus(this.svg),
       anew = this.drawing.scene !== scene,
-      stood = anew && this.#shown && !calm() ? this.drawing.places() : null,
+      oldPositions = anew && this.#hasView && !calm() ? this.drawing.positions() : null,
       from = { x: this.view.x, y: this.view.y, k: this.view.k };
-    const still = this.drawing.scene ? this.#holdOn(scene) : null;
+    const still = this.drawing.scene ? this.#fixedPoint(scene) : null;
     const old = this.drawing.scene;
-    if (anew) this.#base = null;
+    if (anew) this.#sizeBase = null;
     const added = this.drawing.scene === scene ? null : around(fresh(this.drawing.scene, scene));
     this.drawing.draw(scene);
-    if (anew) this.#brought = follows && !back ? added : null;
+    if (anew) this.#newBoxes = follows && !back ? added : null;
     if (anew) this.#first = "";
     if (back) {
-      this.#put(back);
-      this.#shown = true;
-      this.#base = { camera: back, at: this.#stands() };
-    } else if (added && !follows) this.#framed = added;
-    else if (still && !this.#brought) {
-      const [x, y] = entry(this.drawing.named(still.name)!.of, scene.direction);
+      this.#setCamera(back);
+      this.#hasView = true;
+      this.#sizeBase = { camera: back, at: this.#cameraKey() };
+    } else if (added && !follows) this.#frameTarget = added;
+    else if (still && !this.#newBoxes) {
+      const [x, y] = entry(this.drawing.find(still.name)!.of, scene.direction);
       this.view.pan((still.x - x) * this.view.k, (still.y - y) * this.view.k);
     }
     // if the picture has shrunk out of view, a new view is chosen; a box that the user folded keeps its place
     if (this.#width && old && !back && !this.#anchor && !scene.boxes.some(box => this.view.sees(box, this.#width, this.#height)))
-      this.#shown = false;
-    const opened = anew && this.#anchor ? this.drawing.named(this.#anchor)?.of : undefined;
+      this.#hasView = false;
+    const opened = anew && this.#anchor ? this.drawing.find(this.#anchor)?.of : undefined;
     if (anew) this.#anchor = null;
     // an unfolded box is now a group, and a folded group is a box: it keeps the focus
     const other = this.#active && (this.#active.startsWith("b:") ? "g:" : "b:") + this.#active.slice(2);
     const next = [this.#active, other, this.drawing.items.keys().next().value].find(k => k && this.drawing.items.has(k));
-    this.#rove(next ?? null, had);
-    this.resized();
+    this.#rove(next ?? null, hadFocus);
+    this.updateSize();
     // an opened box is made visible with its contents, if there is space
     if (opened && this.#width) this.view.show(opened, this.#width, this.#height);
     this.arrive();
     this.#seek();
     this.map.draw(scene);
-    if (stood) this.drawing.moveFrom(stood, from, this.view, r => this.view.sees(r, ...this.size));
+    if (oldPositions) this.drawing.moveFrom(oldPositions, from, this.view, r => this.view.sees(r, ...this.size));
   }
 
   /** Shows a saved view. */
   lookFrom(at: readonly number[]): void {
     const [x, y, k] = at;
-    if (x !== undefined && y !== undefined && k) queueMicrotask(() => this.view.put(x, y, k));
+    if (x !== undefined && y !== undefined && k) queueMicrotask(() => this.view.moveTo(x, y, k));
   }
 
   /** Goes to `name` as soon as a scene shows it; with `read`, zoomed in so that it is readable. */
@@ -191,7 +194,7 @@ export class Pane {
 
   /** Goes to the goal if the scene now shows it. */
   arrive(): void {
-    const item = this.#goal && this.drawing.named(this.#goal.name);
+    const item = this.#goal && this.drawing.find(this.#goal.name);
     if (!this.#goal || !item) return;
     // the target must be large enough to read
     if (this.#goal.read && this.view.k < 0.5) this.zoom(0.75 / this.view.k);
@@ -200,42 +203,42 @@ export class Pane {
     this.#goal = null;
   }
 
-  #stands(): string {
+  #cameraKey(): string {
     return [this.view.x, this.view.y, this.view.k].join();
   }
 
   /** Sets the first view once the pane has a size, and again at another width until the user moves the camera. Later keeps the middle
    * in the middle across, and does not move the top. */
-  resized(): void {
+  updateSize(): void {
     const [w, hh] = this.size;
     if (!this.scene || !w || !hh) return;
     const other = w !== this.#width || hh !== this.#height;
-    if (other && this.#still?.at === this.#stands()) this.#framed ??= this.#still.framed;
-    if (!this.#shown || (w !== this.#width && this.#first === this.#stands())) {
+    if (other && this.#lastFrame?.at === this.#cameraKey()) this.#frameTarget ??= this.#lastFrame.rect;
+    if (!this.#hasView || (w !== this.#width && this.#first === this.#cameraKey())) {
       this.view.first(this.scene, w, hh);
-      this.#first = this.#stands();
+      this.#first = this.#cameraKey();
     } else if (other) {
       // a pane that gets its old size back gets its camera back, unless the user has moved it since
-      if (this.#base?.at === this.#stands()) this.#put(this.#base.camera);
-      else this.#base = { camera: this.camera, at: "" };
+      if (this.#sizeBase?.at === this.#cameraKey()) this.#setCamera(this.#sizeBase.camera);
+      else this.#sizeBase = { camera: this.camera, at: "" };
       if (w !== this.#width || hh !== this.#height) this.#fitInto(w);
-      this.#base.at = this.#stands();
+      this.#sizeBase.at = this.#cameraKey();
     }
-    if (this.#framed) {
-      this.view.frame(this.#framed, w, hh, this.#shown ? undefined : 1);
-      this.#still = { framed: this.#framed, at: this.#stands() };
+    if (this.#frameTarget) {
+      this.view.frame(this.#frameTarget, w, hh, this.#hasView ? undefined : 1);
+      this.#lastFrame = { rect: this.#frameTarget, at: this.#cameraKey() };
     }
-    this.#framed = null;
-    this.#shown = true;
+    this.#frameTarget = null;
+    this.#hasView = true;
     this.#width = w;
     this.#height = hh;
-    this.map.look();
+    this.map.update();
   }
 
   /** Keeps the visible boxes visible in a pane of another width. */
   #fitInto(width: number): void {
-    const seen = this.scene!.boxes.filter(box => this.view.holds(box, this.#width, this.#height)),
-      cared = this.cared.map(name => this.drawing.named(name)?.of).filter(of => !!of) as Rect[],
+    const seen = this.scene!.boxes.filter(box => this.view.contains(box, this.#width, this.#height)),
+      cared = this.keepVisible.map(name => this.drawing.find(name)?.of).filter(of => !!of) as Rect[],
       still = cared.filter(of => this.view.sees(of, this.#width, this.#height));
     this.view.pan((width - this.#width) / 2, 0);
     this.#within(around(seen), around(still));
@@ -257,9 +260,9 @@ export class Pane {
    * something new. */
   bring(): boolean {
     const [w, hh] = this.size,
-      added = this.#brought;
-    if (!this.#shown || !this.#width || !added) return false;
-    this.#within(around([added, ...this.scene!.boxes.filter(box => this.view.holds(box, w, hh))]), added);
+      added = this.#newBoxes;
+    if (!this.#hasView || !this.#width || !added) return false;
+    this.#within(around([added, ...this.scene!.boxes.filter(box => this.view.contains(box, w, hh))]), added);
     return true;
   }
 
@@ -270,20 +273,20 @@ export class Pane {
   }
 
   /** Forgets the new boxes, because the user has moved the camera. */
-  seen(): void {
-    this.#brought = null;
+  dropNewBoxes(): void {
+    this.#newBoxes = null;
   }
 
   /** Brings boxes into view as soon as a scene shows them; the focus does not move. */
   lookAt(names: string[]): void {
-    this.#sought = names;
+    this.#lookTargets = names;
     this.#seek();
   }
 
   #seek(): void {
-    const there = this.#sought.map(name => this.drawing.named(name)?.of).filter(of => !!of) as Rect[];
-    if (!this.scene || !this.#shown || !there.length) return;
-    this.#sought = [];
+    const there = this.#lookTargets.map(name => this.drawing.find(name)?.of).filter(of => !!of) as Rect[];
+    if (!this.scene || !this.#hasView || !there.length) return;
+    this.#lookTargets = [];
     this.#within(around(there));
   }
 
@@ -313,15 +316,15 @@ export class Pane {
   }
 
   #rove(key: string | null, keyboard: boolean): void {
-    for (const [k, item] of this.drawing.items) put(item.g, "tabindex", k === key ? "0" : "-1");
+    for (const [k, item] of this.drawing.items) setAttribute(item.g, "tabindex", k === key ? "0" : "-1");
     this.#active = key;
     if (keyboard && key) focus(this.drawing.items.get(key)?.g);
   }
 
-  #holdOn(next: Scene): { name: string; x: number; y: number } | null {
+  #fixedPoint(next: Scene): { name: string; x: number; y: number } | null {
     const names = new Set([...next.boxes, ...next.groups].map(b => b.name));
     const at = (name: string | null | undefined) => {
-      const item = name != null && names.has(name) ? this.drawing.named(name) : undefined;
+      const item = name != null && names.has(name) ? this.drawing.find(name) : undefined;
       if (!item) return null;
       const [x, y] = entry(item.of, this.scene!.direction);
       return { name: item.of.name, x, y };
@@ -332,13 +335,13 @@ export class Pane {
     return at(this.#anchor) ?? at(nearest({ x, y, w: 0, h: 0 }, common)?.name);
   }
 
-  #looked(): void {
+  #onViewChange(): void {
     const { x, y, k } = this.view;
     this.drawing.root.setAttribute("transform", `translate(${x.toFixed(2)},${y.toFixed(2)}) scale(${k.toFixed(4)})`);
     this.svg.classList.toggle("gs-far", k < FAR);
     this.drawing.far(k < FAR ? k : 0);
-    this.map?.look();
-    this.events.looked(this);
+    this.map?.update();
+    this.#events.move(this);
   }
 
   /** A point of the window in the picture. */
@@ -355,25 +358,25 @@ export class Pane {
   }
 
   /** Whether a point of the window is in the picture. */
-  holds({ clientX: x, clientY: y }: MouseEvent): boolean {
+  contains({ clientX: x, clientY: y }: MouseEvent): boolean {
     const r = this.canvas.getBoundingClientRect();
     return !!r.width && x >= r.left && x < r.right && y >= r.top && y < r.bottom;
   }
 
   /** The element under a point of the window, even if another element has captured the pointer. */
-  under({ clientX, clientY }: { clientX: number; clientY: number }): Element | null {
+  elementAt({ clientX, clientY }: { clientX: number; clientY: number }): Element | null {
     return (this.canvas.getRootNode() as Document).elementFromPoint(clientX, clientY);
   }
 
   /** The box, group or edge of an event; by default of its target. */
-  found(e: MouseEvent, target: EventTarget | null = e.target): Item | Edge | null {
-    return this.drawing.at(target, this.toScene(e.clientX, e.clientY));
+  itemAt(e: MouseEvent, target: EventTarget | null = e.target): Item | Edge | null {
+    return this.drawing.itemAt(target, this.toScene(e.clientX, e.clientY));
   }
 
   /** Cancels a pending move, because the user has moved the camera. */
   stay(): void {
     this.#goal = null;
-    this.#sought = [];
+    this.#lookTargets = [];
   }
 }
 

@@ -1,6 +1,6 @@
 // The mouse on one pane: the effects of a press, a drag and a click, by the current tool.
-import { focus, handled } from "../panels/dom";
-import type { Over, Point } from "./overlay";
+import { focus, consume } from "../panels/dom";
+import type { Overlay, WindowPoint } from "./overlay";
 import { centre, opens, overlap } from "../state/places";
 import type { Drawing, Item } from "./scene";
 import type { Box, Edge, Group, Rect, Scene } from "../model/types";
@@ -26,19 +26,19 @@ export interface Ground {
   readonly scene: Scene | null;
   readonly current: Item | null;
   toScene(x: number, y: number): [number, number];
-  found(e: MouseEvent): Item | Edge | null;
+  itemAt(e: MouseEvent): Item | Edge | null;
   focus(item: Item, show?: boolean): void;
   /** Cancels a pending move, because the user has moved the camera. */
   stay(): void;
 }
 
 export interface PointerEvents {
-  selected(names: string[], mode: Mode): void;
-  opened(item: Box | Group): void;
+  select(names: string[], mode: Mode): void;
+  open(item: Box | Group): void;
   edge(edge: Edge): void;
   menu(of: Item | Edge, x: number, y: number): void;
   /** A drag begins here, on a box, a port or an edge; null for the default effect of a drag. */
-  dragged(e: PointerEvent): Drag | null;
+  drag(e: PointerEvent): Drag | null;
 }
 
 const STILL = 4;
@@ -49,13 +49,16 @@ export class Pointer {
   #drag: Drag | null = null;
   /** Space is held; whether it has panned. */
   #space: { panned: boolean } | null = null;
-  #moved = false;
+  #hasMoved = false;
 
-  constructor(
-    private readonly pane: Ground,
-    private readonly events: PointerEvents,
-    private readonly over: Over,
-  ) {
+  readonly #pane: Ground;
+  readonly #events: PointerEvents;
+  readonly #overlay: Overlay;
+
+  constructor(pane: Ground, events: PointerEvents, overlay: Overlay) {
+    this.#pane = pane;
+    this.#events = events;
+    this.#overlay = overlay;
     this.#listen();
   }
 
@@ -64,15 +67,15 @@ export class Pointer {
     const drag = this.#drag;
     this.#drag = null;
     drag?.end();
-    this.pane.canvas.classList.remove("gs-panning");
+    this.#pane.canvas.classList.remove("gs-panning");
     return !!drag;
   }
 
   /** Space was pressed over the picture: a drag pans while it is held. False if the pointer is elsewhere. */
   hold(): boolean {
-    if (!this.pane.canvas.matches(":hover")) return false;
+    if (!this.#pane.canvas.matches(":hover")) return false;
     this.#space ??= { panned: false };
-    this.pane.canvas.classList.add("gs-grab");
+    this.#pane.canvas.classList.add("gs-grab");
     return true;
   }
 
@@ -80,34 +83,34 @@ export class Pointer {
   release(): boolean {
     const space = this.#space;
     this.#space = null;
-    this.pane.canvas.classList.toggle("gs-grab", this.tool === "pan");
+    this.#pane.canvas.classList.toggle("gs-grab", this.tool === "pan");
     return !!space && !space.panned;
   }
 
   take(tool: Tool): void {
     this.tool = tool;
-    this.pane.canvas.dataset.tool = tool;
-    this.pane.canvas.classList.toggle("gs-grab", tool === "pan");
+    this.#pane.canvas.dataset.tool = tool;
+    this.#pane.canvas.classList.toggle("gs-grab", tool === "pan");
   }
 
   #begin(e: PointerEvent): Drag | null {
-    const { events } = this;
+    const events = this.#events;
     if (e.button === 1 || this.#space || this.tool === "pan" || e.pointerType === "touch") {
       if (this.#space) this.#space.panned = true;
       return this.#pan(e);
     }
     const mode = e.shiftKey || e.ctrlKey || e.metaKey ? "add" : "set";
-    if (e.altKey) return events.dragged(e);
+    if (e.altKey) return events.drag(e);
     if (this.tool === "lasso") return this.#frame(e, mode, true);
-    return (mode === "set" && events.dragged(e)) || this.#frame(e, mode, false);
+    return (mode === "set" && events.drag(e)) || this.#frame(e, mode, false);
   }
 
   #pan(first: PointerEvent): Drag {
     let last = first;
-    this.pane.canvas.classList.add("gs-panning");
+    this.#pane.canvas.classList.add("gs-panning");
     return {
       move: e => {
-        this.pane.view.pan(e.clientX - last.clientX, e.clientY - last.clientY);
+        this.#pane.view.pan(e.clientX - last.clientX, e.clientY - last.clientY);
         last = e;
       },
       drop: () => {},
@@ -117,10 +120,11 @@ export class Pointer {
 
   /** Selects the boxes that a frame touches, or that are inside of a drawn loop. */
   #frame(first: PointerEvent, mode: Mode, loop: boolean): Drag {
-    const { pane, over } = this,
+    const pane = this.#pane,
+      overlay = this.#overlay,
       points: [number, number][] = [[first.clientX, first.clientY]];
     const { left, right, top, bottom } = pane.canvas.getBoundingClientRect();
-    let last: Point = first;
+    let last: WindowPoint = first;
     const touched = (): Box[] => {
       const [a, b] = [pane.toScene(first.clientX, first.clientY), pane.toScene(last.clientX, last.clientY)];
       const r: Rect = { x: Math.min(a[0], b[0]), y: Math.min(a[1], b[1]), w: Math.abs(a[0] - b[0]), h: Math.abs(a[1] - b[1]) };
@@ -133,45 +137,46 @@ export class Pointer {
         last = { clientX: Math.max(left, Math.min(right, e.clientX)), clientY: Math.max(top, Math.min(bottom, e.clientY)) };
         if (loop) {
           points.push([last.clientX, last.clientY]);
-          over.draw(points, "gs-loop", true);
-        } else over.frame(first, last);
-        pane.drawing.touch(touched());
+          overlay.draw(points, "gs-loop", true);
+        } else overlay.frame(first, last);
+        pane.drawing.markTouched(touched());
       },
       drop: () =>
-        this.events.selected(
+        this.#events.select(
           touched().map(box => box.name),
           mode,
         ),
       end: () => {
-        pane.drawing.touch([]);
-        over.clear();
+        pane.drawing.markTouched([]);
+        overlay.clear();
       },
     };
   }
 
   #listen(): void {
-    const { pane, events } = this,
+    const pane = this.#pane,
+      events = this.#events,
       { canvas, drawing } = pane;
     let from: PointerEvent | null = null;
     canvas.addEventListener("pointerdown", e => {
       if (e.button > 1 && !e.altKey) return;
       if (e.button === 1) e.preventDefault(); // no automatic scrolling
       from = e;
-      this.#moved = false;
+      this.#hasMoved = false;
       pane.stay();
     });
     canvas.addEventListener("pointermove", e => {
-      if (!from) return drawing.hover(pane.found(e));
-      if (!this.#moved) {
+      if (!from) return drawing.hover(pane.itemAt(e));
+      if (!this.#hasMoved) {
         if (Math.hypot(e.clientX - from.clientX, e.clientY - from.clientY) < STILL) return;
-        this.#moved = true;
+        this.#hasMoved = true;
         canvas.setPointerCapture?.(from.pointerId);
         this.#drag = this.#begin(from);
       }
       this.#drag?.move(e);
     });
     const end = (e: PointerEvent) => {
-      const drag = from && this.#moved && e.type === "pointerup" ? this.#drag : null;
+      const drag = from && this.#hasMoved && e.type === "pointerup" ? this.#drag : null;
       from = null;
       drag?.drop(e);
       this.stop();
@@ -180,30 +185,30 @@ export class Pointer {
     canvas.addEventListener("pointercancel", end);
     canvas.addEventListener("pointerleave", () => from || drawing.hover(null));
     canvas.addEventListener("click", e => {
-      if (this.#moved) {
-        this.#moved = false;
+      if (this.#hasMoved) {
+        this.#hasMoved = false;
         return;
       }
-      const found = pane.found(e);
+      const found = pane.itemAt(e);
       if (found && "g" in found) {
         pane.focus(found, false);
-        events.selected([found.of.name], e.ctrlKey || e.metaKey ? "toggle" : e.shiftKey ? "add" : "set");
+        events.select([found.of.name], e.ctrlKey || e.metaKey ? "toggle" : e.shiftKey ? "add" : "set");
       } else if (found) events.edge(found);
       else {
         focus(pane.current?.g);
-        events.selected([], "set");
+        events.select([], "set");
       }
     });
     canvas.addEventListener("dblclick", e => {
-      const found = pane.found(e);
-      if (found && "g" in found && opens(found.of)) events.opened(found.of);
+      const found = pane.itemAt(e);
+      if (found && "g" in found && opens(found.of)) events.open(found.of);
     });
     canvas.addEventListener("contextmenu", e => {
-      if (e.altKey) return handled(e); // a stroke with the other button
-      const found = pane.found(e);
+      if (e.altKey) return consume(e); // a stroke with the other button
+      const found = pane.itemAt(e);
       if (!found) return;
       // otherwise, the notebook opens its own menu
-      handled(e);
+      consume(e);
       if ("g" in found) pane.focus(found, false);
       else events.edge(found);
       events.menu(found, e.clientX, e.clientY);

@@ -1,8 +1,9 @@
 // Draws a scene into a <g>. Elements are reused by name in the next scene, so that focus and style stay.
-import { arrange, clean, hasFocus, put as write, s } from "../panels/dom";
+import { arrange, clean, hasFocus, setAttribute as write, s } from "../panels/dom";
 import { type BoxMarks, chipsOf, isPart, labelOf, marksOf } from "../state/marks";
 import { gives, opens, overlap } from "../state/places";
 import { edgeAt } from "./crossing";
+import type { Transform } from "./view";
 import {
   drawBox,
   drawChips,
@@ -28,16 +29,13 @@ const FLOWS = ["up", "down"] as const;
 /** The marks of boxes that their edges have too. */
 const EDGE_MARKS = ["lit", "faded", "away"] as const;
 
-/** How a pane marks a scene. */
-type Look = { x: number; y: number; k: number };
-
 export interface Item {
   key: string;
   g: SVGGElement;
   of: Box | Group;
-  drawn: string;
+  drawnKey: string;
   /** Its marks, as text. */
-  marked: string;
+  marksKey: string;
 }
 
 export class Drawing {
@@ -51,10 +49,10 @@ export class Drawing {
   /** The names of boxes by id. */
   #names = new Map<string, string>();
   /** The boxes whose edges are marked, and the marked edge. */
-  #marked: Record<(typeof EDGE_MARKS)[number], ReadonlySet<string>> = { lit: new Set(), faded: new Set(), away: new Set() };
-  #chosen: Edge | null = null;
+  #markedBoxes: Record<(typeof EDGE_MARKS)[number], ReadonlySet<string>> = { lit: new Set(), faded: new Set(), away: new Set() };
+  #litEdge: Edge | null = null;
   #marks = new Map<string, BoxMarks>();
-  #ends = new Map<string, [number, number]>();
+  #edgeCounts = new Map<string, [number, number]>();
   #far = 0;
   /** Edges are below the frames, so that an edge that enters a frame at its heading does not take the clicks there. */
   #layers = {
@@ -64,16 +62,16 @@ export class Drawing {
     flow: layer("flow", true),
     boxes: layer("boxes"),
     labels: layer("labels", true),
-    found: layer("found", true),
+    hits: layer("found", true),
     far: layer("far", true),
     ports: layer("ports", true),
   };
   #outputs = s("g");
   #inputs = s("g");
-  #hovered: Item | Edge | null = null;
+  #hoverTarget: Item | Edge | null = null;
   #outs = new WeakMap<Element, { box: Box; port: number }>();
-  #ins = new WeakMap<Element, { box: string; taker: InputCandidate }>();
-  #offered: Record<string, InputCandidate[]> | null = null;
+  #ins = new WeakMap<Element, { box: string; candidate: InputCandidate }>();
+  #candidates: Record<string, InputCandidate[]> | null = null;
 
   constructor() {
     this.root.append(...Object.values(this.#layers));
@@ -84,7 +82,7 @@ export class Drawing {
   draw(scene: Scene): void {
     this.scene = scene;
     this.hover(null);
-    this.#ends.clear();
+    this.#edgeCounts.clear();
     this.#names = new Map(scene.boxes.map(b => [b.id, b.name]));
     for (const e of scene.edges) {
       this.#end(e.from)[1] += e.count;
@@ -97,17 +95,17 @@ export class Drawing {
       if (!item) {
         // Lumino checks this attribute of the focused element before it runs a notebook's key binding
         const g = s("g", { role: "treeitem", tabindex: -1, "data-lm-suppress-shortcuts": "true", "data-name": of.name.slice(0, 2000) });
-        item = { key, g, of, drawn: "", marked: "" };
+        item = { key, g, of, drawnKey: "", marksKey: "" };
         this.items.set(key, item);
       }
       item.of = of;
       this.#byElement.set(item.g, item);
       const drawn = JSON.stringify({ ...of, id: 0, x: 0, y: 0 }); // ids are only unique in a scene
-      if (drawn !== item.drawn) {
+      if (drawn !== item.drawnKey) {
         if ("kind" in of) drawBox(item.g, of);
         else drawGroup(item.g, of);
-        item.drawn = drawn;
-        item.marked = "";
+        item.drawnKey = drawn;
+        item.marksKey = "";
         item.g.setAttribute("class", classOf(of));
         if ("kind" in of) tint(item.g, of);
         item.g.setAttribute("aria-level", String(levelOf(of)));
@@ -130,22 +128,22 @@ export class Drawing {
   }
 
   /** Shows the boundary, and the box that a connection starts from. */
-  mark(boundary: Boundary | null, armed: string | null = null): void {
+  mark(boundary: Boundary | null, startBox: string | null = null): void {
     if (!this.scene) return;
     this.#marks = marksOf(this.scene, boundary);
     for (const item of this.items.values()) {
       const marks = this.#marks.get(item.of.name),
         ends = "kind" in item.of ? this.#end(item.of.id) : ([0, 0] as [number, number]),
-        marked = JSON.stringify([marks, item.of.name === armed, ends]);
-      if (marked === item.marked) continue;
-      item.marked = marked;
-      const chips = chipsOf(marks, item.of.name === armed);
+        marked = JSON.stringify([marks, item.of.name === startBox, ends]);
+      if (marked === item.marksKey) continue;
+      item.marksKey = marked;
+      const chips = chipsOf(marks, item.of.name === startBox);
       const list = item.g.classList;
       list.toggle("gs-in", !!marks?.inputs.length);
       list.toggle("gs-out", !!marks?.outputs.length);
       list.toggle("gs-leak", !!marks?.leaks);
       list.toggle("gs-region", !!marks?.region);
-      list.toggle("gs-armed", item.of.name === armed);
+      list.toggle("gs-armed", item.of.name === startBox);
       item.g.querySelectorAll(":scope > .gs-chips, :scope > .gs-share").forEach(e => {
         if (e.previousSibling?.nodeType === Node.TEXT_NODE) e.previousSibling.remove();
         e.remove();
@@ -161,7 +159,7 @@ export class Drawing {
 
   /** Highlights a box that the user is viewing. */
   point(name: string | null): void {
-    const at = name === null ? undefined : this.named(name);
+    const at = name === null ? undefined : this.find(name);
     this.#toggle("gs-at", item => item === at);
   }
 
@@ -172,7 +170,7 @@ export class Drawing {
 
   /** Highlights the selected boxes; called at once on a click, before Python's answer. */
   select(names: ReadonlySet<string>): void {
-    const selected = new Set([...names].map(name => this.named(name)));
+    const selected = new Set([...names].map(name => this.find(name)));
     this.#toggle("gs-selected", item => {
       const on = selected.has(item);
       write(item.g, "aria-selected", String(on));
@@ -198,22 +196,22 @@ export class Drawing {
 
   /** Marks the edges of some boxes. */
   #mark(kind: (typeof EDGE_MARKS)[number], names: ReadonlySet<string>): void {
-    const old = this.#marked[kind];
-    this.#marked[kind] = names;
+    const old = this.#markedBoxes[kind];
+    this.#markedBoxes[kind] = names;
     if (old.size !== names.size || [...names].some(name => !old.has(name))) this.#drawEdges();
   }
 
   /** The positions of all items, by key. */
-  places(): Map<string, [number, number]> {
+  positions(): Map<string, [number, number]> {
     return new Map([...this.items].map(([key, { of }]) => [key, [of.x, of.y]]));
   }
 
   /** Moves items from their old positions to the new ones, if they are in sight; new items and the edges fade in meanwhile. */
-  moveFrom(stood: Map<string, [number, number]>, from: Look, to: Look, seen: (r: Rect) => boolean): void {
+  moveFrom(oldPositions: Map<string, [number, number]>, from: Transform, to: Transform, seen: (r: Rect) => boolean): void {
     const timing = { duration: MOVES_MS, easing: "ease-out" },
       at = (x: number, y: number) => ({ transform: `translate(${x}px,${y}px)` });
     for (const [key, { g, of }] of this.items) {
-      const was = stood.get(key) ?? stood.get((key.startsWith("b:") ? "g:" : "b:") + key.slice(2));
+      const was = oldPositions.get(key) ?? oldPositions.get((key.startsWith("b:") ? "g:" : "b:") + key.slice(2));
       if (!was) seen(of) && g.animate?.([{ opacity: 0 }, { opacity: 1 }], timing);
       else {
         const x = (was[0] * from.k + from.x - to.x) / to.k,
@@ -222,7 +220,7 @@ export class Drawing {
           g.animate?.([at(x, y), at(of.x, of.y)], timing);
       }
     }
-    for (const name of ["hull", "edges", "labels", "found"] as const)
+    for (const name of ["hull", "edges", "labels", "hits"] as const)
       this.#layers[name].animate?.([{ opacity: 0 }, { opacity: 0, offset: 0.6 }, {}], timing);
   }
 
@@ -259,7 +257,7 @@ export class Drawing {
   }
 
   /** Marks the boxes that the selection frame touches while it is drawn. */
-  touch(boxes: readonly Box[]): void {
+  markTouched(boxes: readonly Box[]): void {
     const names = new Set(boxes.map(b => b.name));
     this.#toggle("gs-touched", ({ of }) => "kind" in of && names.has(of.name));
   }
@@ -267,12 +265,12 @@ export class Drawing {
   /** Shows the outputs of the box at the pointer, to drag tensors from, and highlights its edges, or the edge at the pointer. These
    * are drawn over the picture, so that the picture does not change. */
   hover(found: Item | Edge | null): void {
-    if (found === this.#hovered) return;
-    this.#hovered = found;
+    if (found === this.#hoverTarget) return;
+    this.#hoverTarget = found;
     const { scene } = this,
       item = found && "g" in found ? found : null,
       box = item && "kind" in item.of ? item.of : null,
-      edge = found && "path" in found ? drawEdges(s("g", { class: `${this.#look(found)} gs-pointed` }), [found]) : null;
+      edge = found && "path" in found ? drawEdges(s("g", { class: `${this.#edgeClass(found)} gs-pointed` }), [found]) : null;
     this.#layers.flow.replaceChildren(...(scene && box ? FLOWS.map(way => drawFlow(scene, box, way)) : edge ? [edge] : []));
     this.root.parentElement?.classList.toggle("gs-on-edge", !!edge);
     this.#outputs.replaceChildren(
@@ -287,7 +285,7 @@ export class Drawing {
 
   /** Fades all but some boxes, with their edges; null: no box fades. */
   only(names: ReadonlySet<string> | null): void {
-    if (!names && !this.#marked.away.size) return;
+    if (!names && !this.#markedBoxes.away.size) return;
     const kept = (this.scene?.boxes ?? []).filter(box => !names || names.has(box.name));
     this.#mark(
       "away",
@@ -295,20 +293,20 @@ export class Drawing {
     );
   }
 
-  /** Highlights the possible consumers of a tensor, with their inputs; the others fade. Nothing is offered if `input_candidates` is null. */
-  offer(takers: Record<string, InputCandidate[]> | null): void {
-    if (takers === this.#offered && !takers) return;
-    this.#offered = takers;
+  /** Highlights the possible consumers of a tensor, with their inputs; the others fade. Nothing is offered if `candidates` is null. */
+  offer(candidates: Record<string, InputCandidate[]> | null): void {
+    if (candidates === this.#candidates && !candidates) return;
+    this.#candidates = candidates;
     const ports: SVGGElement[] = [];
     for (const item of this.items.values()) {
-      const inputs = "kind" in item.of ? (takers?.[item.of.name] ?? []) : [],
+      const inputs = "kind" in item.of ? (candidates?.[item.of.name] ?? []) : [],
         fits = inputs.some(t => !t.reason);
       item.g.classList.toggle("gs-fits", fits);
-      item.g.classList.toggle("gs-fits-not", !!takers && "kind" in item.of && !fits && (inputs.length > 0 || !gives(item.of)));
+      item.g.classList.toggle("gs-fits-not", !!candidates && "kind" in item.of && !fits && (inputs.length > 0 || !gives(item.of)));
       if (!fits || !("kind" in item.of)) continue;
-      for (const [i, taker] of inputs.entries()) {
-        const g = drawPort(portOf(item.of, i, "input", this.scene!.direction, inputs.length), taker.reason ? "no" : "in");
-        this.#ins.set(g, { box: item.of.name, taker });
+      for (const [i, candidate] of inputs.entries()) {
+        const g = drawPort(portOf(item.of, i, "input", this.scene!.direction, inputs.length), candidate.reason ? "no" : "in");
+        this.#ins.set(g, { box: item.of.name, candidate });
         ports.push(g);
       }
     }
@@ -327,13 +325,13 @@ export class Drawing {
   }
 
   /** The highlighted input at an event, and its box. */
-  takerAt(target: EventTarget | null): { box: string; taker: InputCandidate } | null {
+  candidateAt(target: EventTarget | null): { box: string; candidate: InputCandidate } | null {
     const g = (target as Element | null)?.closest(".gs-port");
     return (g && this.#ins.get(g)) ?? null;
   }
 
   /** The box, group or edge of an event, which may be at a point of the picture; a group only by its heading. */
-  at(target: EventTarget | null, point?: [number, number]): Item | Edge | null {
+  itemAt(target: EventTarget | null, point?: [number, number]): Item | Edge | null {
     for (let e = target as Element | null; e && e !== this.root; e = e.parentElement) {
       const found = this.#byElement.get(e);
       if (!found) continue;
@@ -345,7 +343,7 @@ export class Drawing {
   }
 
   /** The box or group of a name; for a scope without one, the first below it (a chain of scopes is one box). */
-  named(name: string): Item | undefined {
+  find(name: string): Item | undefined {
     const own = this.items.get("b:" + name) ?? this.items.get("g:" + name);
     if (own || !name.endsWith("/")) return own;
     const below = [...this.items.values()].filter(i => i.of.name.startsWith(name));
@@ -353,19 +351,19 @@ export class Drawing {
   }
 
   /** Marks the boxes with hits of a search, with the number of hits inside. */
-  found(boxes: Record<string, number>): void {
+  markHits(boxes: Record<string, number>): void {
     const chips: SVGGElement[] = [];
     for (const item of this.items.values()) {
       const n = "kind" in item.of ? (boxes[item.of.name] ?? 0) : 0;
       item.g.classList.toggle("gs-hit-box", n > 0);
       if (n && "kind" in item.of && opens(item.of)) chips.push(drawFound(n, item.of));
     }
-    this.#layers.found.replaceChildren(...chips);
+    this.#layers.hits.replaceChildren(...chips);
   }
 
   lightEdge(edge: Edge | null): void {
-    if (edge === this.#chosen) return;
-    this.#chosen = edge;
+    if (edge === this.#litEdge) return;
+    this.#litEdge = edge;
     this.#drawEdges();
   }
 
@@ -376,15 +374,15 @@ export class Drawing {
   }
 
   /** The classes of an edge. */
-  #look(e: Edge): string {
-    const marks = EDGE_MARKS.filter(mark => [e.from, e.to].some(id => this.#marked[mark].has(this.#nameOf(id))));
+  #edgeClass(e: Edge): string {
+    const marks = EDGE_MARKS.filter(mark => [e.from, e.to].some(id => this.#markedBoxes[mark].has(this.#nameOf(id))));
     return [
       "edge",
       e.control && "control",
       isQuiet(e) && "quiet-edge",
       e.state && `is-${e.state}`,
       ...marks,
-      e === this.#chosen && "chosen",
+      e === this.#litEdge && "chosen",
     ]
       .filter(Boolean)
       .map(word => "gs-" + word)
@@ -398,7 +396,7 @@ export class Drawing {
     for (const quiet of [true, false])
       for (const e of this.scene?.edges ?? []) {
         if (isQuiet(e) !== quiet) continue;
-        const look = this.#look(e),
+        const look = this.#edgeClass(e),
           key = `${look} ${widthOf(e)}`;
         if (!looks.get(key)?.push(e)) looks.set(key, [e]);
         if (!e.label) continue;
@@ -410,7 +408,7 @@ export class Drawing {
       }
     const old = this.#edges;
     this.#edges = new Map(
-      [...looks].map(([key, edges]) => [key, drawEdges(old.get(key) ?? s("g", { class: this.#look(edges[0]!) }), edges)]),
+      [...looks].map(([key, edges]) => [key, drawEdges(old.get(key) ?? s("g", { class: this.#edgeClass(edges[0]!) }), edges)]),
     );
     this.#labels = labels;
     arrange(this.#layers.edges, [...this.#edges.values()]);
@@ -443,8 +441,8 @@ export class Drawing {
   }
 
   #end(id: string): [number, number] {
-    let e = this.#ends.get(id);
-    if (!e) this.#ends.set(id, (e = [0, 0]));
+    let e = this.#edgeCounts.get(id);
+    if (!e) this.#edgeCounts.set(id, (e = [0, 0]));
     return e;
   }
 

@@ -1,10 +1,10 @@
 // Draws a box, a group heading or an edge into a reused element.
-import { clean, figure, put, s } from "../panels/dom";
+import { clean, figure, setAttribute, s } from "../panels/dom";
 import { type Chip, count, share, subOf } from "../state/marks";
 import { SIGN } from "../model/signs.generated";
 import { OP_RADIUS, QUIET_WIDTH, RADIUS, WIDTHS } from "../model/sizes.generated";
 import { type FlowWay, reach } from "../state/neighbors";
-import { fitted, LABEL, LEADING, measure, SUB } from "../model/text";
+import { textWidthAttributes, LABEL, LEADING, measure, SUB } from "../model/text";
 import type { Box, Direction, Edge, Group, Mark, Scene } from "../model/types";
 
 const CHIP = 17;
@@ -16,10 +16,10 @@ function roundOf(b: Box): number {
 /** A box: outline, name, second line, and a sign for its state. */
 export function drawBox(g: SVGGElement, b: Box): void {
   const parts: Node[] = [];
-  const folded = b.kind === "series" ? 2 : b.kind === "scope" || b.kind === "call" ? 1 : 0;
+  const foldDepth = b.kind === "series" ? 2 : b.kind === "scope" || b.kind === "call" ? 1 : 0;
   const round = roundOf(b);
   // sheets below a folded box show that there is more inside
-  for (let i = folded; i > 0; i--) parts.push(s("rect", { class: "gs-sheet", x: 3 * i, y: 3 * i, width: b.w, height: b.h, rx: round }));
+  for (let i = foldDepth; i > 0; i--) parts.push(s("rect", { class: "gs-sheet", x: 3 * i, y: 3 * i, width: b.w, height: b.h, rx: round }));
   parts.push(s("rect", { class: "gs-ring", x: -5, y: -5, width: b.w + 10, height: b.h + 10, rx: round + 5 }));
   parts.push(s("rect", { class: "gs-body", width: b.w, height: b.h, rx: round }));
   if (b.family === "unknown") parts.push(s("path", { class: "gs-hatch", d: hatch(b.w, b.h) }));
@@ -33,18 +33,23 @@ export function drawBox(g: SVGGElement, b: Box): void {
     parts.push(
       s(
         "text",
-        { class: "gs-label", x: b.w / 2, y: (b.subtitle ? 17 : middle + 4) + LEADING * i, ...fitted(line, LABEL, b.kind !== "op") },
+        {
+          class: "gs-label",
+          x: b.w / 2,
+          y: (b.subtitle ? 17 : middle + 4) + LEADING * i,
+          ...textWidthAttributes(line, LABEL, b.kind !== "op"),
+        },
         line,
       ),
     );
   });
   const sub = subOf(b);
-  if (sub) parts.push(space(), s("text", { class: "gs-sub", x: b.w / 2, y: b.h - 9, ...fitted(sub, SUB) }, sub));
+  if (sub) parts.push(space(), s("text", { class: "gs-sub", x: b.w / 2, y: b.h - 9, ...textWidthAttributes(sub, SUB) }, sub));
   // a stub shows the link to hidden ops
   if (hidden)
     parts.push(s("path", { class: "gs-stub", d: `M0,${middle}h-7` }), s("circle", { class: "gs-stub", cx: -9, cy: middle, r: 2.2 }));
   // the same as in view/svg.py
-  if (folded) parts.push(s("path", { class: "gs-more", d: `M${b.w - 13},8h6m-3,-3v6` }));
+  if (foldDepth) parts.push(s("path", { class: "gs-more", d: `M${b.w - 13},8h6m-3,-3v6` }));
   let at = 7;
   for (const [color, share] of b.paint?.bars ?? []) {
     const wide = (b.w - 14) * share;
@@ -82,7 +87,7 @@ function space(): Text {
 /** The name of an open scope. */
 function headingOf(b: Group): SVGElement {
   const heading = s("text", { class: "gs-heading", x: 10, y: 17 });
-  heading.append(s("tspan", { class: "gs-label", ...fitted(b.label, LABEL, true) }, b.label));
+  heading.append(s("tspan", { class: "gs-label", ...textWidthAttributes(b.label, LABEL, true) }, b.label));
   return heading;
 }
 
@@ -92,7 +97,8 @@ export function drawGroup(g: SVGGElement, b: Group): void {
     said = count(b);
   const wide = measure(b.label, LABEL, true) ?? b.label.length * LABEL,
     long = measure(said, SUB) ?? 0;
-  const figure = b.w > wide + long + 34 ? s("text", { class: "gs-sub gs-count", x: b.w - 10, y: 17, ...fitted(said, SUB) }, said) : null;
+  const figure =
+    b.w > wide + long + 34 ? s("text", { class: "gs-sub gs-count", x: b.w - 10, y: 17, ...textWidthAttributes(said, SUB) }, said) : null;
   g.replaceChildren(
     s("rect", { class: "gs-ring", x: -3, y: -3, width: b.w + 6, height: b.h + 6, rx: RADIUS + 3 }),
     s("rect", { class: "gs-body", width: b.w, height: b.h, rx: RADIUS }),
@@ -147,7 +153,12 @@ export function drawShare(inside: number, item: Box | Group): SVGElement {
     isBox = "kind" in item;
   return s(
     "text",
-    { class: `gs-share${isBox ? "" : " gs-count"}`, x: isBox ? item.w / 2 : item.w - 10, y: isBox ? item.h - 9 : 17, ...fitted(text, SUB) },
+    {
+      class: `gs-share${isBox ? "" : " gs-count"}`,
+      x: isBox ? item.w / 2 : item.w - 10,
+      y: isBox ? item.h - 9 : 17,
+      ...textWidthAttributes(text, SUB),
+    },
     text,
   );
 }
@@ -198,8 +209,8 @@ export function drawEdges(g: SVGGElement, edges: readonly Edge[]): SVGGElement {
   const [{ state }] = edges as [Edge],
     wide = widthOf(edges[0]!);
   if (!g.firstChild) g.append(s("path", { class: "gs-line", "stroke-width": wide.toFixed(2) }), s("path", { class: "gs-arrow" }));
-  put(g.children[0]!, "d", once(edges));
-  put(g.children[1]!, "d", edges.map(e => arrow(e.path, 6 + (state === "joined" ? 6 : wide))).join(""));
+  setAttribute(g.children[0]!, "d", once(edges));
+  setAttribute(g.children[1]!, "d", edges.map(e => arrow(e.path, 6 + (state === "joined" ? 6 : wide))).join(""));
   if (state === "removed") g.replaceChildren(g.children[0]!, g.children[1]!, ...edges.map(e => badge(e.label_x, e.label_y, state)));
   return g;
 }
@@ -229,8 +240,8 @@ function ring(b: Box): string {
 
 /** The label next to an edge, above all boxes. */
 export function drawEdgeLabel(known: SVGElement | undefined, e: Edge, look: string): SVGElement {
-  const label = known ?? s("text", fitted(e.label, SUB), e.label);
-  for (const [name, value] of Object.entries({ class: look, x: e.label_x, y: e.label_y + 3.5 })) put(label, name, String(value));
+  const label = known ?? s("text", textWidthAttributes(e.label, SUB), e.label);
+  for (const [name, value] of Object.entries({ class: look, x: e.label_x, y: e.label_y + 3.5 })) setAttribute(label, name, String(value));
   return label;
 }
 

@@ -8,19 +8,30 @@ export const LEAST = 0.1,
   FIRST_LEAST = 0.65;
 const MARGIN = 20;
 
-const whole = (scene: Scene): Rect => ({ x: 0, y: 0, w: scene.w, h: scene.h });
+const wholePicture = (scene: Scene): Rect => ({ x: 0, y: 0, w: scene.w, h: scene.h });
+
+/** The position and the scale of a picture in its pane. */
+export interface Transform {
+  x: number;
+  y: number;
+  k: number;
+}
 
 export class View {
   x = 0;
   y = 0;
   k = 1;
 
-  constructor(private readonly changed: () => void) {}
+  readonly #onChange: () => void;
+
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+  }
 
   /** The first look: in the middle, so large that it fits across, between 65 % and full size. A picture that would be smaller is shown
    * at full size, from its edge, or that of the largest scope, from which its beginning is in sight. */
   first(scene: Scene, width: number, height: number): void {
-    const edges = whole(scene),
+    const edges = wholePicture(scene),
       all = around([...scene.boxes, ...scene.groups]) ?? edges,
       along = scene.direction === "LR",
       fits = (r: Rect) => Math.min(1, along ? (height - MARGIN) / r.h : (width - MARGIN) / r.w),
@@ -54,7 +65,7 @@ export class View {
       room = MARGIN * 2;
     this.x = (w + room > width ? MARGIN : (width - w) / 2) - r.x * k;
     this.y = (hh + room > height ? MARGIN : (height - hh) / 2) - r.y * k;
-    this.changed();
+    this.#onChange();
   }
 
   /** Whether a part of `r` is visible. */
@@ -64,14 +75,14 @@ export class View {
   }
 
   /** Whether all of `r` is visible. */
-  holds(r: Rect, width: number, height: number): boolean {
+  contains(r: Rect, width: number, height: number): boolean {
     const [x, y] = this.toPane(r.x, r.y);
     return x >= 0 && y >= 0 && x + r.w * this.k <= width && y + r.h * this.k <= height;
   }
 
   /** The whole scene in the pane. */
   fit(scene: Scene, width: number, height: number): void {
-    this.#centre(whole(scene), scene.direction === "LR", width, height, Math.max(LEAST, Math.min(1, fitting(scene, width, height))));
+    this.#centre(wholePicture(scene), scene.direction === "LR", width, height, Math.max(LEAST, Math.min(1, fitting(scene, width, height))));
   }
 
   #centre(r: Rect, along: boolean, width: number, height: number, k: number): void {
@@ -80,7 +91,7 @@ export class View {
     this.k = k;
     this.x = (along && w > width ? MARGIN : (width - w) / 2) - r.x * k;
     this.y = (!along && hh > height ? MARGIN : (height - hh) / 2) - r.y * k;
-    this.changed();
+    this.#onChange();
   }
 
   /** Moves `r` sideways if there is unneeded space at one side: to the middle, or to the edge; returns whether
@@ -95,17 +106,17 @@ export class View {
   }
 
   /** Sets the camera. */
-  put(x: number, y: number, k: number): void {
+  moveTo(x: number, y: number, k: number): void {
     this.k = Math.max(LEAST, Math.min(MOST, k));
     this.x = x;
     this.y = y;
-    this.changed();
+    this.#onChange();
   }
 
   pan(dx: number, dy: number): void {
     this.x += dx;
     this.y += dy;
-    this.changed();
+    this.#onChange();
   }
 
   /** Zooms by a factor around a point of the pane, which does not move. */
@@ -114,7 +125,7 @@ export class View {
     this.x = px - ((px - this.x) / this.k) * k;
     this.y = py - ((py - this.y) / this.k) * k;
     this.k = k;
-    this.changed();
+    this.#onChange();
   }
 
   /** Pans as little as needed to show all of `r`, or its top left corner if it is too large. */
@@ -131,9 +142,9 @@ export class View {
 
   /** Pans `r` into the middle, unless it is visible; if it is too large, does the same as `show`. */
   centre(r: Rect, width: number, height: number): void {
-    if (this.holds(r, width, height)) return;
+    if (this.contains(r, width, height)) return;
     this.show(r, width, height);
-    if (!this.holds(r, width, height)) return;
+    if (!this.contains(r, width, height)) return;
     const [x, y] = this.toPane(r.x + r.w / 2, r.y + r.h / 2);
     this.pan(width / 2 - x, height / 2 - y);
   }

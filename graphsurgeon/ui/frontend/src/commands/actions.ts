@@ -1,33 +1,33 @@
 // Actions: the verb that a gesture sends, and the state of the page before the answer.
 import type { Api, Result } from "../model/api";
-import { Refused } from "../model/api";
+import { CommandError } from "../model/api";
 import type { CameraHistory } from "../state/cameras";
 import type { Inspector } from "../panels/inspector";
 import type { Pane } from "../canvas/pane";
-import type { Over } from "../canvas/overlay";
+import type { Overlay } from "../canvas/overlay";
 import { isFold, opens } from "../state/places";
 import type { PlanBar } from "../panels/planbar";
 import type { Popup } from "../panels/popup";
-import type { Room } from "../panels/size";
+import type { WidgetSize } from "../panels/size";
 import type { Search } from "../panels/search";
 import { edgeTitle } from "../canvas/shapes";
 import type { StatusBar } from "../panels/statusbar";
-import type { Store, TwoEnds } from "../state/store";
+import type { Store, TwoEnds, ViewState } from "../state/store";
 import type { Mode, PaneName, Verbs } from "../model/verbs.generated";
 import type { Box, Edge, Group, Model } from "../model/types";
 
-type Second = Exclude<TwoEnds, "connect">;
+export type TwoEndEdit = Exclude<TwoEnds, "connect">;
 
-export const SECOND: Record<
-  Second,
-  { menu: string; ask: string; key?: string; /** whether it is about ops, not their tensors */ order?: true }
+export const TWO_END_EDITS: Record<
+  TwoEndEdit,
+  { menu: string; prompt: string; key?: string; /** whether it is about ops, not their tensors */ order?: true }
 > = {
-  reroute: { menu: "Reroute its consumers to\u2026", ask: "go to the op whose output they should read and press r", key: "r" },
-  swap: { menu: "Swap its consumers with those of\u2026", ask: "go to the other op and press Enter" },
-  add_control: { menu: "Run it after\u2026", ask: "go to the op that should run first and press Enter", order: true },
+  reroute: { menu: "Reroute its consumers to\u2026", prompt: "go to the op whose output they should read and press r", key: "r" },
+  swap: { menu: "Swap its consumers with those of\u2026", prompt: "go to the other op and press Enter" },
+  add_control: { menu: "Run it after\u2026", prompt: "go to the op that should run first and press Enter", order: true },
   reroute_control: {
     menu: "Reroute its waiting ops to\u2026",
-    ask: "go to the op that they should wait for and press Enter",
+    prompt: "go to the op that they should wait for and press Enter",
     order: true,
   },
 };
@@ -41,69 +41,74 @@ export interface Parts {
   plan: PlanBar;
   status: StatusBar;
   popup: Popup;
-  over: Over;
+  overlay: Overlay;
   search: Search;
-  room: Room;
+  size: WidgetSize;
   cameras: CameraHistory;
   /** shows before, after or both */ stages(): void;
   /** goes to the next change of the plan, or with -1 to the one before */ changes(by: 1 | -1): void;
 }
 
 export class Actions {
-  #asked = 0;
+  #request = 0;
 
-  constructor(readonly p: Parts) {}
+  constructor(readonly ui: Parts) {}
+
+  /** The view state. */
+  get state(): Readonly<ViewState> {
+    return this.ui.store.state;
+  }
 
   get selected(): Record<PaneName, ReadonlySet<string>> {
-    return this.p.store.now.selected;
+    return this.state.selected;
   }
 
   /** The active pane, in which keys act. */
   get pane(): Pane {
-    return this.p.panes[this.p.store.now.active];
+    return this.ui.panes[this.state.active];
   }
 
   /** The reason why the boxes of a pane cannot be edited; empty if they can. */
   refusal(pane: Pane): string {
-    const here = pane.name === "destination" || this.p.model.get("plan").same !== false;
-    return here ? "" : `Edits are made in ${this.p.model.get("titles").destination}, on the right.`;
+    const here = pane.name === "destination" || this.ui.model.get("plan").same !== false;
+    return here ? "" : `Edits are made in ${this.ui.model.get("titles").destination}, on the right.`;
   }
 
   /** Whether the destination follows the camera of the source. */
   get follows(): boolean {
-    return this.p.model.get("plan").same !== false && !!this.p.panes.source.scene;
+    return this.ui.model.get("plan").same !== false && !!this.ui.panes.source.scene;
   }
 
   /** The panes are one graph before and after the plan. */
-  get staged(): boolean {
-    return !!this.p.panes.destination.scene && this.p.model.get("plan").same !== false;
+  get isTwoStage(): boolean {
+    return !!this.ui.panes.destination.scene && this.ui.model.get("plan").same !== false;
   }
 
   /** The reason why tensors of a pane cannot be marked; empty if they can. */
-  unmarked(pane: Pane): string {
-    const here = pane.name === "source" || this.p.model.get("plan").same !== false;
-    return here ? "" : `Mark the boundary in ${this.p.model.get("titles").source}, on the left.`;
+  markRefusal(pane: Pane): string {
+    const here = pane.name === "source" || this.ui.model.get("plan").same !== false;
+    return here ? "" : `Mark the boundary in ${this.ui.model.get("titles").source}, on the left.`;
   }
 
   /** The selection is no longer the result of the search. */
   #forget(): void {
-    if (!this.p.store.now.alike) return;
-    this.p.panes.source.drawing.found({});
-    this.p.store.set({ alike: null });
+    if (!this.state.similarTo) return;
+    this.ui.panes.source.drawing.markHits({});
+    this.ui.store.set({ similarTo: null });
   }
 
   /** Fades boxes at once, and sends the change to Python. */
   fade(keys: string[]): void {
-    this.p.store.set({ faded: keys });
-    void this.send("fade", { keys }).then(() => this.p.store.set({ faded: null }));
+    this.ui.store.set({ faded: keys });
+    void this.send("fade", { keys }).then(() => this.ui.store.set({ faded: null }));
   }
 
   /** Sends the verb of a form; an error of Python is in the status line too, and the form stays open. */
   readonly call = async <V extends keyof Verbs>(verb: V, args: Verbs[V]): Promise<Result<V>> => {
     try {
-      return await this.p.api.call(verb, args);
+      return await this.ui.api.call(verb, args);
     } catch (error) {
-      if (error instanceof Refused) this.p.status.say(error.message, "error");
+      if (error instanceof CommandError) this.ui.status.show(error.message, "error");
       throw error;
     }
   };
@@ -113,58 +118,58 @@ export class Actions {
     try {
       return await this.call(verb, args);
     } catch (error) {
-      if (error instanceof Refused) return null;
+      if (error instanceof CommandError) return null;
       throw error;
     }
   }
 
   /** Sends a verb without waiting for its answer. */
-  readonly ask = <V extends keyof Verbs>(verb: V, args: Verbs[V]): void => void this.send(verb, args);
+  readonly post = <V extends keyof Verbs>(verb: V, args: Verbs[V]): void => void this.send(verb, args);
 
   /** Takes Python's selections, unless selections of the page are not answered yet. */
   adopt(first = false): void {
-    if (this.p.api.pending("select")) return;
+    if (this.ui.api.pending("select")) return;
     const old = this.selected.source,
-      now = new Set(this.p.model.get("selected"));
-    this.p.store.select("source", now);
+      now = new Set(this.ui.model.get("selected"));
+    this.ui.store.select("source", now);
     if (first || (old.size === now.size && [...now].every(n => old.has(n)))) return;
-    void this.inspect(this.p.panes.source, true);
+    void this.inspect(this.ui.panes.source, true);
     // the view goes to a selection of Python; its scene may come with the same message
-    if (now.size && !this.p.cameras.returning) queueMicrotask(() => this.p.panes.source.lookAt([...now]));
+    if (now.size && !this.ui.cameras.returning) queueMicrotask(() => this.ui.panes.source.lookAt([...now]));
   }
 
   /** Asks for a tensor of the graph that the plan changes: of the next box or edge that is clicked or chosen by Enter or Space. */
-  pick(ask: string, take: (tensor: string) => void): void {
-    this.p.store.set({ picking: { ask, take } });
-    this.p.status.say(`${ask}: click a box or an edge, or go to it and press Space; Esc cancels.`);
-    const { panes } = this.p,
-      pane = panes[panes.destination.scene && this.p.model.get("plan").same === false ? "destination" : this.p.store.now.active];
+  pick(purpose: string, take: (tensor: string) => void): void {
+    this.ui.store.set({ picking: { purpose, take } });
+    this.ui.status.show(`${purpose}: click a box or an edge, or go to it and press Space; Esc cancels.`);
+    const { panes } = this.ui,
+      pane = panes[panes.destination.scene && this.ui.model.get("plan").same === false ? "destination" : this.state.active];
     if (pane.current) pane.focus(pane.current, false);
   }
 
   /** Takes the chosen tensor; a menu offers several tensors. */
   async #take(pane: Pane, name: string, tensors?: string[]): Promise<void> {
-    const { picking } = this.p.store.now;
+    const { picking } = this.state;
     if (!picking) return;
     const no = this.refusal(pane);
-    if (no) return this.p.status.say(no.replace("Edits are made", "Choose a tensor"), "warn");
+    if (no) return this.ui.status.show(no.replace("Edits are made", "Choose a tensor"), "warn");
     const found = tensors ?? (await this.send("details", { pane: pane.name, name }))?.outputs.map(t => t.tensor);
-    if (!found || this.p.store.now.picking !== picking) return;
+    if (!found || this.state.picking !== picking) return;
     const take = (tensor: string) => {
-      this.p.store.set({ picking: null });
+      this.ui.store.set({ picking: null });
       picking.take(tensor);
     };
-    if (!found.length) this.p.status.say(`'${name.slice(0, 80)}' has no output tensor: choose another box.`, "warn");
+    if (!found.length) this.ui.status.show(`'${name.slice(0, 80)}' has no output tensor: choose another box.`, "warn");
     else if (found.length === 1) take(found[0]!);
     else
-      this.p.popup.choose(
-        picking.ask,
+      this.ui.popup.choose(
+        picking.purpose,
         found.slice(0, 40).map(tensor => ({ text: tensor, run: () => take(tensor) })),
       );
   }
 
   select(pane: Pane, names: string[], mode: Mode): void {
-    if (this.p.store.now.picking && names.length === 1) return void this.#take(pane, names[0]!);
+    if (this.state.picking && names.length === 1) return void this.#take(pane, names[0]!);
     const old = this.selected[pane.name],
       next = new Set(mode === "set" ? [] : old);
     for (const name of names) {
@@ -173,7 +178,7 @@ export class Actions {
     }
     const same = next.size === old.size && [...next].every(n => old.has(n));
     this.#forget();
-    this.p.store.select(pane.name, next, { edge: null });
+    this.ui.store.select(pane.name, next, { edge: null });
     if (!same && pane.name === "source") void this.send("select", { names, mode }).then(() => this.adopt());
     void this.inspect(pane);
   }
@@ -182,42 +187,42 @@ export class Actions {
   async inspect(pane: Pane, again = false): Promise<void> {
     const names = [...this.selected[pane.name]],
       name = names[0];
-    const asked = ++this.#asked;
-    if (name === undefined) return this.p.inspector.nothing();
+    const asked = ++this.#request;
+    if (name === undefined) return this.ui.inspector.nothing();
     if (names.length > 1) {
-      this.p.inspector.several(names);
-      if (!this.p.api.answers("attributes")) return;
-      const about = await this.p.api.call("attributes", { names, pane: pane.name }).catch(() => null);
-      if (about && asked === this.#asked) this.p.inspector.several(names, about);
+      this.ui.inspector.several(names);
+      if (!this.ui.api.answers("attributes")) return;
+      const about = await this.ui.api.call("attributes", { names, pane: pane.name }).catch(() => null);
+      if (about && asked === this.#request) this.ui.inspector.several(names, about);
       return;
     }
-    this.p.inspector.marks = !this.unmarked(pane);
-    this.p.inspector.waiting(name);
-    const details = await this.p.api.call("details", { pane: pane.name, name }).catch((error: Refused) => error);
-    if (asked !== this.#asked) return;
+    this.ui.inspector.marks = !this.markRefusal(pane);
+    this.ui.inspector.waiting(name);
+    const details = await this.ui.api.call("details", { pane: pane.name, name }).catch((error: CommandError) => error);
+    if (asked !== this.#request) return;
     if (details instanceof Error) {
-      this.p.inspector.nothing();
-      if (!again) this.p.status.say(details.message, "error");
-    } else if (details) this.p.inspector.show(name, details, !name.endsWith("/") && !name.startsWith("~"));
+      this.ui.inspector.nothing();
+      if (!again) this.ui.status.show(details.message, "error");
+    } else if (details) this.ui.inspector.show(name, details, !name.endsWith("/") && !name.startsWith("~"));
   }
 
   showEdge(pane: Pane, edge: Edge): void {
-    if (this.p.store.now.picking && !edge.control) return void this.#take(pane, edge.from, edge.tensors);
-    this.#asked++;
-    this.p.store.select(pane.name, pane.name === "source" ? this.selected.source : [], { edge });
-    this.p.inspector.marks = !this.unmarked(pane);
+    if (this.state.picking && !edge.control) return void this.#take(pane, edge.from, edge.tensors);
+    this.#request++;
+    this.ui.store.select(pane.name, pane.name === "source" ? this.selected.source : [], { edge });
+    this.ui.inspector.marks = !this.markRefusal(pane);
     const [from, to] = [edge.from, edge.to].map(id => pane.scene!.boxes.find(box => box.id === id)!.label);
-    this.p.inspector.edge(
+    this.ui.inspector.edge(
       edgeTitle(edge),
       `${from} \u2192 ${to}`,
       edge.tensors.map((tensor, i) => ({ tensor, text: edge.texts?.[i] ?? "" })),
       edge.count - edge.tensors.length,
     );
-    const run = this.p.model.get("run"),
-      asked = this.#asked;
+    const run = this.ui.model.get("run"),
+      asked = this.#request;
     if (run && "pane" in run && run.pane === pane.name && !edge.control)
       void this.send("tensor_values", { tensors: edge.tensors }).then(held => {
-        if (held && asked === this.#asked) this.p.inspector.ran(held);
+        if (held && asked === this.#request) this.ui.inspector.showRun(held);
       });
   }
 
@@ -235,83 +240,83 @@ export class Actions {
   /** Goes to a box, even if it is folded; with `focus` false the keyboard focus does not move. */
   reveal(pane: PaneName, name: string, focus = true): void {
     // the scene may come long after the answer: a layout takes its time
-    this.p.panes[pane].goTo(name, focus);
-    void this.send("reveal", { pane, name }).then(() => this.p.panes[pane].arrive());
+    this.ui.panes[pane].goTo(name, focus);
+    void this.send("reveal", { pane, name }).then(() => this.ui.panes[pane].arrive());
   }
 
   /** The tensor that a key on the current box means; without one, a message has the reason. The scope of a layer is allowed too. */
   tensor(pane: Pane, scope = false): string | null {
-    const { edge } = this.p.store.now;
+    const { edge } = this.state;
     if (edge) return edge.tensors[0] ?? null;
     const of = pane.current?.of;
-    if (!of) this.p.status.say("Select an op.", "warn");
+    if (!of) this.ui.status.show("Select an op.", "warn");
     else if (scope && (of.name.endsWith("/") || of.name.startsWith("~"))) return of.name;
-    else if (isFold(of)) this.p.status.say(`'${of.name.slice(0, 80)}' is a scope: unfold it (Enter).`, "warn");
+    else if (isFold(of)) this.ui.status.show(`'${of.name.slice(0, 80)}' is a scope: unfold it (Enter).`, "warn");
     else if ("outputs" in of && of.kind === "op" && of.outputs === 0)
-      this.p.status.say(`'${of.name.slice(0, 80)}' has no output tensor.`, "warn");
-    else return this.p.inspector.tensorOf(of.name);
+      this.ui.status.show(`'${of.name.slice(0, 80)}' has no output tensor.`, "warn");
+    else return this.ui.inspector.tensorOf(of.name);
     return null;
   }
 
   /** Copies the region or the selection; without either, the current box. By key, the focus then goes to its sources. */
   async copy(how: Verbs["copy"], byKey = false): Promise<void> {
-    const { source } = this.p.panes,
+    const { source } = this.ui.panes,
       of = source.current?.of;
-    if (byKey && !this.p.model.get("boundary").ops && !this.selected.source.size && of) this.select(source, [of.name], "set");
+    if (byKey && !this.ui.model.get("boundary").ops && !this.selected.source.size && of) this.select(source, [of.name], "set");
     if ((await this.send("copy", how)) === null) return;
-    const { faults, inputs } = this.p.model.get("plan");
-    this.p.plan.show(faults.length ? "problems" : inputs?.length ? "mapping" : "steps");
-    if (byKey && !faults.length) this.p.plan.focusMapping();
+    const { faults, inputs } = this.ui.model.get("plan");
+    this.ui.plan.show(faults.length ? "problems" : inputs?.length ? "mapping" : "steps");
+    if (byKey && !faults.length) this.ui.plan.focusMapping();
   }
 
   /** The output of an op for keys: the output chosen in the inspector, or the first. */
   tensorOf(op: string): string {
-    return this.p.inspector.tensorOf(op);
+    return this.ui.inspector.tensorOf(op);
   }
 
   /** An end of an edit with two ends: an op for edits of control inputs, else a tensor. */
   #end(pane: Pane, verb: TwoEnds): string | null {
     const of = pane.current?.of;
-    return verb !== "connect" && SECOND[verb].order && of && !isFold(of) ? of.name : this.tensor(pane, verb === "connect");
+    return verb !== "connect" && TWO_END_EDITS[verb].order && of && !isFold(of) ? of.name : this.tensor(pane, verb === "connect");
   }
 
   /** Takes the first of two ends: the end of the current box, or a tensor of an edge. */
-  arm(pane: Pane, verb: TwoEnds, of?: { tensor: string; box: string; only: string[] }): void {
+  startEdit(pane: Pane, verb: TwoEnds, of?: { tensor: string; box: string; only: string[] }): void {
     const tensor = of?.tensor ?? this.#end(pane, verb),
       box = of?.box ?? pane.current?.of.name;
     if (!tensor || box === undefined) return;
     const no = verb === "connect" ? "" : this.refusal(pane);
-    if (no) return this.p.status.say(no, "warn");
+    if (no) return this.ui.status.show(no, "warn");
     // the edge that was chosen for the first end must not be the second end
-    this.p.store.set({ armed: { verb, tensor, pane: pane.name, box, only: of?.only }, takers: null, edge: null });
-    const ask = verb === "connect" ? "go to the box that should read it and press m again" : SECOND[verb].ask;
-    this.p.status.say(`${tensor.slice(0, 80)}: ${ask}; Esc cancels.`);
+    this.ui.store.set({ pendingEdit: { verb, tensor, pane: pane.name, box, only: of?.only }, candidates: null, edge: null });
+    const ask = verb === "connect" ? "go to the box that should read it and press m again" : TWO_END_EDITS[verb].prompt;
+    this.ui.status.show(`${tensor.slice(0, 80)}: ${ask}; Esc cancels.`);
   }
 
   /** Takes the second end of an edit. */
-  second(pane: Pane): void {
-    const { armed } = this.p.store.now,
+  completeEdit(pane: Pane): void {
+    const { pendingEdit } = this.state,
       no = this.refusal(pane);
-    if (!armed || armed.verb === "connect") return;
-    const tensor = no ? null : this.#end(pane, armed.verb);
-    if (!tensor) return no ? this.p.status.say(no, "warn") : undefined;
-    this.p.store.set({ armed: null });
-    if (armed.verb === "reroute") this.ask("reroute", { old: armed.tensor, to: tensor, only: armed.only ?? [] });
-    else if (armed.verb === "swap") this.ask("swap", { a: armed.tensor, b: tensor });
-    else if (armed.verb === "add_control") this.ask("add_control", { op: armed.tensor, after: tensor });
-    else this.ask("reroute_control", { old: armed.tensor, to: tensor });
+    if (!pendingEdit || pendingEdit.verb === "connect") return;
+    const tensor = no ? null : this.#end(pane, pendingEdit.verb);
+    if (!tensor) return no ? this.ui.status.show(no, "warn") : undefined;
+    this.ui.store.set({ pendingEdit: null });
+    if (pendingEdit.verb === "reroute") this.post("reroute", { old: pendingEdit.tensor, to: tensor, only: pendingEdit.only ?? [] });
+    else if (pendingEdit.verb === "swap") this.post("swap", { a: pendingEdit.tensor, b: tensor });
+    else if (pendingEdit.verb === "add_control") this.post("add_control", { op: pendingEdit.tensor, after: tensor });
+    else this.post("reroute_control", { old: pendingEdit.tensor, to: tensor });
   }
 
   apply(): void {
-    const plan = this.p.model.get("plan");
+    const plan = this.ui.model.get("plan");
     if (!plan.ready) {
-      this.p.status.say(plan.faults.length ? "The plan has errors: see below." : "There is no plan to apply.", "warn");
-      if (plan.faults.length) this.p.plan.show("problems");
+      this.ui.status.show(plan.faults.length ? "The plan has errors: see below." : "There is no plan to apply.", "warn");
+      if (plan.faults.length) this.ui.plan.show("problems");
       return;
     }
-    const go = () => this.ask("apply", {});
+    const go = () => this.post("apply", {});
     if (!plan.warnings.length) return go();
-    this.p.popup.confirm(
+    this.ui.popup.confirm(
       `Apply with ${plan.warnings.length === 1 ? "a warning" : `${plan.warnings.length} warnings`}?`,
       plan.warnings,
       "Apply",
@@ -321,14 +326,14 @@ export class Actions {
 
   /** Esc cancels a connection, else a running layout, else it clears the selections. */
   escape(pane: Pane): void {
-    const drags = Object.values(this.p.panes).map(one => one.pointer.stop());
-    if (this.p.store.now.armed || this.p.store.now.picking || drags.includes(true)) {
-      this.p.store.set({ armed: null, takers: null, picking: null });
-      this.p.status.say("Cancelled.");
-    } else if (this.p.store.now.lens) this.p.store.set({ lens: null });
-    else if (this.p.model.get("status").level === "busy" || this.p.api.pending()) this.ask("cancel", {});
-    else if (this.p.search.on) this.p.search.clear();
-    else if (this.p.room.full && !this.selected[pane.name].size) this.p.room.fill(false);
+    const drags = Object.values(this.ui.panes).map(one => one.pointer.stop());
+    if (this.state.pendingEdit || this.state.picking || drags.includes(true)) {
+      this.ui.store.set({ pendingEdit: null, candidates: null, picking: null });
+      this.ui.status.show("Cancelled.");
+    } else if (this.state.lens) this.ui.store.set({ lens: null });
+    else if (this.ui.model.get("status").level === "busy" || this.ui.api.pending()) this.post("cancel", {});
+    else if (this.ui.search.on) this.ui.search.clear();
+    else if (this.ui.size.full && !this.selected[pane.name].size) this.ui.size.fill(false);
     else this.select(pane, [], "set");
   }
 }

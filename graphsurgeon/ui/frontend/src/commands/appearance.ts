@@ -3,7 +3,7 @@ import { figure } from "../panels/dom";
 import type { Actions } from "./actions";
 import { opens } from "../state/places";
 import { measures } from "../panels/runpanel";
-import type { Choice } from "../panels/popup";
+import type { Choice, Position } from "../panels/popup";
 import type { ColorBy, PaneName, Training } from "../model/verbs.generated";
 import type { Box, Group, Look, RunShown, Scene } from "../model/types";
 
@@ -26,24 +26,28 @@ const DEPTHS = [1, 2, 3],
   USUAL = 200;
 const NONE: Look = { shown: [], hidden: [], training: "scopes", by: "family", name: "", faded: [], budget: USUAL };
 
-export class Looks {
-  constructor(private readonly acts: Actions) {}
+export class Appearance {
+  readonly #actions: Actions;
 
-  get look(): Look {
-    return this.acts.p.model.get("look") ?? NONE;
+  constructor(actions: Actions) {
+    this.#actions = actions;
+  }
+
+  get state(): Look {
+    return this.#actions.ui.model.get("look") ?? NONE;
   }
 
   /** The view options: depth, helpers and hidden op types. */
-  menu(pane: PaneName, at?: { x: number; y: number }): void {
-    const look = this.look,
+  menu(pane: PaneName, at?: Position): void {
+    const look = this.state,
       hidden = this.#scene?.stats.hidden ?? {};
     const choices: Choice[] = [
-      { text: "Initial view", verb: "fold_all", run: () => this.acts.ask("fold_all", { pane }) },
-      { text: "Fold all scopes", verb: "set_depth", run: () => this.acts.ask("set_depth", { depth: 0, pane }) },
+      { text: "Initial view", verb: "fold_all", run: () => this.#actions.post("fold_all", { pane }) },
+      { text: "Fold all scopes", verb: "set_depth", run: () => this.#actions.post("set_depth", { depth: 0, pane }) },
       ...DEPTHS.map(depth => ({
         text: `Unfold to depth ${depth}`,
         verb: "set_depth" as const,
-        run: () => this.acts.ask("set_depth", { depth, pane }),
+        run: () => this.#actions.post("set_depth", { depth, pane }),
       })),
       ...TRAINING.map(([how, text]) => ({
         text,
@@ -58,45 +62,50 @@ export class Looks {
           text: `Show ${kind}${on ? "" : ` (${figure(hidden[kind]!)} hidden)`}`,
           on,
           verb: "show_helpers" as const,
-          run: () => this.acts.ask("show_helpers", { kind, on: !on }),
+          run: () => this.#actions.post("show_helpers", { kind, on: !on }),
         };
       }),
       {
         text: "Map of the graph",
         key: "w",
-        on: this.acts.p.panes[pane].map.wanted,
+        on: this.#actions.ui.panes[pane].map.isWanted,
         run: () => {
-          for (const { map } of Object.values(this.acts.p.panes)) map.want(!map.wanted);
+          for (const { map } of Object.values(this.#actions.ui.panes)) map.setVisible(!map.isWanted);
         },
       },
       ...look.hidden.map(kind => ({
         text: `Show ${kind} again`,
         verb: "hide_ops" as const,
-        run: () => this.acts.ask("hide_ops", { types: look.hidden.filter(k => k !== kind) }),
+        run: () => this.#actions.post("hide_ops", { types: look.hidden.filter(k => k !== kind) }),
       })),
       {
         text: `Show up to ${MOST} boxes`,
         on: look.budget > USUAL,
         verb: "set_budget",
-        run: () => this.acts.ask("set_budget", { boxes: look.budget > USUAL ? USUAL : MOST }),
+        run: () => this.#actions.post("set_budget", { boxes: look.budget > USUAL ? USUAL : MOST }),
       },
     ];
-    this.acts.p.popup.choose("View options", choices, at);
+    this.#actions.ui.popup.choose("View options", choices, at);
   }
 
-  colors(at?: { x: number; y: number }): void {
-    const { by, name } = this.look,
-      run = this.acts.p.model.get("run"),
+  colors(at?: Position): void {
+    const { by, name } = this.state,
+      run = this.#actions.ui.model.get("run"),
       shown = run && "tops" in run ? measures(run as RunShown) : [];
-    this.acts.p.popup.choose(
+    this.#actions.ui.popup.choose(
       "Color by",
       [
-        ...COLORS.map(([way, text]) => ({ text, on: by === way, verb: "paint" as const, run: () => this.acts.ask("paint", { by: way }) })),
+        ...COLORS.map(([way, text]) => ({
+          text,
+          on: by === way,
+          verb: "paint" as const,
+          run: () => this.#actions.post("paint", { by: way }),
+        })),
         ...shown.map(([way, text]) => ({
           text: `${text} (run)`,
           on: by === "values" && name === way,
           verb: "paint" as const,
-          run: () => this.acts.ask("paint", { by: way }),
+          run: () => this.#actions.post("paint", { by: way }),
         })),
         ...((by === "values" || by === "words") && !shown.some(([way]) => way === name) ? [{ text: name, on: true, run: () => {} }] : []),
       ],
@@ -105,8 +114,8 @@ export class Looks {
   }
 
   /** Hides gradients, or shows them in their scopes. */
-  train(mode: Training = this.look.training === "scopes" ? "away" : "scopes"): void {
-    this.acts.ask("set_training", { mode });
+  train(mode: Training = this.state.training === "scopes" ? "away" : "scopes"): void {
+    this.#actions.post("set_training", { mode });
   }
 
   /** The items of this in the menu of a box. */
@@ -117,12 +126,12 @@ export class Looks {
       {
         text: `Hide all ops of type ${type}`,
         verb: "hide_ops",
-        run: () => this.acts.ask("hide_ops", { types: [...this.look.hidden, type] }),
+        run: () => this.#actions.post("hide_ops", { types: [...this.state.hidden, type] }),
       },
     ];
   }
 
   get #scene(): Scene | null {
-    return this.acts.p.model.get("scenes").source;
+    return this.#actions.ui.model.get("scenes").source;
   }
 }

@@ -1,51 +1,53 @@
 // The context menu of a box.
 import type { Actions } from "./actions";
-import type { Looks } from "./appearance";
+import type { Appearance } from "./appearance";
 import type { Pane } from "../canvas/pane";
 import type { Edits } from "./edits";
 import type { Action } from "../model/keys.generated";
 import type { Box, Group } from "../model/types";
-import type { Choice } from "../panels/popup";
+import type { Choice, Position } from "../panels/popup";
 import { isFold, opens } from "../state/places";
 
-type At = { x: number; y: number };
-
-/** What the menu calls. */
-interface Hands {
-  readonly acts: Actions;
+/** The functions that the menu calls. */
+interface BoxMenuGestures {
+  readonly actions: Actions;
   readonly edits: Edits;
-  readonly looks: Looks;
+  readonly appearance: Appearance;
   /** Does the action of a key. */ do(action: Action): void;
-  /** Lists the boundaries near the selection. */ near(at: At): Promise<void>;
+  /** Lists the boundaries near the selection. */ near(at: Position): Promise<void>;
 }
 
 export class BoxMenu {
-  constructor(private readonly hands: Hands) {}
+  readonly #gestures: BoxMenuGestures;
 
-  menu(pane: Pane, of: Box | Group, at: At): void {
+  constructor(gestures: BoxMenuGestures) {
+    this.#gestures = gestures;
+  }
+
+  menu(pane: Pane, of: Box | Group, at: Position): void {
     const fold = isFold(of),
-      { acts, edits, looks } = this.hands,
-      { model, store, popup } = acts.p,
-      { armed } = store.now,
-      act = (action: Action) => () => this.hands.do(action),
-      off = !!acts.refusal(pane);
+      { actions, edits, appearance } = this.#gestures,
+      { model, popup } = actions.ui,
+      { pendingEdit } = actions.state,
+      act = (action: Action) => () => this.#gestures.do(action),
+      off = !!actions.refusal(pane);
     const choices: (Choice | false)[] = [
       opens(of) && {
         text: "kind" in of ? "Unfold" : "Fold",
         key: "Enter",
         verb: "kind" in of ? "unfold" : "fold",
-        run: () => acts.open(pane, of),
+        run: () => actions.open(pane, of),
       },
       { text: "Select", key: "Space", verb: "select", run: act("select") },
-      !fold && { text: "Mark as boundary input", key: "i", verb: "mark_input", run: act("input"), off: !!acts.unmarked(pane) },
-      !fold && { text: "Mark as boundary output", key: "o", verb: "mark_output", run: act("output"), off: !!acts.unmarked(pane) },
+      !fold && { text: "Mark as boundary input", key: "i", verb: "mark_input", run: act("input"), off: !!actions.markRefusal(pane) },
+      !fold && { text: "Mark as boundary output", key: "o", verb: "mark_output", run: act("output"), off: !!actions.markRefusal(pane) },
       pane.name === "source" && {
         text: "Mark the boundary of the selection",
         key: "Shift+B",
         verb: "mark_boundary",
         run: () => {
-          if (!acts.selected.source.size) acts.select(pane, [of.name], "set");
-          this.hands.do("mark_boundary");
+          if (!actions.selected.source.size) actions.select(pane, [of.name], "set");
+          this.#gestures.do("mark_boundary");
         },
       },
       pane.name === "source" && {
@@ -53,8 +55,8 @@ export class BoxMenu {
         key: "k",
         verb: "suggest_boundaries",
         run: () => {
-          if (!acts.selected.source.size) acts.select(pane, [of.name], "set");
-          void this.hands.near(at);
+          if (!actions.selected.source.size) actions.select(pane, [of.name], "set");
+          void this.#gestures.near(at);
         },
       },
       pane.name === "source" && {
@@ -64,20 +66,25 @@ export class BoxMenu {
         run: act("copy"),
       },
       !fold &&
-        (armed && armed.verb !== "connect"
-          ? { text: "Choose this op", key: "Enter", verb: armed.verb, run: act("open") }
-          : { text: armed ? "Connect to this op" : "Connect from here", key: "m", verb: "connect", run: act("connect") }),
+        (pendingEdit && pendingEdit.verb !== "connect"
+          ? { text: "Choose this op", key: "Enter", verb: pendingEdit.verb, run: act("open") }
+          : { text: pendingEdit ? "Connect to this op" : "Connect from here", key: "m", verb: "connect", run: act("connect") }),
       pane.name === "source" && { text: "Find all similar", verb: "find_similar", run: () => void edits.like(pane, of) },
       { text: "Remove and reconnect", key: "Del", verb: "remove", run: act("stitch"), off },
       { text: "Replace all similar ops\u2026", key: "y", verb: "replace", run: act("type"), off },
       { text: "Copy", key: "Ctrl+C", verb: "copy_to_clipboard", run: act("copy_to_clipboard") },
       { text: "Paste", key: "Ctrl+V", verb: "paste", run: act("paste") },
-      { text: "Duplicate", key: "Ctrl+D", verb: "duplicate", run: act("duplicate"), off: !!acts.refusal(pane) },
-      { text: "Focus on its neighborhood", key: "q", on: store.now.lens?.kind === "near", run: act("lens") },
-      acts.selected[pane.name].size === 2 &&
+      { text: "Duplicate", key: "Ctrl+D", verb: "duplicate", run: act("duplicate"), off: !!actions.refusal(pane) },
+      { text: "Focus on its neighborhood", key: "q", on: actions.state.lens?.kind === "near", run: act("lens") },
+      actions.selected[pane.name].size === 2 &&
         pane.name === "source" && { text: "Select all between the two", key: "j", verb: "select_between", run: act("between") },
-      acts.selected[pane.name].size === 2 && { text: "Why does one need the other?", key: "u", verb: "show_path", run: act("show_path") },
-      ...looks.of(of),
+      actions.selected[pane.name].size === 2 && {
+        text: "Why does one need the other?",
+        key: "u",
+        verb: "show_path",
+        run: act("show_path"),
+      },
+      ...appearance.of(of),
       { text: "Edit\u2026", key: "e", verb: "rename", run: () => edits.menu(pane, of, at), off },
     ];
     popup.choose(

@@ -3,21 +3,22 @@ import type { Actions } from "./actions";
 import type { Edits } from "./edits";
 import type { Pane } from "../canvas/pane";
 import { isFold, opOf } from "../state/places";
-import type { Choice } from "../panels/popup";
+import type { Choice, Position } from "../panels/popup";
 import { edgeTitle } from "../canvas/shapes";
 import type { Box, Edge } from "../model/types";
 
-type At = { x: number; y: number };
-
 export class EdgeMenu {
-  constructor(
-    private readonly acts: Actions,
-    private readonly edits: Edits,
-  ) {}
+  readonly #actions: Actions;
+  readonly #edits: Edits;
+
+  constructor(actions: Actions, edits: Edits) {
+    this.#actions = actions;
+    this.#edits = edits;
+  }
 
   /** The choices for the tensor of an edge. If the edge has several tensors, a menu to choose one comes first. */
-  menu(pane: Pane, edge: Edge, at: At): void {
-    const { popup } = this.acts.p;
+  menu(pane: Pane, edge: Edge, at: Position): void {
+    const { popup } = this.#actions.ui;
     if (edge.control) return popup.choose(edgeTitle(edge), this.#order(pane, edge), at);
     if (edge.tensors.length === 1) return this.#tensor(pane, edge, edge.tensors[0]!, at);
     popup.choose(
@@ -30,13 +31,14 @@ export class EdgeMenu {
     );
   }
 
-  #tensor(pane: Pane, edge: Edge, tensor: string, at: At): void {
-    const { acts, edits } = this,
-      { popup } = acts.p,
+  #tensor(pane: Pane, edge: Edge, tensor: string, at: Position): void {
+    const actions = this.#actions,
+      edits = this.#edits,
+      { popup } = actions.ui,
       to = this.#end(pane, edge.to),
       only = [to.name],
-      off = !!acts.refusal(pane),
-      unmarked = !!acts.unmarked(pane),
+      off = !!actions.refusal(pane),
+      cannotMark = !!actions.markRefusal(pane),
       name = to.label.slice(0, 40);
     popup.choose(
       tensor,
@@ -46,16 +48,28 @@ export class EdgeMenu {
           text: `Reroute: feed ${name} from another tensor\u2026`,
           off,
           verb: "reroute",
-          run: () => acts.arm(pane, "reroute", { tensor, box: this.#end(pane, edge.from).name, only }),
+          run: () => actions.startEdit(pane, "reroute", { tensor, box: this.#end(pane, edge.from).name, only }),
         },
         {
           text: "Cut: placeholders feed its consumers",
           off,
           verb: "detach",
-          run: () => acts.ask("detach", { names: [opOf(tensor)], side: "outputs" }),
+          run: () => actions.post("detach", { names: [opOf(tensor)], side: "outputs" }),
         },
-        { text: "Mark as boundary input", key: "i", off: unmarked, verb: "mark_input", run: () => acts.ask("mark_input", { tensor }) },
-        { text: "Mark as boundary output", key: "o", off: unmarked, verb: "mark_output", run: () => acts.ask("mark_output", { tensor }) },
+        {
+          text: "Mark as boundary input",
+          key: "i",
+          off: cannotMark,
+          verb: "mark_input",
+          run: () => actions.post("mark_input", { tensor }),
+        },
+        {
+          text: "Mark as boundary output",
+          key: "o",
+          off: cannotMark,
+          verb: "mark_output",
+          run: () => actions.post("mark_output", { tensor }),
+        },
         ...this.#ends(pane, opOf(tensor), to.name),
       ],
       at,
@@ -63,26 +77,26 @@ export class EdgeMenu {
   }
 
   #order(pane: Pane, edge: Edge): Choice[] {
-    const { acts } = this,
+    const actions = this.#actions,
       to = this.#end(pane, edge.to),
       [after] = edge.tensors.map(opOf),
-      off = !!acts.refusal(pane) || isFold(to) || edge.count > 1;
+      off = !!actions.refusal(pane) || isFold(to) || edge.count > 1;
     return [
       {
         text: `Remove: ${to.label} no longer waits`,
         off,
         verb: "remove_control",
-        run: () => acts.ask("remove_control", { op: to.name, after: after! }),
+        run: () => actions.post("remove_control", { op: to.name, after: after! }),
       },
       ...this.#ends(pane, after!, to.name),
     ];
   }
 
   #ends(pane: Pane, from: string, to: string): Choice[] {
-    const { acts } = this;
+    const actions = this.#actions;
     return [
-      { text: "Go to its producer", verb: "reveal", run: () => acts.reveal(pane.name, from) },
-      { text: "Go to its consumer", verb: "reveal", run: () => acts.reveal(pane.name, to) },
+      { text: "Go to its producer", verb: "reveal", run: () => actions.reveal(pane.name, from) },
+      { text: "Go to its consumer", verb: "reveal", run: () => actions.reveal(pane.name, to) },
     ];
   }
 

@@ -1,12 +1,10 @@
 // Edits of existing ops: the second menu of a box, and the forms of its items.
-import { type Actions, SECOND } from "./actions";
+import { type Actions, TWO_END_EDITS, type TwoEndEdit } from "./actions";
 import { Attrs } from "../panels/attributes";
 import type { Pane } from "../canvas/pane";
-import { called, isFold } from "../state/places";
-import type { Choice, Field } from "../panels/popup";
+import { displayName, isFold } from "../state/places";
+import type { Choice, Field, Position } from "../panels/popup";
 import type { Box, Group } from "../model/types";
-
-type Second = keyof typeof SECOND;
 
 const EXTERNAL: [string, string][] = [
   ["refuse", "skip that match"],
@@ -21,93 +19,96 @@ const ASSIGN: [string, string][] = [
 export class Edits {
   readonly attrs: Attrs;
 
-  constructor(private readonly acts: Actions) {
-    this.attrs = new Attrs(acts);
+  readonly #actions: Actions;
+
+  constructor(actions: Actions) {
+    this.#actions = actions;
+    this.attrs = new Attrs(actions);
   }
 
   /** The selection of a pane if the box is part of it, else the box alone. */
   #names(pane: Pane, of: Box | Group): string[] {
-    const selected = this.acts.selected[pane.name];
+    const selected = this.#actions.selected[pane.name];
     return selected.has(of.name) ? [...selected] : [of.name];
   }
 
   /** The boxes to search similar parts for: after a search still the first selection, not all results. */
   #alike(pane: Pane, of: Box | Group): string[] {
-    const found = pane.name === "source" && this.acts.selected.source.has(of.name) ? this.acts.p.store.now.alike : null;
+    const found = pane.name === "source" && this.#actions.selected.source.has(of.name) ? this.#actions.state.similarTo : null;
     return found ?? this.#names(pane, of);
   }
 
   /** Selects all parts similar to the selection, and shows how many of their ops other boxes hold. */
   async like(pane: Pane, of: Box | Group): Promise<void> {
     const names = this.#alike(pane, of),
-      found = await this.acts.send("find_similar", { names });
+      found = await this.#actions.send("find_similar", { names });
     if (!found) return;
-    this.acts.p.store.set({ alike: names });
-    this.acts.p.panes.source.drawing.found(found.boxes);
+    this.#actions.ui.store.set({ similarTo: names });
+    this.#actions.ui.panes.source.drawing.markHits(found.boxes);
   }
 
   remove(pane: Pane, of: Box | Group, stitch: boolean): void {
-    const no = this.acts.refusal(pane);
-    if (no) return this.acts.p.status.say(no, "warn");
-    this.acts.ask("remove", { names: this.#names(pane, of), stitch });
+    const no = this.#actions.refusal(pane);
+    if (no) return this.#actions.ui.status.show(no, "warn");
+    this.#actions.post("remove", { names: this.#names(pane, of), stitch });
   }
 
   /** Replaces all parts similar to the selection by an op of another type. */
   type(pane: Pane, of: Box | Group): void {
-    const no = this.acts.refusal(pane);
-    if (no) return this.acts.p.status.say(no, "warn");
+    const no = this.#actions.refusal(pane);
+    if (no) return this.#actions.ui.status.show(no, "warn");
     const like = this.#alike(pane, of),
       one = like.length === 1 && !isFold(of);
     const fields: Field[] = [{ name: "by", label: "Op type", hint: "name or description", find: this.#types(like) }];
     if (!one) fields.push({ name: "external", label: "If other ops read inner tensors", value: "refuse", options: EXTERNAL });
-    this.acts.p.popup.ask(`Replace all similar to ${some(like)}`, fields, "Replace", v =>
-      this.acts.call("replace", { names: like, by: v.by!, external: (v.external ?? "refuse") as "refuse" | "keep" }),
+    this.#actions.ui.popup.form(`Replace all similar to ${similarText(like)}`, fields, "Replace", v =>
+      this.#actions.call("replace", { names: like, by: v.by!, external: (v.external ?? "refuse") as "refuse" | "keep" }),
     );
   }
 
   /** Sets an attribute of the selection. */
   attribute(pane: Pane, of: Box | Group): void {
-    const no = this.acts.refusal(pane);
-    if (no) this.acts.p.status.say(no, "warn");
+    const no = this.#actions.refusal(pane);
+    if (no) this.#actions.ui.status.show(no, "warn");
     else void this.attrs.choose(pane, this.#names(pane, of));
   }
 
   /** Finds op types that can replace boxes, or that have a number of inputs. */
   #types(names: string[], inputs = 0): Field["find"] {
-    return query => this.acts.send("op_types", { query, names, inputs });
+    return query => this.#actions.send("op_types", { query, names, inputs });
   }
 
   /** Asks for an op with one input to insert after a tensor, for all its consumers or for those in some boxes. */
   insert(tensor: string, only: string[] = []): void {
-    this.acts.p.popup.ask(
-      only.length ? `Insert op between ${tensor} and ${some(only)}` : `Insert op after ${tensor}`,
+    this.#actions.ui.popup.form(
+      only.length ? `Insert op between ${tensor} and ${similarText(only)}` : `Insert op after ${tensor}`,
       [
         { name: "op", label: "Op type (one input)", value: "Identity", find: this.#types([], 1) },
         { name: "name", label: "Name", hint: FREE },
       ],
       "Insert",
-      v => this.acts.call("insert", { op: v.op!, on: tensor, name: v.name || null, only }),
+      v => this.#actions.call("insert", { op: v.op!, on: tensor, name: v.name || null, only }),
     );
   }
 
-  menu(pane: Pane, of: Box | Group, at: { x: number; y: number }): void {
-    const no = this.acts.refusal(pane);
-    if (no) return this.acts.p.status.say(no, "warn");
+  menu(pane: Pane, of: Box | Group, at: Position): void {
+    const no = this.#actions.refusal(pane);
+    if (no) return this.#actions.ui.status.show(no, "warn");
     const fold = isFold(of),
       names = this.#names(pane, of),
-      acts = this.acts,
-      { ask, call } = acts,
-      { popup, model } = this.acts.p,
-      selected = [...acts.selected[pane.name]],
+      actions = this.#actions,
+      { post, call } = actions,
+      { popup, model } = this.#actions.ui,
+      selected = [...actions.selected[pane.name]],
       type = "subtitle" in of ? of.subtitle.split(" ")[0]! : "";
     const plan = model.get("plan"),
       one = names.length === 1,
       all = one ? "it" : `all ${names.length}`,
       theirs = (ends: string) => (one ? `its ${ends}` : `the ${ends} of ${all}`);
-    const two = (verb: Second): Choice | false =>
-      !fold && { text: SECOND[verb].menu, key: SECOND[verb].key, run: () => acts.arm(pane, verb) };
+    const two = (verb: TwoEndEdit): Choice | false =>
+      !fold && { text: TWO_END_EDITS[verb].menu, key: TWO_END_EDITS[verb].key, run: () => actions.startEdit(pane, verb) };
     /** A choice that opens a form; its text is `title`, unless one is given. */
-    const asks = (
+    const formChoice = (
       title: string,
       fields: Field[],
       yes: string,
@@ -117,32 +118,32 @@ export class Edits {
     ): Choice => ({
       text: `${text}\u2026`,
       off,
-      run: () => popup.ask(title, fields, yes, run),
+      run: () => popup.form(title, fields, yes, run),
     });
     const groups: Record<string, (Choice | false)[]> = {
       Consumers: [
         two("reroute"),
         two("swap"),
-        !fold && { text: "Bypass", run: () => ask("bypass", { op: of.name }) },
-        !fold && { text: "Insert op after it\u2026", run: () => this.insert(acts.tensorOf(of.name)) },
+        !fold && { text: "Bypass", run: () => post("bypass", { op: of.name }) },
+        !fold && { text: "Insert op after it\u2026", run: () => this.insert(actions.tensorOf(of.name)) },
         !fold &&
-          asks(
-            `Insert a copy of ${some(selected)} after it`,
+          formChoice(
+            `Insert a copy of ${similarText(selected)} after it`,
             [{ name: "to", label: "Scope of the copy", hint: FREE }],
             "Insert",
-            v => call("insert_copy", { names: selected, on: acts.tensorOf(of.name), to: v.to || null, pane: "destination" }),
+            v => call("insert_copy", { names: selected, on: actions.tensorOf(of.name), to: v.to || null, pane: "destination" }),
             "Insert a copy of the selection",
             !selected.length || selected.includes(of.name),
           ),
         {
           text: one ? "Replace its output by a placeholder" : `Replace ${theirs("outputs")} by placeholders`,
-          run: () => ask("detach", { names, side: "outputs" }),
+          run: () => post("detach", { names, side: "outputs" }),
         },
       ],
       [!one ? `All ${names.length} selected` : fold ? "This scope" : "This op"]: [
         { text: one ? "Remove" : `Remove ${all}`, key: "Shift+Del", run: () => this.remove(pane, of, false) },
         { text: `${one ? "Remove" : `Remove ${all}`} and reconnect`, key: "Del", run: () => this.remove(pane, of, true) },
-        { text: `Replace ${theirs("inputs")} by placeholders`, run: () => ask("detach", { names, side: "inputs" }) },
+        { text: `Replace ${theirs("inputs")} by placeholders`, run: () => post("detach", { names, side: "inputs" }) },
         one && !of.name.startsWith("~") && { text: "Rename\u2026", run: () => this.attrs.rename(of.name) },
         { text: "Place on a device\u2026", run: () => this.attrs.place(names, "/cpu:0") },
         { text: "Set an attribute\u2026", key: "a", run: () => this.attribute(pane, of) },
@@ -150,19 +151,19 @@ export class Edits {
       Order: [
         two("add_control"),
         two("reroute_control"),
-        !fold && { text: "Remove its control inputs", run: () => ask("remove_control", { op: of.name, after: null }) },
+        !fold && { text: "Remove its control inputs", run: () => post("remove_control", { op: of.name, after: null }) },
       ],
       "Functions and patterns": [
-        asks(
-          `Collapse ${some(names)} into one call`,
+        formChoice(
+          `Collapse ${similarText(names)} into one call`,
           [{ name: "name", label: "Name", hint: FREE }],
           "Collapse",
           v => call("collapse", { names, name: v.name || null }),
           `Collapse ${all} into a function`,
         ),
-        "kind" in of && of.kind === "call" && { text: "Inline the call", run: () => ask("inline", { names: [of.name] }) },
+        "kind" in of && of.kind === "call" && { text: "Inline the call", run: () => post("inline", { names: [of.name] }) },
         /While$|^(LoopCond|Enter|NextIteration|Exit)$/.test(type) &&
-          asks(
+          formChoice(
             "Unroll the loop",
             [{ name: "times", label: "Number of rounds", value: "3" }],
             "Unroll",
@@ -170,7 +171,7 @@ export class Edits {
             "Unroll the loop",
           ),
         /(If|Case|^Switch)$/.test(type) &&
-          asks(
+          formChoice(
             "Fix the condition",
             [{ name: "value", label: "Condition is", value: /Case$/.test(type) ? "0" : "True", hint: "True or False" }],
             "Keep that branch",
@@ -180,7 +181,7 @@ export class Edits {
         { text: "Replace all similar ops\u2026", key: "y", run: () => this.type(pane, of) },
       ],
       "The plan so far": [
-        asks(
+        formChoice(
           "Make the edits so far on copies",
           [
             { name: "scope", label: "Scope of the copies", hint: FREE },
@@ -203,6 +204,6 @@ export class Edits {
 }
 
 /** Names of boxes in a title. */
-function some(names: string[]): string {
-  return names.length > 1 ? `${names.length} boxes` : names.map(called).join("").slice(0, 60);
+function similarText(names: string[]): string {
+  return names.length > 1 ? `${names.length} boxes` : names.map(displayName).join("").slice(0, 60);
 }

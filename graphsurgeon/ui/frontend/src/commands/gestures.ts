@@ -1,23 +1,24 @@
 // The actions of the keys.
 import { Actions, type Parts } from "./actions";
-import { Carry } from "../canvas/drag_boxes";
+import { BoxDrag } from "../canvas/drag_boxes";
 import { BoxMenu } from "./box_menu";
 import { EdgeMenu } from "./edge_menu";
 import { Edits } from "./edits";
-import { below, corner, Going } from "./navigation";
+import { below, corner, Navigation } from "./navigation";
 import { KEYS, type Action } from "../model/keys.generated";
 import { Lens } from "../canvas/lens";
 import type { Pane } from "../canvas/pane";
 import type { Drag, Tool } from "../canvas/pointer";
 import { neighbor, opens, type Step } from "../state/places";
-import { Leave } from "./save";
-import { Looks } from "./appearance";
+import { SaveDialog } from "./save";
+import { Appearance } from "./appearance";
 import { Recipes } from "./recipes";
 import { Runs } from "./runs";
 import type { Item } from "../canvas/scene";
 import { stroke } from "../canvas/stroke";
 import type { Mode, Verbs } from "../model/verbs.generated";
-import { Wires } from "../canvas/drag_tensor";
+import { TensorDrag } from "../canvas/drag_tensor";
+import type { Position } from "../panels/popup";
 
 const BY_KEY = new Map(KEYS.flatMap(([action, keys]) => keys.map(key => [key, action] as const)));
 
@@ -82,98 +83,97 @@ export function actionOf(e: Pressed): Action | null {
 }
 
 /** Calls a function with the active pane and its current item. */
-type Deed = (pane: Pane, item: Item | null, key: string) => unknown;
+type Effect = (pane: Pane, item: Item | null, key: string) => unknown;
 
-export class Hands {
-  readonly acts: Actions;
+export class Gestures {
+  readonly actions: Actions;
   readonly edits: Edits;
   readonly boxes: BoxMenu;
   readonly edges: EdgeMenu;
-  readonly going: Going;
-  readonly looks: Looks;
+  readonly navigation: Navigation;
+  readonly appearance: Appearance;
   readonly recipes: Recipes;
   readonly runs: Runs;
-  readonly wires: Wires;
+  readonly tensorDrag: TensorDrag;
   readonly lens: Lens;
-  readonly carry: Carry;
-  readonly #does: Record<Action, Deed>;
+  readonly boxDrag: BoxDrag;
+  readonly #effects: Record<Action, Effect>;
 
   constructor(parts: Parts) {
-    this.acts = new Actions(parts);
-    this.edits = new Edits(this.acts);
-    this.edges = new EdgeMenu(this.acts, this.edits);
-    this.going = new Going(this.acts);
-    this.looks = new Looks(this.acts);
-    this.recipes = new Recipes(this.acts);
-    this.runs = new Runs(this.acts);
-    this.wires = new Wires(this.acts, this.edits);
-    this.lens = new Lens(this.acts);
-    this.carry = new Carry(this.acts);
+    this.actions = new Actions(parts);
+    this.edits = new Edits(this.actions);
+    this.edges = new EdgeMenu(this.actions, this.edits);
+    this.navigation = new Navigation(this.actions);
+    this.appearance = new Appearance(this.actions);
+    this.recipes = new Recipes(this.actions);
+    this.runs = new Runs(this.actions);
+    this.tensorDrag = new TensorDrag(this.actions, this.edits);
+    this.lens = new Lens(this.actions);
+    this.boxDrag = new BoxDrag(this.actions);
     this.boxes = new BoxMenu(this);
-    this.#does = this.#table();
+    this.#effects = this.#table();
   }
 
   /** Whether an action is offered: a saved page answers few verbs, a stopped kernel none. */
   offers(action: Action): boolean {
-    const { api, model } = this.acts.p,
+    const { api, model } = this.actions.ui,
       verb = SENDS[action];
     return (!verb || api.answers(verb)) && !(model.get("still") && OF_PLANS.includes(action));
   }
 
   /** Does the action of a key. */
   do(action: Action, key = ""): void {
-    const { p } = this.acts,
-      { acts } = this,
-      pane = acts.pane,
+    const { actions } = this,
+      pane = actions.pane,
       item = pane.current,
-      { armed } = p.store.now;
+      { pendingEdit } = actions.state;
     const second = ["open", "reroute", "connect"].includes(action) && !(action === "open" && item && opens(item.of));
-    if (armed && armed.verb !== "connect" && item && second) acts.second(pane);
-    else this.#does[action](pane, item, key);
+    if (pendingEdit && pendingEdit.verb !== "connect" && item && second) actions.completeEdit(pane);
+    else this.#effects[action](pane, item, key);
   }
 
   /** The effects of the actions. */
-  #table(): Record<Action, Deed> {
-    const { acts } = this,
-      { p } = acts;
+  #table(): Record<Action, Effect> {
+    const { actions } = this,
+      { ui: p } = actions;
     const go =
-      (step: Step): Deed =>
+      (step: Step): Effect =>
       (pane, item) => {
         const next = pane.scene && item && neighbor(pane.scene, item.of, step);
-        const found = next && pane.drawing.named(next.name);
+        const found = next && pane.drawing.find(next.name);
         if (found) pane.focus(found);
       };
     const end =
-      (at: number): Deed =>
+      (at: number): Effect =>
       pane => {
-        const found = pane.drawing.at([...pane.drawing.root.querySelectorAll(".gs-layer-boxes > .gs-item")].at(at) ?? null);
+        const found = pane.drawing.itemAt([...pane.drawing.root.querySelectorAll(".gs-layer-boxes > .gs-item")].at(at) ?? null);
         if (found && "g" in found) pane.focus(found);
       };
     const select =
-      (mode: Mode): Deed =>
+      (mode: Mode): Effect =>
       (pane, item) =>
-        item && acts.select(pane, [item.of.name], mode);
+        item && actions.select(pane, [item.of.name], mode);
     const mark =
-      (verb: "mark_input" | "mark_output"): Deed =>
+      (verb: "mark_input" | "mark_output"): Effect =>
       pane => {
-        const no = acts.unmarked(pane),
-          tensor = no ? p.status.say(no, "warn") : acts.tensor(pane, true);
-        if (tensor) acts.ask(verb, { tensor });
+        const no = actions.markRefusal(pane),
+          tensor = no ? p.status.show(no, "warn") : actions.tensor(pane, true);
+        if (tensor) actions.post(verb, { tensor });
       };
     const remove =
-      (stitch: boolean): Deed =>
+      (stitch: boolean): Effect =>
       (pane, item) =>
         item && this.edits.remove(pane, item.of, stitch);
     const along =
-      (way: "producer" | "consumer"): Deed =>
+      (way: "producer" | "consumer"): Effect =>
       pane =>
-        void this.going.along(pane, way);
+        void this.navigation.along(pane, way);
     const step =
-      (way: "back" | "forward"): Deed =>
+      (way: "back" | "forward"): Effect =>
       () =>
-        this.going.step(way);
+        this.navigation.step(way);
     const zoom =
-      (factor: number): Deed =>
+      (factor: number): Effect =>
       pane =>
         pane.zoom(factor);
     return {
@@ -185,23 +185,23 @@ export class Hands {
       last: end(-1),
       select: select("set"),
       toggle: select("toggle"),
-      open: (pane, item) => item && (opens(item.of) ? acts.open(pane, item.of) : acts.select(pane, [item.of.name], "set")),
+      open: (pane, item) => item && (opens(item.of) ? actions.open(pane, item.of) : actions.select(pane, [item.of.name], "set")),
       input: mark("mark_input"),
       output: mark("mark_output"),
       boundary: () => p.plan.focusSummary(),
-      mark_boundary: () => acts.ask("mark_boundary", {}),
-      copy_to_clipboard: pane => this.carry.hold(pane),
-      cut: pane => this.carry.cut(pane),
-      paste: () => this.carry.paste(false),
-      paste_kept: () => this.carry.paste(true),
-      duplicate: pane => this.carry.duplicate(pane),
+      mark_boundary: () => actions.post("mark_boundary", {}),
+      copy_to_clipboard: pane => this.boxDrag.copy(pane),
+      cut: pane => this.boxDrag.cut(pane),
+      paste: () => this.boxDrag.paste(false),
+      paste_kept: () => this.boxDrag.paste(true),
+      duplicate: pane => this.boxDrag.duplicate(pane),
       lens: pane => this.lens.toggle(pane),
       isolate: pane => this.lens.isolate(pane),
       between: pane => this.lens.between(pane),
-      show_path: pane => void this.lens.why(pane),
+      show_path: pane => void this.lens.showPath(pane),
       near: () => void this.near(),
       all: pane =>
-        acts.select(
+        actions.select(
           pane,
           (pane.scene?.boxes ?? []).map(box => box.name),
           "set",
@@ -209,26 +209,26 @@ export class Hands {
       lasso: () => this.#tool("lasso"),
       hand: () => this.#tool("pan"),
       copy: () => p.plan.copy(true),
-      connect: pane => void this.wires.connect(pane),
-      reroute: pane => acts.arm(pane, "reroute"),
+      connect: pane => void this.tensorDrag.connect(pane),
+      reroute: pane => actions.startEdit(pane, "reroute"),
       remove: remove(false),
       stitch: remove(true),
       type: (pane, item) => item && this.edits.type(pane, item.of),
       attribute: (pane, item) => item && this.edits.attribute(pane, item.of),
       edit: (pane, item) => item && this.edits.menu(pane, item.of, below(pane)!),
-      undo: () => acts.ask("undo", {}),
-      redo: () => acts.ask("redo", {}),
-      apply: () => acts.apply(),
-      save: () => void new Leave(acts).ask(),
+      undo: () => actions.post("undo", {}),
+      redo: () => actions.post("redo", {}),
+      apply: () => actions.apply(),
+      save: () => void new SaveDialog(actions).open(),
       recipes: () => void this.recipes.menu(),
       search: () => p.search.focus(),
       hit: () => p.search.step(1),
       hit_before: () => p.search.step(-1),
-      seen: pane => this.looks.menu(pane.name),
-      train: () => this.looks.train(),
-      run: () => void this.runs.ask(),
-      try: () => void this.runs.ask("plan"),
-      full: () => p.room.fill(),
+      seen: pane => this.appearance.menu(pane.name),
+      train: () => this.appearance.train(),
+      run: () => void this.runs.open(),
+      try: () => void this.runs.open("plan"),
+      full: () => p.size.fill(),
       plan_view: () => p.stages(),
       change: () => p.changes(1),
       change_before: () => p.changes(-1),
@@ -237,7 +237,7 @@ export class Hands {
       out: zoom(1 / 1.25),
       actual: pane => pane.zoom(1 / pane.view.k),
       menu: (pane, item) => {
-        const { edge } = p.store.now;
+        const { edge } = actions.state;
         if (edge) this.edges.menu(pane, edge, below(pane)!);
         else if (item) this.boxes.menu(pane, item.of, below(pane)!);
       },
@@ -245,48 +245,48 @@ export class Hands {
       consumer: along("consumer"),
       back: step("back"),
       forward: step("forward"),
-      views: () => this.going.menu(p.panes.source),
-      view: (_pane, _item, key) => this.going.numbered(p.panes.source, +key),
+      views: () => this.navigation.menu(p.panes.source),
+      view: (_pane, _item, key) => this.navigation.showNumber(p.panes.source, +key),
       map: () => {
-        for (const { map } of Object.values(p.panes)) map.want(!map.wanted);
+        for (const { map } of Object.values(p.panes)) map.setVisible(!map.isWanted);
       },
-      escape: pane => acts.escape(pane),
-      help: () => p.popup.help(action => p.api.gone || this.offers(action)),
+      escape: pane => actions.escape(pane),
+      help: () => p.popup.help(action => p.api.kernelStopped || this.offers(action)),
     };
   }
 
   /** Boundaries near the selection: each is shown while the pointer is on it. */
-  async near(at?: { x: number; y: number }): Promise<void> {
-    const { acts } = this,
-      { popup, store, panes } = acts.p,
-      found = await acts.send("suggest_boundaries", {});
+  async near(at?: Position): Promise<void> {
+    const { actions } = this,
+      { popup, store, panes } = actions.ui,
+      found = await actions.send("suggest_boundaries", {});
     if (!found) return;
     popup.choose(
       found.length ? "Boundaries near the selection" : "No boundary nearby: the selection depends on no input",
       found.map(one => ({
         text: one.text,
-        shows: () => store.set({ tried: one }),
-        run: () => acts.ask("set_boundary", { inputs: one.inputs.map(t => t.tensor), outputs: one.outputs.map(t => t.tensor) }),
+        shows: () => store.set({ suggestedBoundary: one }),
+        run: () => actions.post("set_boundary", { inputs: one.inputs.map(t => t.tensor), outputs: one.outputs.map(t => t.tensor) }),
       })),
       at ?? corner(panes.source),
-      () => store.set({ tried: null }),
+      () => store.set({ suggestedBoundary: null }),
     );
   }
 
   /** Activates a tool; pressed again, the usual tool is back. */
   #tool(tool: Tool): void {
-    const { store, status } = this.acts.p,
-      next = store.now.tool === tool ? "select" : tool;
+    const { store, status } = this.actions.ui,
+      next = store.state.tool === tool ? "select" : tool;
     store.set({ tool: next });
-    status.say(TOOLS[next]);
+    status.show(TOOLS[next]);
   }
 
   /** The effect of a drag that begins here: on a port or an edge it drags a tensor. */
-  dragged(pane: Pane, e: PointerEvent): Drag | null {
-    if (!this.acts.p.api.answers("connect")) return null;
-    if (e.altKey) return stroke(this.acts, pane, e);
-    const found = pane.drawing.outputAt(e.target) ?? pane.found(e);
+  drag(pane: Pane, e: PointerEvent): Drag | null {
+    if (!this.actions.ui.api.answers("connect")) return null;
+    if (e.altKey) return stroke(this.actions, pane, e);
+    const found = pane.drawing.outputAt(e.target) ?? pane.itemAt(e);
     if (!found) return null;
-    return "g" in found ? this.carry.begin(pane, found) : this.wires.begin(pane, found, e);
+    return "g" in found ? this.boxDrag.begin(pane, found) : this.tensorDrag.begin(pane, found, e);
   }
 }

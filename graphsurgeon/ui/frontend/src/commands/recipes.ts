@@ -1,7 +1,7 @@
 // Recipes: common tasks in one menu; a recipe that does not apply shows the reason.
 import type { Actions } from "./actions";
-import { Refused } from "../model/api";
-import type { Choice, Field } from "../panels/popup";
+import { CommandError } from "../model/api";
+import type { Choice, Field, Position } from "../panels/popup";
 import type { RecipeEntry } from "../model/types";
 import type { Verbs } from "../model/verbs.generated";
 
@@ -11,11 +11,15 @@ const TARGETS: [Verbs["check"]["target"], string][] = [
 ];
 
 export class Recipes {
-  constructor(private readonly acts: Actions) {}
+  readonly #actions: Actions;
+
+  constructor(actions: Actions) {
+    this.#actions = actions;
+  }
 
   /** The menu of all recipes, and of the targets that the graph can be checked for. */
-  async menu(at?: { x: number; y: number }): Promise<void> {
-    const found = await this.acts.send("recipes", {});
+  async menu(at?: Position): Promise<void> {
+    const found = await this.#actions.send("recipes", {});
     if (!found) return;
     const outputs = found.flatMap(r => r.form).find(f => f.name === "outputs")?.value ?? "";
     const choices = [
@@ -32,19 +36,19 @@ export class Recipes {
         run: () => this.#check(target, name, outputs),
       })),
     ];
-    this.acts.p.popup.choose("Recipes", choices, at);
+    this.#actions.ui.popup.choose("Recipes", choices, at);
   }
 
   #ask(recipe: RecipeEntry): void {
     const done = async (values: Record<string, string>) => {
-      await this.acts.call("run_recipe", { name: recipe.name, values });
-      this.acts.p.plan.show(this.acts.p.model.get("plan").steps.length ? "steps" : "saved");
+      await this.#actions.call("run_recipe", { name: recipe.name, values });
+      this.#actions.ui.plan.show(this.#actions.ui.model.get("plan").steps.length ? "steps" : "saved");
     };
     if (!recipe.form.length)
       return void done({}).catch(error => {
-        if (!(error instanceof Refused)) throw error; // the status line has the error
+        if (!(error instanceof CommandError)) throw error; // the status line has the error
       });
-    this.acts.p.popup.ask(recipe.summary, recipe.form, recipe.adds_steps ? "Add to plan" : "Run recipe", done, recipe.description);
+    this.#actions.ui.popup.form(recipe.summary, recipe.form, recipe.adds_steps ? "Add to plan" : "Run recipe", done, recipe.description);
   }
 
   /** Runs the converter of a target, and shows its report. */
@@ -62,10 +66,10 @@ export class Recipes {
         ],
       },
     ];
-    this.acts.p.popup.ask(`Check for ${name}`, fields, "Check", async v => {
+    this.#actions.ui.popup.form(`Check for ${name}`, fields, "Check", async v => {
       const asked = { target, outputs: v.outputs!, inputs: v.inputs!, prove: v.prove === "yes" };
-      await this.acts.call("check", asked);
-      this.acts.p.plan.show("saved");
+      await this.#actions.call("check", asked);
+      this.#actions.ui.plan.show("saved");
     });
   }
 }

@@ -12,24 +12,28 @@ const TITLES: Record<RunForm["target"], [string, string]> = {
 };
 
 export class Runs {
-  constructor(private readonly acts: Actions) {}
+  readonly #actions: Actions;
+
+  constructor(actions: Actions) {
+    this.#actions = actions;
+  }
 
   /** Opens the form for feeds, and runs the graph, or the graph after the plan. */
-  async ask(target: RunForm["target"] = "graph"): Promise<void> {
-    const { acts } = this,
-      alone = target === "graph" && acts.selected.source.size;
-    const form = (await acts.send("run_form", { target })) ?? (alone ? await acts.send("run_form", { target: "selection" }) : null);
+  async open(target: RunForm["target"] = "graph"): Promise<void> {
+    const actions = this.#actions,
+      alone = target === "graph" && actions.selected.source.size;
+    const form = (await actions.send("run_form", { target })) ?? (alone ? await actions.send("run_form", { target: "selection" }) : null);
     if (!form) return;
     const [title, yes] = TITLES[target];
-    acts.p.popup.ask(title, fields(form), form.risk ? `${yes} anyway` : yes, v => this.#run(form, v), "", form.risk);
+    actions.ui.popup.form(title, fields(form), form.risk ? `${yes} anyway` : yes, v => this.#run(form, v), "", form.risk);
   }
 
   async #run(form: RunForm, v: Record<string, string>): Promise<void> {
     const feeds = Object.fromEntries(form.feeds.map(f => [f.tensor, v[f.tensor]!] as const).filter(([, text]) => text));
     const target = (v[" of"] ?? form.target) as RunForm["target"];
-    if (form.risk) await this.acts.call("trust", { target });
-    await this.acts.call("run", { feeds, target, seed: number(v[" seed"]), limit: number(v[" limit"]), memory: number(v[" memory"]) });
-    const { p } = this.acts,
+    if (form.risk) await this.#actions.call("trust", { target });
+    await this.#actions.call("run", { feeds, target, seed: number(v[" seed"]), limit: number(v[" limit"]), memory: number(v[" memory"]) });
+    const { ui: p } = this.#actions,
       run = p.model.get("run");
     p.plan.show("run");
     // the camera of the source follows the selection of Python; the destination has no selection of Python

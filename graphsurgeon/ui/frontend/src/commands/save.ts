@@ -2,19 +2,23 @@
 import type { Actions } from "./actions";
 import type { Verbs } from "../model/verbs.generated";
 
-export class Leave {
-  constructor(private readonly acts: Actions) {}
+export class SaveDialog {
+  readonly #actions: Actions;
+
+  constructor(actions: Actions) {
+    this.#actions = actions;
+  }
 
   /** Opens the form, saves, and shows the report of the save. */
-  async ask(): Promise<void> {
-    const { acts } = this,
-      form = await acts.send("save_form", {});
+  async open(): Promise<void> {
+    const actions = this.#actions,
+      form = await actions.send("save_form", {});
     if (!form) return;
     const values: [string, string][] = [
       ["current", "current values of the variables"],
       ["initial", "initial values, if a variable has no current value"],
     ];
-    acts.p.popup.ask(
+    actions.ui.popup.form(
       "Save",
       [
         { name: "path", label: "File or folder", value: form.path },
@@ -31,9 +35,9 @@ export class Leave {
   }
 
   async #save(asked: Verbs["save"]): Promise<void> {
-    const wrote = await this.acts.call("save", asked);
+    const wrote = await this.#actions.call("save", asked);
     if (wrote.existing)
-      this.acts.p.popup.ask("Save", [], "Replace", () => this.#save({ ...asked, if_exists: "replace" }), "", wrote.existing);
-    else this.acts.p.plan.show("saved");
+      this.#actions.ui.popup.form("Save", [], "Replace", () => this.#save({ ...asked, if_exists: "replace" }), "", wrote.existing);
+    else this.#actions.ui.plan.show("saved");
   }
 }

@@ -6,28 +6,28 @@ import type { ErrorParts, Model } from "./types";
 export type Result<V extends keyof Verbs> = V extends keyof Results ? Results[V] : unknown;
 
 /** Sends a verb without waiting for its answer. */
-export type Ask = <V extends keyof Verbs>(verb: V, args: Verbs[V]) => void;
+export type Post = <V extends keyof Verbs>(verb: V, args: Verbs[V]) => void;
 
 export const VERSION = 1;
 
 // events of the notebook's widget manager for a model without a kernel
-const GONE = ["comm_live_update", "comm:close"];
-const NOBODY = {
+const CLOSE_EVENTS = ["comm_live_update", "comm:close"];
+const NO_KERNEL = {
   problem: "the kernel of this graph has stopped, so the picture no longer changes",
   suggestion: "Rerun the cell",
 };
 
 /** The message for the user. */
-export const GONE_TEXT = `${NOBODY.problem[0]!.toUpperCase()}${NOBODY.problem.slice(1)}. ${NOBODY.suggestion}.`;
+export const NO_KERNEL_TEXT = `${NO_KERNEL.problem[0]!.toUpperCase()}${NO_KERNEL.problem.slice(1)}. ${NO_KERNEL.suggestion}.`;
 
 /** A verb that Python refused; the message has all three parts. */
-export class Refused extends Error {
+export class CommandError extends Error {
   constructor(readonly parts: ErrorParts) {
     super(`${parts.request}: ${sentence(parts.problem)} ${sentence(parts.suggestion)}`);
   }
 
   /** The problem and the suggestion. */
-  get said(): string {
+  get explanation(): string {
     return `${sentence(this.parts.problem)} ${sentence(this.parts.suggestion)}`;
   }
 }
@@ -36,53 +36,56 @@ function sentence(text: string): string {
   return /[.?!]$/.test(text.trim()) ? text.trim() : text.trim() + ".";
 }
 
-interface Waiting {
-  done(result: any): void;
-  failed(error: Refused): void;
+interface PendingRequest {
+  resolve(result: any): void;
+  reject(error: CommandError): void;
   verb: string;
 }
 
 export class Api {
-  #waiting = new Map<number, Waiting>();
+  #waiting = new Map<number, PendingRequest>();
   // all views of a model receive all answers: two views must not use the same numbers
   #next = Math.floor(Math.random() * 2 ** 30) * 2 ** 20 + 1;
 
-  #gone = false;
+  #stopped = false;
 
-  /** `lost` is called when the kernel has stopped; `changed` is called whenever the number of unanswered requests changes. */
-  constructor(
-    private readonly model: Model,
-    private readonly changed: () => void = () => {},
-    private readonly lost: () => void = () => {},
-  ) {
+  /** `onStop` is called when the kernel has stopped; `onChange` is called whenever the number of unanswered requests changes. */
+  readonly #model: Model;
+  readonly #onChange: () => void;
+  readonly #onStop: () => void;
+
+  constructor(model: Model, onChange: () => void = () => {}, onStop: () => void = () => {}) {
+    this.#model = model;
+    this.#onChange = onChange;
+    this.#onStop = onStop;
     model.on("msg:custom", this.#receive);
-    for (const event of GONE) model.on(event, this.#leave);
+    for (const event of CLOSE_EVENTS) model.on(event, this.#stop);
   }
 
   /** Whether the kernel has stopped. */
-  get gone(): boolean {
-    return this.#gone;
+  get kernelStopped(): boolean {
+    return this.#stopped;
   }
 
   /** Whether a verb is answered: a saved page answers some verbs, a stopped kernel none. */
   answers(verb: keyof Verbs): boolean {
-    return !this.#gone && (this.model.get("answers")?.includes(verb) ?? true);
+    return !this.#stopped && (this.#model.get("answers")?.includes(verb) ?? true);
   }
 
   /** Asks Python for `verb`; rejects with Refused. */
   call<V extends keyof Verbs>(verb: V, args: Verbs[V]): Promise<Result<V>> {
     const id = this.#next++;
-    if (this.#gone) return Promise.reject(new Refused({ request: verb, ...NOBODY }));
+    if (this.#stopped) return Promise.reject(new CommandError({ request: verb, ...NO_KERNEL }));
     return new Promise((done, failed) => {
-      this.#waiting.set(id, { done, failed, verb });
-      this.model.send({ v: VERSION, id, verb, args });
-      this.changed();
+      this.#waiting.set(id, { resolve: done, reject: failed, verb });
+      this.#model.send({ v: VERSION, id, verb, args });
+      this.#onChange();
     });
   }
 
   /** Sends a verb without waiting for its answer: the page shows the result. */
   tell<V extends keyof Verbs>(verb: V, args: Verbs[V]): void {
-    this.model.send({ v: VERSION, id: this.#next++, verb, args });
+    this.#model.send({ v: VERSION, id: this.#next++, verb, args });
   }
 
   /** Unanswered requests, of one verb or of all. */
@@ -92,18 +95,18 @@ export class Api {
   }
 
   close(): void {
-    this.model.off("msg:custom", this.#receive);
-    for (const event of GONE) this.model.off(event, this.#leave);
+    this.#model.off("msg:custom", this.#receive);
+    for (const event of CLOSE_EVENTS) this.#model.off(event, this.#stop);
     this.#waiting.clear();
   }
 
   /** The kernel stopped or restarted: all open requests end with an error. */
-  #leave = (): void => {
-    this.#gone = true;
-    for (const { failed, verb } of this.#waiting.values()) failed(new Refused({ request: verb, ...NOBODY }));
+  #stop = (): void => {
+    this.#stopped = true;
+    for (const { reject: failed, verb } of this.#waiting.values()) failed(new CommandError({ request: verb, ...NO_KERNEL }));
     this.#waiting.clear();
-    this.changed();
-    this.lost();
+    this.#onChange();
+    this.#onStop();
   };
 
   #receive = (message: any): void => {
@@ -111,9 +114,9 @@ export class Api {
     const waiting = this.#waiting.get(message.id);
     if (!waiting) return;
     this.#waiting.delete(message.id);
-    this.changed();
+    this.#onChange();
     if (message.ok)
-      waiting.done(message.result ?? undefined); // null is for refused verbs: `Actions.send`
-    else waiting.failed(new Refused(message.error));
+      waiting.resolve(message.result ?? undefined); // null is for refused verbs: `Actions.send`
+    else waiting.reject(new CommandError(message.error));
   };
 }

@@ -34,7 +34,7 @@ export function measure(text: string, size: number, bold = false): number | null
 }
 
 /** Attributes that give a text the width that its box was made for, in any font. */
-export function fitted(text: string, size: number, bold = false): Record<string, unknown> {
+export function textWidthAttributes(text: string, size: number, bold = false): Record<string, unknown> {
   const wide = text.trim() ? measure(text, size, bold) : null;
   return wide === null ? {} : { textLength: wide, lengthAdjust: "spacingAndGlyphs" };
 }

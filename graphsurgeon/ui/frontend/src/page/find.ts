@@ -11,7 +11,7 @@ export interface Searchable {
 }
 
 /** Something that a search can find: an op, or a fold. */
-interface Thing {
+interface Searched {
   name: string;
   op: string;
   row: number;
@@ -19,25 +19,25 @@ interface Thing {
   /** Facts, such as "op:Conv2D", in lower case; made when they are needed. */ facts(): string[];
 }
 
-export class Finder {
-  readonly #things: Thing[];
+export class PageSearch {
+  readonly #entries: Searched[];
 
   constructor(data: Searchable) {
     const folds = data.rows.flatMap(({ name, subtitle, kind }, row) =>
       kind === "op" || kind === "variable" ? [] : [{ name, op: subtitle, row, inside: false, facts: () => [] }],
     );
-    const ops = data.names.map((name, i): Thing => {
+    const ops = data.names.map((name, i): Searched => {
       const op = data.types[data.typeOf[i]!]!,
         row = data.holders[i]!,
         inside = data.rows[row]?.name !== name;
       return { name, op, row, inside, facts: () => (inside ? factsOf(op) : factsOf(op, data.details[row], data.rows[row]!.family)) };
     });
-    this.#things = [...folds, ...ops];
+    this.#entries = [...folds, ...ops];
   }
 
   /** The row of an op, or of the box that contains it or that it helps; undefined if the graph has no such op. */
   row(name: string): number | undefined {
-    return this.#things.find(thing => thing.name === name)?.row;
+    return this.#entries.find(thing => thing.name === name)?.row;
   }
 
   /** The hits for the list, best first, with the visible boxes that contain them; throws if a pattern is not valid. */
@@ -45,12 +45,12 @@ export class Finder {
     const words = query.split(/\s+/).filter(Boolean),
       tests = words.map(word => (word.length > 1 && word.startsWith("-") ? not(test(word.slice(1))) : test(word))),
       last = (words.at(-1) ?? "").toLowerCase(),
-      rank = ({ name }: Thing) => {
+      rank = ({ name }: Searched) => {
         const low = name.toLowerCase(),
           leaf = low.replace(/\/$/, "").split("/").pop()!;
         return low === last || leaf === last ? 0 : leaf.startsWith(last) ? 1 : 2;
       };
-    const found = words.length ? this.#things.filter(thing => tests.every(fits => fits(thing))) : [];
+    const found = words.length ? this.#entries.filter(thing => tests.every(fits => fits(thing))) : [];
     if (!/[*?:]|^\//.test(last)) found.sort((a, b) => rank(a) - rank(b) || +a.inside - +b.inside || a.name.length - b.name.length);
     const boxes: Record<string, number> = {};
     for (const { row } of found) {
@@ -64,7 +64,7 @@ export class Finder {
   }
 }
 
-function not(fits: (thing: Thing) => boolean): (thing: Thing) => boolean {
+function not(fits: (thing: Searched) => boolean): (thing: Searched) => boolean {
   return thing => !fits(thing);
 }
 
@@ -82,7 +82,7 @@ function factsOf(op: string, { rows = [], outputs = [] }: Partial<Details> = {},
 const KEYS = /^(attr|device|dtype|is|op|shape|type):(.+)$/;
 
 /** The test of one word: a regular expression or pattern for names, or the pattern of a fact. */
-function test(word: string): (thing: Thing) => boolean {
+function test(word: string): (thing: Searched) => boolean {
   if (word.length > 2 && word.startsWith("/") && word.endsWith("/")) {
     const pattern = new RegExp(word.slice(1, -1));
     return ({ name }) => pattern.test(name);

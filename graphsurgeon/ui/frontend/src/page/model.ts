@@ -44,7 +44,7 @@ export abstract class LocalModel implements Model {
   emit(event: string, data?: unknown): void {
     for (const call of [...(this.heard.get(event) ?? [])]) call(data);
   }
-  put(changed: Partial<State>): void {
+  update(changed: Partial<State>): void {
     Object.assign(this.state, changed);
     for (const name in changed) this.emit("change:" + name);
   }

@@ -1,8 +1,9 @@
 // The picture of a set of open folds: the layouts of their contents, which Python has computed, inside each other.
 import type { Box, Direction, Edge, Group, Rect, Scene } from "../model/types";
+import type { Point } from "../state/places";
 
 /** A box of any level. */
-export interface Row extends Omit<Box, "x" | "y"> {
+export interface LayoutRow extends Omit<Box, "x" | "y"> {
   /** The row of the frame around it; -1 for the picture. */ parent: number;
   /** The number of edges from which its edges are quiet. */ hub: number;
 }
@@ -22,7 +23,7 @@ interface Inside {
 type Between = [from: number, to: number, n: number, ...tensors: number[]];
 
 export interface Nesting {
-  rows: Row[];
+  rows: LayoutRow[];
   inside: Record<number, Inside>;
   direction: Direction;
   ops: number;
@@ -32,7 +33,6 @@ export interface Nesting {
   controls: Between[];
 }
 
-type Point = [number, number];
 type Move = (at: number) => number;
 
 /** The space that remains between things around which a frame was closed, px. */
@@ -99,7 +99,7 @@ class Frame {
   get size(): Point {
     return [this.across(this.of.size[0]), this.down(this.of.size[1])];
   }
-  at([x, y]: Point): Point {
+  toPicture([x, y]: Point): Point {
     return [this.x + this.across(x), this.y + this.down(y)];
   }
 }
@@ -111,30 +111,32 @@ export function picture(data: Nesting, open: ReadonlySet<number>): Scene {
 
 class Picture {
   readonly #frames = new Map<number, Frame>();
-  readonly #places = new Map<number, Rect>();
+  readonly #rects = new Map<number, Rect>();
   readonly #boxes: Box[] = [];
   readonly #groups: Group[] = [];
   readonly #ids = new Map<number, string>();
 
-  constructor(
-    private readonly data: Nesting,
-    private readonly open: ReadonlySet<number>,
-  ) {
+  readonly #data: Nesting;
+  readonly #open: ReadonlySet<number>;
+
+  constructor(data: Nesting, open: ReadonlySet<number>) {
+    this.#data = data;
+    this.#open = open;
     const shown = (row: number): number => (open.has(row) || row < 0 ? data.inside[row]!.rects.reduce((n, r) => n + shown(r[0]), 0) : 1),
       count = shown(-1);
     if (count > data.limits.boxes) throw new TooMany(count);
     this.#measure(-1);
-    this.#put(-1, 0, 0, -1);
+    this.#layOut(-1, 0, 0, -1);
   }
 
   scene(): Scene {
     const [w, h] = this.#frames.get(-1)!.size.map(round) as Point,
       edges = this.#edges(),
-      { ops, direction } = this.data,
+      { ops, direction } = this.#data,
       hidden: Record<string, number> = {};
     for (const { of } of this.#frames.values()) for (const [kind, n] of Object.entries(of.hidden)) hidden[kind] = (hidden[kind] ?? 0) + n;
     return {
-      rev: [...this.open].sort().join(),
+      rev: [...this.#open].sort().join(),
       w,
       h,
       direction,
@@ -147,10 +149,10 @@ class Picture {
 
   /** Finds the size of an open fold, the innermost first. */
   #measure(row: number): Point {
-    const of = this.data.inside[row]!,
+    const of = this.#data.inside[row]!,
       sizes = of.rects.map(([child]): Point => {
-        const { w, h } = this.data.rows[child]!;
-        return this.open.has(child) ? this.#measure(child) : [w, h];
+        const { w, h } = this.#data.rows[child]!;
+        return this.#open.has(child) ? this.#measure(child) : [w, h];
       }),
       frame = new Frame(of, sizes);
     this.#frames.set(row, frame);
@@ -158,22 +160,22 @@ class Picture {
   }
 
   /** Places the contents of an open fold, whose corner is at (x, y). */
-  #put(row: number, x: number, y: number, depth: number): void {
+  #layOut(row: number, x: number, y: number, depth: number): void {
     const frame = this.#frames.get(row)!,
-      lr = this.data.direction === "LR";
+      lr = this.#data.direction === "LR";
     [frame.x, frame.y] = [x, y];
     for (const [i, [child, left, top, wide, high]] of frame.of.rects.entries()) {
       const [w, h] = frame.sizes[i]!,
-        [x0, y0] = frame.at([left, top]),
-        [x1, y1] = frame.at([left + wide, top + high]),
+        [x0, y0] = frame.toPicture([left, top]),
+        [x1, y1] = frame.toPicture([left + wide, top + high]),
         place = { x: round(lr ? x0 : (x0 + x1 - w) / 2), y: round(lr ? (y0 + y1 - h) / 2 : y0), w: round(w), h: round(h) },
         inner = this.#frames.get(child),
-        box = this.data.rows[child]!,
+        box = this.#data.rows[child]!,
         id = `${inner ? "g" : "b"}${child}`;
-      this.#places.set(child, place);
+      this.#rects.set(child, place);
       if (inner) {
         this.#groups.push({ id, name: box.name, label: inner.of.label, count: box.count, depth: depth + 1, state: box.state, ...place });
-        this.#put(child, place.x, place.y, depth + 1);
+        this.#layOut(child, place.x, place.y, depth + 1);
       } else {
         this.#ids.set(child, id);
         this.#boxes.push({ ...box, ...place, id });
@@ -182,7 +184,7 @@ class Picture {
   }
 
   #edges(): Edge[] {
-    const { edges, controls, limits, rows } = this.data,
+    const { edges, controls, limits, rows } = this.#data,
       there = ([from, to]: Between) => this.#ids.has(from) && this.#ids.has(to),
       waits = new Map<number, number>(),
       crowd = new Map<number, number>(),
@@ -199,7 +201,7 @@ class Picture {
     return drawn.map((edge, i) => {
       const [from, to, n, ...tensors] = edge,
         control = few.includes(edge),
-        texts = tensors.map(t => this.data.tensors[t]![1]),
+        texts = tensors.map(t => this.#data.tensors[t]![1]),
         quiet = [from, to].some(row => crowd.get(row)! >= rows[row]!.hub),
         { d, at } = this.#route(from, to),
         label = n > 1 ? `\u00d7${n}` : texts[0]!.includes("(") ? texts[0]! : "";
@@ -215,7 +217,7 @@ class Picture {
         label: at && !quiet ? label : "",
         label_x: at?.[0] ?? 0,
         label_y: at?.[1] ?? 0,
-        tensors: tensors.map(t => this.data.tensors[t]![0]),
+        tensors: tensors.map(t => this.#data.tensors[t]![0]),
         texts,
       };
     });
@@ -224,7 +226,7 @@ class Picture {
   /** The frames around a row, outermost first, and the row. */
   #path(row: number): number[] {
     const path = [];
-    for (let at = row; at >= 0; at = this.data.rows[at]!.parent) path.unshift(at);
+    for (let at = row; at >= 0; at = this.#data.rows[at]!.parent) path.unshift(at);
     return path;
   }
 
@@ -246,10 +248,10 @@ class Picture {
     const lines = pieces as Piece[],
       // lines inside a frame end where they cross its border; a line between frames moves to these places
       borders = [
-        this.#attached(lines[0]!, from, 0),
+        this.#extended(lines[0]!, from, 0),
         ...lines.slice(0, middle).map(piece => piece.points.at(-1)!),
         ...lines.slice(middle + 1).map(piece => piece.points[0]!),
-        this.#attached(lines.at(-1)!, to, -1),
+        this.#extended(lines.at(-1)!, to, -1),
       ];
     const joined = lines.flatMap(({ points }, i) => bent(points, borders[i]!, borders[i + 1]!).slice(i ? 1 : 0)),
       [start, ...rest] = joined.map(([x, y]) => `${round(x)},${round(y)}`),
@@ -263,26 +265,26 @@ class Picture {
     if (!line || line[2].length < 8) return null;
     const [, , flat, lx, ly] = line,
       points: Point[] = [];
-    for (let i = 0; i < flat.length; i += 2) points.push(of.at([flat[i]!, flat[i + 1]!]));
+    for (let i = 0; i < flat.length; i += 2) points.push(of.toPicture([flat[i]!, flat[i + 1]!]));
     return {
       frame: of,
       ends: [flat.slice(0, 2) as Point, flat.slice(-2) as Point],
       points,
-      label: lx === undefined ? null : of.at([lx, ly!]),
+      label: lx === undefined ? null : of.toPicture([lx, ly!]),
     };
   }
 
   /** The end of a line at a box: at the same share of its border as in the layout of Python. */
-  #attached(piece: Piece, row: number, end: 0 | -1): Point {
+  #extended(piece: Piece, row: number, end: 0 | -1): Point {
     const [x, y] = piece.ends.at(end)!,
       [, left, top, wide, high] = piece.frame.of.rects.find(rect => rect[0] === row)!,
-      place = this.#places.get(row)!;
+      place = this.#rects.get(row)!;
     return [place.x + ((x - left) / wide) * place.w, place.y + ((y - top) / high) * place.h];
   }
 
   #straight(from: number, to: number): string {
-    const [a, b] = [this.#places.get(from)!, this.#places.get(to)!],
-      lr = this.data.direction === "LR",
+    const [a, b] = [this.#rects.get(from)!, this.#rects.get(to)!],
+      lr = this.#data.direction === "LR",
       [x0, y0, x1, y1] = lr ? [a.x + a.w, a.y + a.h / 2, b.x, b.y + b.h / 2] : [a.x + a.w / 2, a.y + a.h, b.x + b.w / 2, b.y];
     const share = (t: number) => `${round(x0 + (x1 - x0) * t)},${round(y0 + (y1 - y0) * t)}`;
     return `M${share(0)}C${share(1 / 3)} ${share(2 / 3)} ${share(1)}`;

@@ -11,23 +11,23 @@ const MOST = 100;
 
 export class PagePlaces {
   #past: Place[] = [];
-  #coming: Place[] = [];
-  #saved = new Map<string, Place>();
+  #future: Place[] = [];
+  #savedViews = new Map<string, Place>();
   #restored = 0;
 
-  shown(): Views {
-    return { back: this.#past.length, forward: this.#coming.length, restored: this.#restored, saved: [...this.#saved.keys()] };
+  views(): Views {
+    return { back: this.#past.length, forward: this.#future.length, restored: this.#restored, saved: [...this.#savedViews.keys()] };
   }
 
   /** Remembers the current place before going to another place. */
-  leave(here: Place): void {
+  push(here: Place): void {
     this.#past = [...this.#past.slice(-MOST + 1), here];
-    this.#coming = [];
+    this.#future = [];
   }
 
   /** The place before or after; null if it does not exist. */
   step(way: "back" | "forward", here: Place): Place | null {
-    const [these, others] = way === "back" ? [this.#past, this.#coming] : [this.#coming, this.#past];
+    const [these, others] = way === "back" ? [this.#past, this.#future] : [this.#future, this.#past];
     const place = these.pop() ?? null;
     if (place) others.push(here);
     if (place) this.#restored += 1;
@@ -36,16 +36,16 @@ export class PagePlaces {
 
   save(name: string | null, place: Place): string {
     let i = 1;
-    while (this.#saved.has(`view ${i}`)) i++;
+    while (this.#savedViews.has(`view ${i}`)) i++;
     const called = name?.trim() || `view ${i}`;
-    this.#saved.set(called, place);
+    this.#savedViews.set(called, place);
     return called;
   }
 
   view(name: string): Place | undefined {
-    return this.#saved.get(name);
+    return this.#savedViews.get(name);
   }
   forget(name: string): boolean {
-    return this.#saved.delete(name);
+    return this.#savedViews.delete(name);
   }
 }

@@ -59,7 +59,7 @@ export function arrange(element: Element, wanted: readonly Element[]): void {
 }
 
 /** Sets an attribute that does not have this value yet. */
-export function put(element: Element, name: string, value: string): void {
+export function setAttribute(element: Element, name: string, value: string): void {
   if (element.getAttribute(name) !== value) element.setAttribute(name, value);
 }
 
@@ -126,13 +126,13 @@ export function hasFocus(element: Element): boolean {
 }
 
 /** Stops an event: no other listener handles it. */
-export function handled(event: Event): void {
+export function consume(event: Event): void {
   event.preventDefault();
   event.stopPropagation();
 }
 
 /** Scrolls a list so that an entry of it is in sight; the page around the list does not scroll. */
-export function bring(entry: Element, list: Element): void {
+export function scrollToEntry(entry: Element, list: Element): void {
   const a = list.getBoundingClientRect(),
     b = entry.getBoundingClientRect();
   if (b.top < a.top) list.scrollTop -= a.top - b.top;
@@ -152,7 +152,7 @@ export function count(n: number, one: string, many = one + "s"): string {
 }
 
 /** "1 constant", "2 constants". */
-export function counted(n: number, many: string): string {
+export function countOf(n: number, many: string): string {
   return count(n, many.replace(/ies\b/, "y").replace(/s\b/, ""), many);
 }
 

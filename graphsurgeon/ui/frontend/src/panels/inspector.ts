@@ -1,21 +1,22 @@
 // The inspector on the right: the selection, its tensors, and their mark buttons.
 import { button, copyButton, count, figure, fill, focus, h, hasFocus, link, muted, s, small } from "./dom";
-import type { Ask } from "../model/api";
+import type { Post } from "../model/api";
 import { icon } from "./icons";
-import { called, opOf, sharedScope } from "../state/places";
+import { displayName, opOf, sharedScope } from "../state/places";
 import type { Attribute, Attributes, Boundary, Details, TensorValues, Histogram, TensorText } from "../model/types";
 import { SIGN } from "../model/signs.generated";
+import type { Position } from "./popup";
 
 export interface InspectorEvents {
   /** whether the shown ops can be changed */ editable(): boolean;
-  set(names: string[], a: Attribute, at: { x: number; y: number }): void;
-  placed(names: string[], device: string): void;
-  typed(): void;
-  renamed(name: string): void;
-  revealed(name: string): void;
-  said(text: string): void;
-  fetched(tensor: string): Promise<TensorValues | null>;
-  asked(name: string): Promise<{ rows: [string, string][]; histogram: Histogram | null } | null>;
+  set(names: string[], a: Attribute, at: Position): void;
+  setDevice(names: string[], device: string): void;
+  replaceType(): void;
+  rename(name: string): void;
+  reveal(name: string): void;
+  showStatus(text: string): void;
+  fetchTensor(tensor: string): Promise<TensorValues | null>;
+  fetchValue(name: string): Promise<{ rows: [string, string][]; histogram: Histogram | null } | null>;
 }
 
 const MOST = 60;
@@ -23,47 +24,50 @@ const MOST = 60;
 export class Inspector {
   readonly #body = h("div", { class: "gs-inspect-body" });
   readonly element = h("aside", { class: "gs-inspector", "aria-label": "Inspector" }, this.#body);
-  #chosen = new Map<string, string>();
+  #chosenOutputs = new Map<string, string>();
   #scope = "";
-  #shown = "";
-  #again: (() => void) | null = null;
+  #current = "";
+  #render: (() => void) | null = null;
   #boundary: Boundary | null = null;
   /** Whether the shown tensors can be marked. */
   marks = true;
 
-  constructor(
-    private readonly id: string,
-    private readonly ask: Ask,
-    private readonly events: InspectorEvents,
-  ) {
+  readonly #id: string;
+  readonly #post: Post;
+  readonly #events: InspectorEvents;
+
+  constructor(id: string, post: Post, events: InspectorEvents) {
+    this.#id = id;
+    this.#post = post;
+    this.#events = events;
     this.nothing();
   }
 
   /** The tensor that i and o mark for an op: the one chosen here, or its first output. */
   tensorOf(op: string): string {
-    return this.#chosen.get(op) ?? `${op}:0`;
+    return this.#chosenOutputs.get(op) ?? `${op}:0`;
   }
 
   update(boundary: Boundary): void {
     this.#boundary = boundary;
-    this.#again?.();
+    this.#render?.();
   }
 
   nothing(): void {
-    this.#shown = "";
-    this.#put(() => [muted("Select an op to see its type, its attributes and its tensors.")]);
+    this.#current = "";
+    this.#set(() => [muted("Select an op to see its type, its attributes and its tensors.")]);
     this.element.classList.add("gs-idle");
   }
 
   waiting(name: string): void {
-    if (this.#shown === name) return; // it is shown already, and an update follows
-    this.#put(() => [this.#heading(name, ""), muted("\u2026")]);
+    if (this.#current === name) return; // it is shown already, and an update follows
+    this.#set(() => [this.#heading(name, ""), muted("\u2026")]);
   }
 
   several(names: string[], about: Attributes | null = null): void {
-    this.#shown = names.join();
-    this.#scope = sharedScope(names.map(called));
-    this.#put(() => [
+    this.#current = names.join();
+    this.#scope = sharedScope(names.map(displayName));
+    this.#set(() => [
       h("h3", { class: "gs-inspect-title" }, `${names.length} selected`),
       h(
         "div",
@@ -71,7 +75,7 @@ export class Inspector {
         button({
           text: "Boundary of the selection",
           verb: "mark_boundary",
-          press: () => this.ask("mark_boundary", {}),
+          press: () => this.#post("mark_boundary", {}),
           title: "Shift+B",
         }),
       ),
@@ -84,9 +88,9 @@ export class Inspector {
   }
 
   edge(title: string, way: string, tensors: TensorText[], more: number): void {
-    this.#shown = "";
+    this.#current = "";
     this.#scope = sharedScope(tensors.map(t => opOf(t.tensor)));
-    this.#put(() => [
+    this.#set(() => [
       h("h3", { class: "gs-inspect-title", title }, h("span", { class: "gs-leaf" }, title)),
       h("p", { class: "gs-doc gs-way" }, way),
       this.#list(
@@ -98,19 +102,19 @@ export class Inspector {
   }
 
   /** The values of the shown edge's tensors in the run. */
-  ran(of: TensorValues[]): void {
-    const before = this.#again!;
-    this.#again = () => {
+  showRun(of: TensorValues[]): void {
+    const before = this.#render!;
+    this.#render = () => {
       before();
-      this.#body.append(...of.map(one => this.#held(one, one.tensor)));
+      this.#body.append(...of.map(one => this.#runValues(one, one.tensor)));
     };
-    this.#again();
+    this.#render();
   }
 
   show(name: string, d: Details, isOp: boolean): void {
-    this.#shown = name;
+    this.#current = name;
     this.#scope = isOp ? name.slice(0, name.lastIndexOf("/") + 1) : name;
-    this.#put(() => {
+    this.#set(() => {
       const outputs = d.outputs.map(t => this.#tensor(t, isOp ? name : "", d.outputs.length > 1)),
         inputs = d.inputs.map(t => this.#tensor(t)),
         [waits, readers] = [d.control_inputs, d.consumers].map(names => names.map(n => this.#link(n))) as [HTMLElement[], HTMLElement[]];
@@ -120,7 +124,7 @@ export class Inspector {
         this.#facts([name], d.rows, d),
         histogram(d.histogram),
         d.value ? this.#valueOf(name) : null,
-        ...(d.run ?? []).map(one => this.#held(one)),
+        ...(d.run ?? []).map(one => this.#runValues(one)),
         this.#list("Outputs", outputs, d.totals?.outputs),
         this.#list("Inputs", inputs, d.totals?.inputs),
         this.#list("Control inputs", waits, d.totals?.control_inputs),
@@ -133,7 +137,7 @@ export class Inspector {
               { text: "Copy Python", kind: "small", title: d.python },
               d.python,
               `Copied: ${d.python.slice(0, 80)}`,
-              this.events.said,
+              this.#events.showStatus,
             ),
           ),
       ];
@@ -141,15 +145,15 @@ export class Inspector {
   }
 
   /** The values of a tensor in the run; all elements of a large one are fetched on request. */
-  #held(of: TensorValues, title?: string): HTMLElement {
-    const shown = held(of, title);
+  #runValues(of: TensorValues, title?: string): HTMLElement {
+    const shown = runValues(of, title);
     if (of.more)
       shown.append(
         small(
           "Show its picture",
           async () => {
-            const found = await this.events.fetched(of.tensor);
-            if (found) shown.replaceWith(held(found, title));
+            const found = await this.#events.fetchTensor(of.tensor);
+            if (found) shown.replaceWith(runValues(found, title));
           },
           undefined,
           { verb: "fetch" },
@@ -161,7 +165,7 @@ export class Inspector {
   /** Rows of facts; a fact that can be changed is a button. */
   #facts(names: string[], rows: [string, string][], about: Partial<Attributes>): HTMLElement | null {
     const of = new Map((about.attributes ?? []).map(a => [a.name, a] as const)),
-      edits = this.events.editable() && about.device !== undefined,
+      edits = this.#events.editable() && about.device !== undefined,
       known = new Set(rows.map(([key]) => key));
     const all: [string, string][] = [
       ...rows,
@@ -178,7 +182,7 @@ export class Inspector {
         : key === "device"
           ? about.device || "any"
           : text;
-      const made = h(
+      const element = h(
         "button",
         {
           class: "gs-link gs-set",
@@ -187,16 +191,16 @@ export class Inspector {
           "aria-label": `${key}: ${value}, change it`,
           on: {
             click: () => {
-              const r = made.getBoundingClientRect();
-              if (a) this.events.set(names, a, { x: r.left, y: r.bottom + 2 });
-              else if (key === "device") this.events.placed(names, about.device ?? "");
-              else this.events.typed();
+              const r = element.getBoundingClientRect();
+              if (a) this.#events.set(names, a, { x: r.left, y: r.bottom + 2 });
+              else if (key === "device") this.#events.setDevice(names, about.device ?? "");
+              else this.#events.replaceType();
             },
           },
         },
         value,
       );
-      return made;
+      return element;
     });
   }
 
@@ -207,7 +211,7 @@ export class Inspector {
       small(
         "Fetch the value",
         async () => {
-          const found = await this.events.asked(name);
+          const found = await this.#events.fetchValue(name);
           if (!found) return;
           fill(place, facts(found.rows), histogram(found.histogram));
           focus(place);
@@ -219,22 +223,22 @@ export class Inspector {
     return place;
   }
 
-  #put(make: () => (Node | false | string | null)[]): void {
+  #set(make: () => (Node | false | string | null)[]): void {
     this.element.classList.remove("gs-idle");
-    this.#again = () => {
+    this.#render = () => {
       // a pressed mark button is replaced: the focus goes to its successor
       const old = hasFocus(this.#body) ? (document.activeElement as HTMLElement).dataset.focus : undefined;
       fill(this.#body, ...make());
       if (old) focus([...this.#body.querySelectorAll<HTMLElement>("[data-focus]")].find(e => e.dataset.focus === old));
     };
-    this.#again();
+    this.#render();
   }
 
   #heading(key: string, title: string): HTMLElement {
-    const name = called(key),
+    const name = displayName(key),
       leaf = name.replace(/\/$/, "").split("/").pop() ?? name,
       path = name.slice(0, name.length - leaf.length).replace(/^\/$/, "");
-    const copy = copyButton({ icon: icon("copy"), label: "Copy name", kind: "quiet" }, name, "Name copied.", this.events.said);
+    const copy = copyButton({ icon: icon("copy"), label: "Copy name", kind: "quiet" }, name, "Name copied.", this.#events.showStatus);
     return h(
       "header",
       { class: "gs-inspect-head" },
@@ -245,9 +249,9 @@ export class Inspector {
         h("span", { class: "gs-leaf" }, name.endsWith("/") ? name : leaf),
       ),
       copy,
-      this.events.editable() &&
+      this.#events.editable() &&
         !key.startsWith("~") &&
-        small("Rename", () => this.events.renamed(key), undefined, { "data-focus": "rename", verb: "rename" }),
+        small("Rename", () => this.#events.rename(key), undefined, { "data-focus": "rename", verb: "rename" }),
       title && title !== name.replace(/\/$/, "") && h("div", { class: "gs-type" }, title),
     );
   }
@@ -275,7 +279,7 @@ export class Inspector {
   }
 
   #link(name: string): HTMLElement {
-    return link(name, this.events.revealed, this.#short(called(name)));
+    return link(name, this.#events.reveal, this.#short(displayName(name)));
   }
 
   /** A tensor. An output of the op is only shown by its number; if there are several outputs, one is chosen for i and o. */
@@ -292,9 +296,9 @@ export class Inspector {
               { class: "gs-tensor-name" },
               h("input", {
                 type: "radio",
-                name: this.id + "-output",
+                name: this.#id + "-output",
                 checked: this.tensorOf(op) === t.tensor,
-                on: { change: () => this.#chosen.set(op, t.tensor) },
+                on: { change: () => this.#chosenOutputs.set(op, t.tensor) },
               }),
               `:${index}`,
             )
@@ -303,7 +307,7 @@ export class Inspector {
               {
                 class: "gs-link gs-tensor-name",
                 title: t.tensor,
-                on: { click: () => this.events.revealed(opOf(t.tensor)) },
+                on: { click: () => this.#events.reveal(opOf(t.tensor)) },
               },
               this.#short(t.tensor),
             );
@@ -325,7 +329,7 @@ export class Inspector {
       label: `Boundary ${as} ${tensor}`,
       "aria-pressed": String(on),
       "data-focus": `${as} ${tensor}`,
-      press: () => this.ask(on ? "unmark" : `mark_${as}`, { tensor }),
+      press: () => this.#post(on ? "unmark" : `mark_${as}`, { tensor }),
     });
   }
 }
@@ -335,7 +339,7 @@ function facts(rows: [string, string][], shown: (key: string, text: string) => N
 }
 
 /** The values of a tensor in the run. */
-function held(of: TensorValues, title = `:${/\d+$/.exec(of.tensor)?.[0] ?? 0}`): HTMLElement {
+function runValues(of: TensorValues, title = `:${/\d+$/.exec(of.tensor)?.[0] ?? 0}`): HTMLElement {
   const { picture } = of;
   return h(
     "section",

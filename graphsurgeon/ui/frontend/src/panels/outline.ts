@@ -1,13 +1,13 @@
 // The outline: the tree of scopes on the left, for orientation and for screen readers.
-import { arrange, bring, figure, h, handled, hasFocus, put } from "./dom";
+import { arrange, scrollToEntry, figure, h, consume, hasFocus, setAttribute } from "./dom";
 import { icon } from "./icons";
 import type { Mode } from "../model/verbs.generated";
 import type { Row } from "../model/types";
 
 export interface OutlineEvents {
-  toggled(row: Row): void;
-  revealed(row: Row): void;
-  selected(row: Row, mode: Mode): void;
+  toggle(row: Row): void;
+  reveal(row: Row): void;
+  select(row: Row, mode: Mode): void;
 }
 
 export class Outline {
@@ -16,7 +16,10 @@ export class Outline {
   #rows: { row: Row; element: HTMLElement }[] = [];
   #active = "";
 
-  constructor(private readonly events: OutlineEvents) {
+  readonly #events: OutlineEvents;
+
+  constructor(events: OutlineEvents) {
+    this.#events = events;
     this.#tree.addEventListener("keydown", e => this.#key(e));
     this.#tree.addEventListener("focusin", e => {
       const found = this.#rows.find(r => r.element === e.target);
@@ -40,11 +43,11 @@ export class Outline {
   select(selected: ReadonlySet<string>): void {
     for (const { row, element } of this.#rows) {
       element.classList.toggle("gs-selected", selected.has(row.name));
-      put(element, "aria-selected", String(selected.has(row.name)));
+      setAttribute(element, "aria-selected", String(selected.has(row.name)));
     }
     // the selection of the picture is visible here, too
     const first = this.#rows.find(r => selected.has(r.row.name))?.element;
-    if (first && !hasFocus(this.#tree)) bring(first, this.element);
+    if (first && !hasFocus(this.#tree)) scrollToEntry(first, this.element);
   }
 
   #line(row: Row): HTMLElement {
@@ -57,7 +60,7 @@ export class Outline {
           click: (e: Event) => {
             if (folds) {
               e.stopPropagation();
-              this.events.toggled(row);
+              this.#events.toggle(row);
             }
           },
         },
@@ -78,11 +81,11 @@ export class Outline {
         on: {
           click: (e: MouseEvent) => {
             this.#rove(row.name, true);
-            if (e.ctrlKey || e.metaKey) this.events.selected(row, "toggle");
-            else this.events.revealed(row);
+            if (e.ctrlKey || e.metaKey) this.#events.select(row, "toggle");
+            else this.#events.reveal(row);
           },
           dblclick: () => {
-            if (folds) this.events.toggled(row);
+            if (folds) this.#events.toggle(row);
           },
         },
       },
@@ -97,7 +100,7 @@ export class Outline {
     this.#active = name;
     for (const { row, element } of this.#rows) {
       const on = row.name === name;
-      put(element, "tabindex", on ? "0" : "-1");
+      setAttribute(element, "tabindex", on ? "0" : "-1");
       if (on && focus && document.activeElement !== element) element.focus({ preventScroll: false });
     }
   }
@@ -129,22 +132,22 @@ export class Outline {
         go(this.#rows.length - 1);
         break;
       case "ArrowRight":
-        if (folds && !row.open) this.events.toggled(row);
+        if (folds && !row.open) this.#events.toggle(row);
         else if (folds) go(at + 1);
         break;
       case "ArrowLeft":
-        if (folds && row.open) this.events.toggled(row);
+        if (folds && row.open) this.#events.toggle(row);
         else go(parent());
         break;
       case "Enter":
-        this.events.revealed(row);
+        this.#events.reveal(row);
         break;
       case " ":
-        this.events.selected(row, "set");
+        this.#events.select(row, "set");
         break;
       default:
         return;
     }
-    handled(e);
+    consume(e);
   }
 }

@@ -1,8 +1,8 @@
 // The bar at the bottom: the boundary and the copy on its first line, the plan on its second, the details of both below.
-import { button, copyButton, count, field, figure, fill, h, handled, hasFocus, muted, small } from "./dom";
-import type { Ask } from "../model/api";
+import { button, copyButton, count, field, figure, fill, h, consume, hasFocus, muted, small } from "./dom";
+import type { Post } from "../model/api";
 import { icon } from "./icons";
-import { keep, type Kept } from "../state/stored_plan";
+import { storePlan, type StoredPlan } from "../state/stored_plan";
 import { problems, tables } from "./plantabs";
 import type { PaneName, Unmapped, Verbs, Waits } from "../model/verbs.generated";
 import { runPanel } from "./runpanel";
@@ -18,16 +18,16 @@ const REGION = "Region: the ops between the boundary inputs and outputs, which a
   UNMAPPED = "Unmapped inputs: boundary inputs of the region for which the plan has no source";
 
 export interface PlanEvents {
-  copied(how: Verbs["copy"], byKey: boolean): void;
+  copy(how: Verbs["copy"], byKey: boolean): void;
   /** asks the person to choose a tensor in the picture */ pick(ask: string, take: (tensor: string) => void): void;
-  /** asks for other arguments of a step */ edited(step: number): void;
-  applied(): void;
-  saves(): void;
+  /** asks for other arguments of a step */ editStep(step: number): void;
+  apply(): void;
+  save(): void;
   /** the script of all that was applied */ history(): Promise<string | null>;
-  tried(): void;
-  compared(): void;
-  said(text: string): void;
-  went(name: string, pane?: PaneName): void;
+  tryPlan(): void;
+  compare(): void;
+  showStatus(text: string): void;
+  reveal(name: string, pane?: PaneName): void;
 }
 
 interface Tab {
@@ -65,38 +65,38 @@ export class PlanBar {
     press: () => this.copy(),
   });
   readonly #tabs = h("div", { class: "gs-tabs", role: "tablist", "aria-label": "Plan" });
-  readonly #undo = button({ icon: icon("undo"), label: "Undo (Ctrl+Z)", kind: "quiet", verb: "undo", press: () => this.ask("undo", {}) });
+  readonly #undo = button({ icon: icon("undo"), label: "Undo (Ctrl+Z)", kind: "quiet", verb: "undo", press: () => this.#post("undo", {}) });
   readonly #redo = button({
     icon: icon("redo"),
     label: "Redo (Ctrl+Shift+Z)",
     kind: "quiet",
     verb: "redo",
-    press: () => this.ask("redo", {}),
+    press: () => this.#post("redo", {}),
   });
   readonly #applyButton = button({
     text: "Apply",
     kind: "primary",
     label: "Apply the plan (Ctrl+Enter)",
     verb: "apply",
-    press: () => this.events.applied(),
+    press: () => this.#events.apply(),
   });
   readonly #saveButton = button({
     text: "Save",
     label: "Save or export a model, a picture or a page (Shift+S)",
     verb: "save",
-    press: () => this.events.saves(),
+    press: () => this.#events.save(),
   });
   readonly #tryButton = button({
     text: "Try",
     label: "Apply the plan to a copy, run the copy, and compare (t)",
     verb: "run",
-    press: () => this.events.tried(),
+    press: () => this.#events.tryPlan(),
   });
   readonly #compareButton = button({
     text: "Compare",
     verb: "run",
     label: "Run the graph before and after the last plan, and compare",
-    press: () => this.events.compared(),
+    press: () => this.#events.compare(),
   });
   readonly #panel = h("div", { class: "gs-panel", role: "tabpanel", tabindex: 0, hidden: true });
   readonly #copying: HTMLElement;
@@ -104,16 +104,19 @@ export class PlanBar {
   #open = "";
   #list: Tab[] = [];
   #faults = 0;
-  #shown = "";
-  #lost = false;
-  left: Kept | undefined;
-  #again: () => void = () => {};
+  #tabKey = "";
+  #kernelStopped = false;
+  storedPlan: StoredPlan | undefined;
+  #redraw: () => void = () => {};
 
-  constructor(
-    private readonly id: string,
-    private readonly ask: Ask,
-    private readonly events: PlanEvents,
-  ) {
+  readonly #id: string;
+  readonly #post: Post;
+  readonly #events: PlanEvents;
+
+  constructor(id: string, post: Post, events: PlanEvents) {
+    this.#id = id;
+    this.#post = post;
+    this.#events = events;
     this.#panel.id = `${id}-panel`;
     this.#copying = h(
       "div",
@@ -147,7 +150,7 @@ export class PlanBar {
     );
     this.#scope.addEventListener("keydown", e => {
       if (e.key === "Enter" && !e.ctrlKey && !e.metaKey) {
-        handled(e);
+        consume(e);
         this.copy();
       }
     });
@@ -158,14 +161,14 @@ export class PlanBar {
     this.#summarize(boundary);
     const empty = !plan.steps.length;
     this.#copying.hidden = !boundary.ops && !selected;
-    this.#again = () => this.update(boundary, plan, views, run, by, selected);
+    this.#redraw = () => this.update(boundary, plan, views, run, by, selected);
     this.#applyButton.disabled = this.#tryButton.disabled = !plan.ready;
     this.#compareButton.hidden = !empty || !plan.applied;
     this.#tryButton.hidden = empty;
     this.#undo.disabled = !views?.undo;
     this.#redo.disabled = !views?.redo;
     const past = plan.history ?? [],
-      done = past.filter(one => !one.ahead).length;
+      appliedCount = past.filter(one => !one.ahead).length;
     const faults = plan.faults.length,
       warnings = plan.warnings.length;
     this.#list = [
@@ -174,7 +177,7 @@ export class PlanBar {
         text: "Boundary",
         n: boundary.inputs.length + boundary.outputs.length,
         warn: boundary.leaks.length + boundary.control_leaks.length > 0,
-        body: () => tables.boundary(boundary, this.ask, plan.same !== false, control => this.copy(false, control)),
+        body: () => tables.boundary(boundary, this.#post, plan.same !== false, control => this.copy(false, control)),
       },
       ...(faults || warnings
         ? [
@@ -183,7 +186,7 @@ export class PlanBar {
               text: faults ? "Errors" : "Warnings",
               n: faults || warnings,
               warn: true,
-              body: () => problems(plan, this.ask, this.events.edited, this.events.went),
+              body: () => problems(plan, this.#post, this.#events.editStep, this.#events.reveal),
             },
           ]
         : []),
@@ -193,25 +196,25 @@ export class PlanBar {
               id: "mapping",
               text: "Mapping",
               n: plan.inputs?.length ?? 0,
-              body: () => tables.mapping(plan, this.ask, this.events.pick),
+              body: () => tables.mapping(plan, this.#post, this.#events.pick),
             },
           ]
         : []),
-      { id: "steps", text: "Steps", n: plan.steps.length, body: () => tables.steps(plan, this.ask, this.events.edited) },
-      { id: "variables", text: "Variables", n: plan.rows ?? plan.variables.length, body: () => tables.variables(plan, this.ask) },
-      { id: "names", text: "New ops", n: plan.counts.ops, body: () => tables.names(plan, this.ask) },
+      { id: "steps", text: "Steps", n: plan.steps.length, body: () => tables.steps(plan, this.#post, this.#events.editStep) },
+      { id: "variables", text: "Variables", n: plan.rows ?? plan.variables.length, body: () => tables.variables(plan, this.#post) },
+      { id: "names", text: "New ops", n: plan.counts.ops, body: () => tables.names(plan, this.#post) },
       { id: "connections", text: "Connections", n: plan.counts.connections, body: () => tables.connections(plan) },
-      { id: "code", text: "Code", body: () => this.#code(plan.code, done, this.#lost ? LOST : "") },
-    ].filter(t => t.id === "boundary" || t.id === "problems" || (t.id === "code" && done) || !empty);
-    if (past.length) this.#list.push({ id: "history", text: "History", n: past.length, body: () => tables.history(past, this.ask) });
+      { id: "code", text: "Code", body: () => this.#code(plan.code, appliedCount, this.#kernelStopped ? LOST : "") },
+    ].filter(t => t.id === "boundary" || t.id === "problems" || (t.id === "code" && appliedCount) || !empty);
+    if (past.length) this.#list.push({ id: "history", text: "History", n: past.length, body: () => tables.history(past, this.#post) });
     const { saved } = plan;
     if (saved && "lines" in saved)
       this.#list.push({ id: "saved", text: (saved as Report).title, body: () => this.#saved(saved as Report) });
     if ("tops" in run) {
-      const body = () => runPanel(run as RunShown, this.ask, by, this.events.went, this.events.said);
+      const body = () => runPanel(run as RunShown, this.#post, by, this.#events.reveal, this.#events.showStatus);
       this.#list.push({ id: "run", text: "Run", warn: !!(run.bad || run.stop_reason), body });
     }
-    const { left } = this;
+    const { storedPlan: left } = this;
     if (left)
       this.#list.push({
         id: "left",
@@ -220,7 +223,7 @@ export class PlanBar {
         body: () =>
           this.#code(left.code, 0, `${left.graphs_id === plan.graphs_id ? "" : OTHER}${LEFT}${left.code && RUN}or discard it.`, [
             !!left.draft_text &&
-              small("Restore it", () => this.ask("restore_draft", { text: left.draft_text }), undefined, { verb: "restore_draft" }),
+              small("Restore it", () => this.#post("restore_draft", { text: left.draft_text }), undefined, { verb: "restore_draft" }),
             small("Discard it", () => this.offer()),
           ]),
       });
@@ -238,17 +241,17 @@ export class PlanBar {
   }
 
   /** The kernel stopped: nothing can be applied, and the plan is shown as code. */
-  lost(): void {
-    this.#lost = true;
-    this.#again();
+  stopKernel(): void {
+    this.#kernelStopped = true;
+    this.#redraw();
     if (this.#list.some(t => t.id === "code")) this.show("code");
   }
 
   /** Offers the plan and marks of a stopped kernel; without an argument it discards the offer. */
-  offer(made?: Kept): void {
-    if (this.left) keep(this.left.graphs_id);
-    this.left = made;
-    this.#again();
+  offer(made?: StoredPlan): void {
+    if (this.storedPlan) storePlan(this.storedPlan.graphs_id);
+    this.storedPlan = made;
+    this.#redraw();
     if (made && !this.#open) this.show("left");
   }
 
@@ -257,7 +260,7 @@ export class PlanBar {
   }
 
   copy(byKey = false, control: Waits = "auto"): void {
-    this.events.copied({ to: this.#scope.value.trim() || null, unmapped: this.#unmapped.value as Unmapped, control }, byKey);
+    this.#events.copy({ to: this.#scope.value.trim() || null, unmapped: this.#unmapped.value as Unmapped, control }, byKey);
   }
 
   /** Goes to the first source of the last copy. */
@@ -266,7 +269,7 @@ export class PlanBar {
   }
 
   #summarize(b: Boundary): void {
-    const had = hasFocus(this.#summary),
+    const hadFocus = hasFocus(this.#summary),
       leaks = b.leak_count ?? b.leaks.length + b.control_leaks.length;
     const hint = [
       "Select an op, then press ",
@@ -291,7 +294,7 @@ export class PlanBar {
           ),
         b.problem && h("span", { class: `gs-problem${b.outputs.length ? "" : " gs-muted"}`, title: b.problem }, b.problem),
         b.is_reversed &&
-          small("Swap", () => this.ask("swap_boundary", {}), undefined, {
+          small("Swap", () => this.#post("swap_boundary", {}), undefined, {
             title: "Swap inputs and outputs",
             verb: "swap_boundary",
           }),
@@ -300,16 +303,16 @@ export class PlanBar {
           label: "Clear the boundary",
           kind: "quiet",
           verb: "clear_boundary",
-          press: () => this.ask("clear_boundary", {}),
+          press: () => this.#post("clear_boundary", {}),
         }),
       );
-    if (had) this.#summary.focus();
+    if (hadFocus) this.#summary.focus();
   }
 
   #draw(): void {
-    const had = hasFocus(this.#tabs),
-      was = this.#shown,
-      held = controls(this.#panel).indexOf(document.activeElement as HTMLElement);
+    const hadFocus = hasFocus(this.#tabs),
+      was = this.#tabKey,
+      focusIndex = controls(this.#panel).indexOf(document.activeElement as HTMLElement);
     const label = nameOf(document.activeElement);
     if (this.#open && !this.#list.some(t => t.id === this.#open)) this.#open = "";
     const stop = this.#open || this.#list[0]?.id;
@@ -322,7 +325,7 @@ export class PlanBar {
           {
             role: "tab",
             class: `gs-tab${t.warn ? " gs-warn" : ""}`,
-            id: `${this.id}-tab-${t.id}`,
+            id: `${this.#id}-tab-${t.id}`,
             "aria-selected": String(on),
             "aria-controls": on ? this.#panel.id : undefined,
             tabindex: t.id === stop ? 0 : -1,
@@ -341,17 +344,17 @@ export class PlanBar {
         );
       }),
     );
-    if (had) this.#refocus(stop ?? "");
+    if (hadFocus) this.#refocus(stop ?? "");
     const tab = this.#list.find(t => t.id === this.#open);
     this.#panel.hidden = !tab;
-    if (tab) this.#panel.setAttribute("aria-labelledby", `${this.id}-tab-${tab.id}`);
+    if (tab) this.#panel.setAttribute("aria-labelledby", `${this.#id}-tab-${tab.id}`);
     else this.#panel.removeAttribute("aria-labelledby");
     fill(this.#panel, tab?.body());
-    this.#shown = this.#open;
+    this.#tabKey = this.#open;
     // the pressed control was replaced: the focus goes to its successor, never to the notebook
-    if (held < 0) return;
+    if (focusIndex < 0) return;
     const now = was === this.#open ? controls(this.#panel) : [];
-    if (tab) (now.find(e => nameOf(e) === label) ?? now[Math.min(held, now.length - 1)] ?? this.#panel).focus();
+    if (tab) (now.find(e => nameOf(e) === label) ?? now[Math.min(focusIndex, now.length - 1)] ?? this.#panel).focus();
     else this.#refocus(stop ?? "");
   }
 
@@ -367,7 +370,7 @@ export class PlanBar {
       at = tabs.indexOf(document.activeElement as HTMLElement);
     const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[e.key];
     if (to === undefined || at < 0) return;
-    handled(e);
+    consume(e);
     tabs[(to + tabs.length) % tabs.length]!.focus();
   }
 
@@ -387,14 +390,14 @@ export class PlanBar {
             "div",
             { class: "gs-row" },
             ...also,
-            !!code && copyButton({ icon: icon("copy"), text: "Copy code" }, code, "Code copied.", this.events.said),
+            !!code && copyButton({ icon: icon("copy"), text: "Copy code" }, code, "Code copied.", this.#events.showStatus),
             applied > 0 &&
               code === text &&
               button({
                 text: `Code of ${count(applied, "applied plan")}`,
                 verb: "history_code",
                 press: async () => {
-                  const all = await this.events.history();
+                  const all = await this.#events.history();
                   if (all) show(all);
                 },
               }),

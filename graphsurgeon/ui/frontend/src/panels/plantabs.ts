@@ -1,7 +1,7 @@
 // The details below the plan bar: tables of the boundary and of the plan's effects.
 import { button, count, field, figure, h, link, muted, small } from "./dom";
 import { kindsOf } from "../state/places";
-import type { Ask } from "../model/api";
+import type { Post } from "../model/api";
 import { icon } from "./icons";
 import type { PaneName, Policy, Verbs, Waits } from "../model/verbs.generated";
 import type { Boundary, Plan, TensorText } from "../model/types";
@@ -22,7 +22,7 @@ const MODES = {
 const CURES = 4;
 
 export const tables = {
-  boundary(b: Boundary, ask: Ask, same: boolean, copy: (control: Waits) => void): HTMLElement {
+  boundary(b: Boundary, post: Post, same: boolean, copy: (control: Waits) => void): HTMLElement {
     if (!b.inputs.length && !b.outputs.length && !b.leaks.length && !b.control_leaks.length) return muted("No tensor is marked.");
     const rows = (list: TensorText[], kind: "in" | "out" | "leak", sign: string, act?: (t: string) => Node) =>
       list.map((t, i) =>
@@ -35,16 +35,16 @@ export const tables = {
           act?.(t.tensor),
         ),
       );
-    const drop = (t: string) => small("Unmark", () => ask("unmark", { tensor: t }), `Unmark ${t}`, { verb: "unmark" });
+    const drop = (t: string) => small("Unmark", () => post("unmark", { tensor: t }), `Unmark ${t}`, { verb: "unmark" });
     const add = (t: string) =>
       h(
         "span",
         { class: "gs-row" },
-        small("Add as input", () => ask("add_leak", { tensor: t }), `Add as input ${t}`, { verb: "add_leak" }),
-        small("Copy its producers", () => ask("include", { tensor: t }), `Copy its producers: ${t}`, { verb: "include" }),
+        small("Add as input", () => post("add_leak", { tensor: t }), `Add as input ${t}`, { verb: "add_leak" }),
+        small("Copy its producers", () => post("include", { tensor: t }), `Copy its producers: ${t}`, { verb: "include" }),
       );
     const wait = (op: string) =>
-      small("Also copy it", () => ask("include", { tensor: `^${op}` }), `Also copy it: ${op}`, { verb: "include" });
+      small("Also copy it", () => post("include", { tensor: `^${op}` }), `Also copy it: ${op}`, { verb: "include" });
     const waits: [Waits, string][] = [
       ["keep", "Copy, with these control inputs"],
       ["drop", "Copy, without control inputs"],
@@ -71,13 +71,13 @@ export const tables = {
   },
 
   /** The table of the inputs of copies with their sources, and of the consumers of their outputs. */
-  mapping(plan: Plan, ask: Ask, pick: (ask: string, take: (tensor: string) => void) => void): HTMLElement {
+  mapping(plan: Plan, post: Post, pick: (ask: string, take: (tensor: string) => void) => void): HTMLElement {
     const scopes = Object.entries(plan.scopes ?? {}).map(([step, to]) => {
-      const scope = entered(to, `Scope of the copy ${to}`, "top level", "set_scope", now => ask("set_scope", { step: +step, to: now }));
+      const scope = textField(to, `Scope of the copy ${to}`, "top level", "set_scope", now => post("set_scope", { step: +step, to: now }));
       return h("label", { class: "gs-row" }, h("span", { class: "gs-muted" }, "Copied to"), scope);
     });
     const rows = (plan.inputs ?? []).map(t => {
-      const set = (by: string) => ask("set_input", { step: t.step, tensor: t.tensor, by });
+      const set = (by: string) => post("set_input", { step: t.step, tensor: t.tensor, by });
       const type = rest(t);
       if (t.end === "out")
         return [
@@ -89,16 +89,16 @@ export const tables = {
             h("span", { class: "gs-muted" }, `is ${t.source}`),
             small(
               "Replace another tensor with it\u2026",
-              () => pick(`Which tensor should ${t.source} replace`, old => ask("reroute", { old, to: t.source, only: [] })),
+              () => pick(`Which tensor should ${t.source} replace`, old => post("reroute", { old, to: t.source, only: [] })),
               undefined,
               { title: `Choose a tensor: its consumers will read ${t.source}`, verb: "reroute" },
             ),
           ),
         ];
-      const named = t.kind === "tensor" || t.kind === "constant";
+      const isTensor = t.kind === "tensor" || t.kind === "constant";
       const choices: [string, string][] = [["placeholder", "a placeholder"]];
       if (t.same) choices.push(["keep", "the original tensor"]);
-      if (!choices.some(([value]) => value === t.kind)) choices.push([t.kind, named ? `a ${t.kind}` : t.kind]);
+      if (!choices.some(([value]) => value === t.kind)) choices.push([t.kind, isTensor ? `a ${t.kind}` : t.kind]);
       return [
         `\u25b7 ${t.tensor}`,
         type,
@@ -114,10 +114,10 @@ export const tables = {
               on: { change: (e: Event) => set((e.target as HTMLSelectElement).value) },
             },
             ...choices.map(([value, text]) =>
-              h("option", { value, selected: value === t.kind, disabled: value === t.kind && named }, text),
+              h("option", { value, selected: value === t.kind, disabled: value === t.kind && isTensor }, text),
             ),
           ),
-          entered(named ? t.source : "", `Tensor or value that feeds ${t.tensor}`, "tensor or value", "set_input", set),
+          textField(isTensor ? t.source : "", `Tensor or value that feeds ${t.tensor}`, "tensor or value", "set_input", set),
           small("Choose in graph", () => pick(`Which tensor should feed ${t.tensor}`, set), undefined, {
             title: `Choose the tensor that feeds ${t.tensor}`,
             verb: "set_input",
@@ -128,7 +128,7 @@ export const tables = {
     return h("div", { class: "gs-mapping" }, ...scopes, rows.length ? table(["Copy's input", "dtype, shape", "Source"], rows) : null);
   },
 
-  steps(plan: Plan, ask: Ask, edit: (step: number) => void): HTMLElement {
+  steps(plan: Plan, post: Post, edit: (step: number) => void): HTMLElement {
     const last = plan.steps.length - 1;
     const row = ({ text, muted: off = false }: Plan["steps"][number], i: number) =>
       h(
@@ -142,19 +142,19 @@ export const tables = {
             "div",
             { class: "gs-row" },
             small("Edit", () => edit(i), `Edit: ${text}`, { verb: "step_form" }),
-            small("Mute", () => ask("mute_step", { step: i, on: !off }), `Mute: ${text}`, {
+            small("Mute", () => post("mute_step", { step: i, on: !off }), `Mute: ${text}`, {
               verb: "mute_step",
               "aria-pressed": String(off),
               title: off ? "Include this step again" : "Skip this step, but keep it in the plan",
             }),
-            i > 0 && small("\u2191", () => ask("move_step", { step: i, before: i - 1 }), `Earlier: ${text}`, { verb: "move_step" }),
-            i < last && small("\u2193", () => ask("move_step", { step: i, before: i + 2 }), `Later: ${text}`, { verb: "move_step" }),
+            i > 0 && small("\u2191", () => post("move_step", { step: i, before: i - 1 }), `Earlier: ${text}`, { verb: "move_step" }),
+            i < last && small("\u2193", () => post("move_step", { step: i, before: i + 2 }), `Later: ${text}`, { verb: "move_step" }),
             button({
               icon: icon("close"),
               label: `Remove: ${text}`,
               kind: "small",
               verb: "remove_step",
-              press: () => ask("remove_step", { step: i }),
+              press: () => post("remove_step", { step: i }),
             }),
           ),
         ),
@@ -180,11 +180,11 @@ export const tables = {
     );
   },
 
-  variables(plan: Plan, ask: Ask): HTMLElement {
+  variables(plan: Plan, ask: Post): HTMLElement {
     if (!plan.variables.length) return muted("The plan touches no variables.");
     const own = (p: string) => p !== "share" && p !== "replace";
     const rows = plan.variables.map(v => [
-      own(v.policy) ? named(v.name, ask) : v.name,
+      own(v.policy) ? nameLink(v.name, ask) : v.name,
       v.original,
       `${v.dtype} ${v.shape}`,
       v.size,
@@ -203,21 +203,21 @@ export const tables = {
       {},
       plan.variables.length > 1 && h("p", {}, h("label", { class: "gs-muted" }, "Default for the others: ", all)),
       table(["New", "Original", "dtype, shape", "Size", "Policy", "Values"], rows),
-      more((plan.rows ?? 0) - rows.length),
+      moreRows((plan.rows ?? 0) - rows.length),
     );
   },
 
-  names(plan: Plan, ask: Ask): HTMLElement {
+  names(plan: Plan, ask: Post): HTMLElement {
     if (!plan.new.length) return muted("The plan makes no new ops.");
     const made = table(
       ["New", "Original", "Op"],
-      plan.new.map(n => [named(n.name, ask), n.original, n.op]),
+      plan.new.map(n => [nameLink(n.name, ask), n.original, n.op]),
     );
-    return h("div", {}, made, more(plan.counts.ops - plan.new.length));
+    return h("div", {}, made, moreRows(plan.counts.ops - plan.new.length));
   },
 
   /** The steps of the history in a row. A click on a step shows the graph after it; later steps stay available. */
-  history(steps: Required<Plan>["history"], ask: Ask): HTMLElement {
+  history(steps: Required<Plan>["history"], ask: Post): HTMLElement {
     const now = steps.filter(one => !one.ahead).at(-1)?.step ?? 0,
       at = ({ step, text, ahead }: (typeof steps)[number]) =>
         small(text, () => ask("go_to_step", { step }), undefined, {
@@ -237,12 +237,12 @@ export const tables = {
       ["Tensor", "New consumer", "Replaces"],
       plan.connections.map(c => [c.from, `${c.to} input ${c.input}`, c.previous ?? ""]),
     );
-    return h("div", {}, joined, more(plan.counts.connections - plan.connections.length));
+    return h("div", {}, joined, moreRows(plan.counts.connections - plan.connections.length));
   },
 };
 
 /** A text field whose value is taken on Enter. */
-function entered(value: string, label: string, hint: string, verb: keyof Verbs, done: (text: string) => void): HTMLInputElement {
+function textField(value: string, label: string, hint: string, verb: keyof Verbs, done: (text: string) => void): HTMLInputElement {
   const input = field({ class: "gs-field gs-entered", value, placeholder: hint, "aria-label": label, "data-verb": verb });
   input.addEventListener("keydown", e => {
     if (e.key !== "Enter" || e.ctrlKey || e.metaKey) return;
@@ -253,15 +253,15 @@ function entered(value: string, label: string, hint: string, verb: keyof Verbs, 
 }
 
 /** The name of a new op, which can be edited. */
-function named(name: string, ask: Ask): HTMLInputElement {
-  const input = entered(name, `Name of ${name}`, "name", "rename", to => ask("rename", { old: name, to }));
+function nameLink(name: string, ask: Post): HTMLInputElement {
+  const input = textField(name, `Name of ${name}`, "name", "rename", to => ask("rename", { old: name, to }));
   input.classList.add("gs-as-text");
   input.title = name;
   return input;
 }
 
 /** The number of rows that a list does not show. */
-function more(n: number): HTMLElement | null {
+function moreRows(n: number): HTMLElement | null {
   return n > 0 ? muted(`and ${figure(n)} more`) : null;
 }
 
@@ -287,7 +287,7 @@ function rest(t: TensorText): string {
 }
 
 /** Errors and warnings, each with a suggestion; the names in them are links. */
-export function problems(plan: Plan, ask: Ask, edit: (step: number) => void, go: (name: string, pane: PaneName) => void): HTMLElement {
+export function problems(plan: Plan, post: Post, edit: (step: number) => void, go: (name: string, pane: PaneName) => void): HTMLElement {
   const text = (said: string) =>
     (plan.links?.[said] ?? [[said]]).map(([part, name, pane]) => (name ? link(part, () => go(name, pane!)) : part));
   return h(
@@ -309,7 +309,7 @@ export function problems(plan: Plan, ask: Ask, edit: (step: number) => void, go:
             "span",
             { class: "gs-row", role: "group", "aria-label": "Fixes" },
             ...f.fixes.slice(0, CURES).map((c, fix) =>
-              small(kindsOf(c), () => ask("apply_fix", { fault: i, fix }), undefined, {
+              small(kindsOf(c), () => post("apply_fix", { fault: i, fix }), undefined, {
                 title: `${kindsOf(c)}: ${c.text}`,
                 verb: "apply_fix",
               }),
@@ -320,7 +320,7 @@ export function problems(plan: Plan, ask: Ask, edit: (step: number) => void, go:
             "span",
             { class: "gs-row", role: "group", "aria-label": "The step with this error" },
             small("Edit this step", () => edit(f.step!), undefined, { verb: "step_form" }),
-            small("Remove this step", () => ask("remove_step", { step: f.step! }), undefined, { verb: "remove_step" }),
+            small("Remove this step", () => post("remove_step", { step: f.step! }), undefined, { verb: "remove_step" }),
           ),
       ),
     ),

@@ -1,6 +1,6 @@
 // Small floating lists inside the widget: the context menu, the choice of an input, the help.
-import { type Api, Refused } from "../model/api";
-import { bring, button, field, fill, focus, h, hasFocus, muted } from "./dom";
+import { type Api, CommandError } from "../model/api";
+import { scrollToEntry, button, field, fill, focus, h, hasFocus, muted } from "./dom";
 import { type Action, GROUPS } from "../model/keys.generated";
 import { SIGN } from "../model/signs.generated";
 import type { Verbs } from "../model/verbs.generated";
@@ -21,6 +21,12 @@ export interface Entry {
   name: string;
   doc: string;
 }
+/** A point of the window. */
+export interface Position {
+  x: number;
+  y: number;
+}
+
 export interface Choice {
   text: string;
   key?: string | undefined;
@@ -39,11 +45,14 @@ export class Popup {
   #back: Element | null = null;
   #shut: (() => void) | null = null;
 
-  constructor(
-    private readonly host: HTMLElement,
-    private readonly id: string,
-    private readonly api: Pick<Api, "answers" | "gone">,
-  ) {
+  readonly #host: HTMLElement;
+  readonly #id: string;
+  readonly #api: Pick<Api, "answers" | "kernelStopped">;
+
+  constructor(host: HTMLElement, id: string, api: Pick<Api, "answers" | "kernelStopped">) {
+    this.#host = host;
+    this.#id = id;
+    this.#api = api;
     host.addEventListener(
       "pointerdown",
       e => {
@@ -69,9 +78,9 @@ export class Popup {
 
   /** A list of choices at a point of the window, or in the middle. `shut` is called when it closes, before the chosen action.
    * A saved page leaves out choices that it cannot do; without a kernel they are gray. */
-  choose(title: string, all: Choice[], at?: { x: number; y: number }, shut: (() => void) | null = null): void {
-    const unanswered = ({ verb }: Choice) => !!verb && !this.api.answers(verb),
-      choices = all.filter(c => this.api.gone || !unanswered(c)).map(c => ({ ...c, off: !!c.off || unanswered(c) }));
+  choose(title: string, all: Choice[], at?: Position, shut: (() => void) | null = null): void {
+    const unanswered = ({ verb }: Choice) => !!verb && !this.#api.answers(verb),
+      choices = all.filter(c => this.#api.kernelStopped || !unanswered(c)).map(c => ({ ...c, off: !!c.off || unanswered(c) }));
     if (all.length && !choices.length) return;
     const items = choices.map(c =>
       h(
@@ -106,7 +115,7 @@ export class Popup {
       "div",
       { class: "gs-popup gs-menu", role: "menu", "aria-label": title, on: { keydown: (e: KeyboardEvent) => this.#walk(e, items) } },
       h("div", { class: "gs-popup-title", role: "presentation" }, title),
-      ...grouped(choices, items),
+      ...withHeadings(choices, items),
     );
     this.#show(menu, items.find(i => !i.disabled) ?? menu, at);
     this.#shut = shut;
@@ -120,10 +129,10 @@ export class Popup {
 
   /** A question with fields to fill in; Enter answers it. `alert` is a warning above the fields.
    * If `run` is refused, the form opens again, with the typed texts and the reason. */
-  ask(title: string, fields: Field[], yes: string, run: (values: Record<string, string>) => unknown, note = "", alert = ""): void {
+  form(title: string, fields: Field[], yes: string, run: (values: Record<string, string>) => unknown, note = "", alert = ""): void {
     // in a form without other text fields, a click on an entry is the answer
     const choosing = fields.every(f => f.find || f.options);
-    const finders = fields.map((f, i) => f.find && new Finder(f, f.find, `${this.id}-found-${i}`, () => choosing && answer.click()));
+    const finders = fields.map((f, i) => f.find && new Autocomplete(f, f.find, `${this.#id}-found-${i}`, () => choosing && answer.click()));
     const inputs = fields.map(
       (f, i) =>
         finders[i]?.input ??
@@ -138,7 +147,7 @@ export class Popup {
               value: f.value,
               placeholder: f.hint,
               "aria-label": f.label,
-              list: f.list?.length ? `${this.id}-list-${i}` : undefined,
+              list: f.list?.length ? `${this.#id}-list-${i}` : undefined,
             })),
     );
     const rows = fields.map((f, i) =>
@@ -148,7 +157,7 @@ export class Popup {
         h("span", {}, f.label),
         inputs[i]!,
         finders[i]?.list,
-        f.list?.length ? h("datalist", { id: `${this.id}-list-${i}` }, ...f.list.map(value => h("option", { value }))) : null,
+        f.list?.length ? h("datalist", { id: `${this.#id}-list-${i}` }, ...f.list.map(value => h("option", { value }))) : null,
       ),
     );
     const answer = this.#dialog(
@@ -190,8 +199,8 @@ export class Popup {
     run: () => unknown,
     field: (argument?: string) => { input: HTMLElement; label: string } | undefined = () => undefined,
   ): HTMLElement {
-    const refused = h("p", { class: "gs-alert", role: "alert", hidden: true });
-    const answer = button({
+    const errorText = h("p", { class: "gs-alert", role: "alert", hidden: true });
+    const okButton = button({
       text: yes,
       kind: "primary",
       press: async () => {
@@ -199,14 +208,14 @@ export class Popup {
         try {
           await run();
         } catch (error) {
-          if (!(error instanceof Refused)) throw error;
+          if (!(error instanceof CommandError)) throw error;
           if (this.open) return; // another question is open by now
           const wrong = field(error.parts.argument);
           for (const one of box.querySelectorAll("[aria-invalid]")) one.removeAttribute("aria-invalid");
           if (wrong?.label) wrong.input.setAttribute("aria-invalid", "true");
-          fill(refused, wrong?.label ? `${wrong.label}: ${error.said}` : error.said);
-          refused.hidden = false;
-          this.#show(box, wrong?.input ?? answer);
+          fill(errorText, wrong?.label ? `${wrong.label}: ${error.explanation}` : error.explanation);
+          errorText.hidden = false;
+          this.#show(box, wrong?.input ?? okButton);
         }
       },
     });
@@ -215,11 +224,11 @@ export class Popup {
       { class: "gs-popup gs-dialog", role, "aria-modal": "true", "aria-label": title },
       h("div", { class: "gs-popup-title" }, title),
       ...body,
-      refused,
-      h("div", { class: "gs-row gs-end" }, button({ text: "Cancel", press: () => this.close() }), answer),
+      errorText,
+      h("div", { class: "gs-row gs-end" }, button({ text: "Cancel", press: () => this.close() }), okButton),
     );
-    this.#show(box, field()?.input ?? answer);
-    return answer;
+    this.#show(box, field()?.input ?? okButton);
+    return okButton;
   }
 
   /** The keys of actions that are offered. */
@@ -268,12 +277,12 @@ export class Popup {
     );
   }
 
-  #show(element: HTMLElement, first: HTMLElement, at?: { x: number; y: number }): void {
+  #show(element: HTMLElement, first: HTMLElement, at?: Position): void {
     if (!this.open) this.#back = document.activeElement;
     this.layer.replaceChildren(element);
     this.layer.classList.toggle("gs-behind", element.classList.contains("gs-dialog"));
     if (at) {
-      const r = this.host.getBoundingClientRect();
+      const r = this.#host.getBoundingClientRect();
       element.classList.add("gs-placed");
       element.style.left = `${Math.max(4, Math.min(at.x - r.left, r.width - element.offsetWidth - 8))}px`;
       element.style.top = `${Math.max(4, Math.min(at.y - r.top, r.height - element.offsetHeight - 8))}px`;
@@ -313,19 +322,19 @@ export class Popup {
 }
 
 /** A field for an entry of a list, which is searched while the user types. */
-class Finder {
+class Autocomplete {
   readonly list = h("div", { class: "gs-hits gs-docs", role: "listbox", hidden: true });
   readonly input: HTMLInputElement;
   #entries: Entry[] = [];
-  #at = 0;
+  #index = 0;
   #last: Promise<void>;
 
-  constructor(
-    f: Field,
-    private readonly find: (query: string) => Promise<Entry[] | null>,
-    id: string,
-    private readonly taken: () => void,
-  ) {
+  readonly #find: (query: string) => Promise<Entry[] | null>;
+  readonly #onChoose: () => void;
+
+  constructor(f: Field, find: (query: string) => Promise<Entry[] | null>, id: string, onChoose: () => void) {
+    this.#find = find;
+    this.#onChoose = onChoose;
     this.list.id = id;
     this.list.setAttribute("aria-label", f.label);
     this.input = field({
@@ -343,7 +352,7 @@ class Finder {
       const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
       if (!step || !this.#entries.length) return;
       e.preventDefault();
-      this.#point((this.#at + step + this.#entries.length) % this.#entries.length);
+      this.#point((this.#index + step + this.#entries.length) % this.#entries.length);
     });
     this.#last = this.#ask();
   }
@@ -351,13 +360,13 @@ class Finder {
   /** Waits for the list, and takes the highlighted entry, unless the typed text is an entry itself, or matches no entry. */
   async settle(): Promise<void> {
     await this.#last;
-    const on = this.#entries[this.#at];
+    const on = this.#entries[this.#index];
     if (on && !this.#entries.some(e => e.name === this.input.value.trim())) this.input.value = on.name;
   }
 
   async #ask(): Promise<void> {
     const query = this.input.value.trim(),
-      found = await this.find(query);
+      found = await this.#find(query);
     if (query !== this.input.value.trim() || !found) return;
     this.#entries = found;
     fill(
@@ -374,7 +383,7 @@ class Finder {
               click: () => {
                 this.input.value = entry.name;
                 this.#point(i);
-                this.taken();
+                this.#onChoose();
               },
             },
           },
@@ -389,7 +398,7 @@ class Finder {
   }
 
   #point(at: number): void {
-    this.#at = at;
+    this.#index = at;
     [...this.list.children].forEach((e, i) => {
       e.classList.toggle("gs-on", i === at);
       e.setAttribute("aria-selected", String(i === at));
@@ -397,12 +406,12 @@ class Finder {
     const on = this.list.children[at];
     if (!on) return this.input.removeAttribute("aria-activedescendant");
     this.input.setAttribute("aria-activedescendant", on.id);
-    bring(on, this.list);
+    scrollToEntry(on, this.list);
   }
 }
 
 /** Items under their headings, in two columns if there is room; without headings, a plain list. */
-function grouped(choices: Choice[], items: HTMLElement[]): HTMLElement[] {
+function withHeadings(choices: Choice[], items: HTMLElement[]): HTMLElement[] {
   const names = [...new Set(choices.map(c => c.group))];
   if (names.length < 2) return items;
   return [

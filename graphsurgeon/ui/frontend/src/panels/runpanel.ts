@@ -1,6 +1,6 @@
 // The panel of a run below the plan: the source of the first NaN, the most expensive ops, the colors.
 import { copyButton, h, link, muted, small } from "./dom";
-import type { Ask } from "../model/api";
+import type { Post } from "../model/api";
 import type { ColorBy } from "../model/verbs.generated";
 import type { RunShown } from "../model/types";
 
@@ -19,7 +19,7 @@ export function measures(run: RunShown): [ColorBy, string][] {
   return run.first_difference ? [DIFFERENCE, ...MEASURES] : MEASURES;
 }
 
-export function runPanel(run: RunShown, ask: Ask, by: string, go: (name: string) => void, say: (text: string) => void): HTMLElement {
+export function runPanel(run: RunShown, ask: Post, by: string, go: (name: string) => void, say: (text: string) => void): HTMLElement {
   const { bad, first_difference: apart } = run;
   return h(
     "div",

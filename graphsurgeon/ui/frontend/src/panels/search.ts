@@ -1,6 +1,6 @@
 // The search box with its list of hits of both panes; the list stays until it is hidden, above the inspector, which it does not cover.
-import { Refused } from "../model/api";
-import { bring, button, count, field, figure, fill, h, handled } from "./dom";
+import { CommandError } from "../model/api";
+import { scrollToEntry, button, count, field, figure, fill, h, consume } from "./dom";
 import { icon } from "./icons";
 import { sharedScope } from "../state/places";
 import type { PaneName } from "../model/verbs.generated";
@@ -9,18 +9,18 @@ import type { SearchResult } from "../model/types";
 const WAIT = 160;
 
 /** The hits of one pane. */
-export interface FoundIn {
+export interface PaneHits {
   pane: PaneName;
   title: string;
   /** Whether it is the graph of the source pane after the plan, with mostly the same ops. */
   becomes: boolean;
-  found: SearchResult;
+  result: SearchResult;
 }
-interface Shown {
+interface HitLine {
   pane: PaneName;
   name: string;
   /** The name in the list. */
-  shown: string;
+  text: string;
   op: string;
 }
 
@@ -50,7 +50,7 @@ export class Search {
         kind: "quiet",
         press: () => {
           this.clear();
-          this.leave();
+          this.#onClose();
         },
       }),
     ),
@@ -58,34 +58,42 @@ export class Search {
     this.#note,
   );
   readonly element: HTMLElement;
-  #hits: Shown[] = [];
-  #at = 0;
+  #hits: HitLine[] = [];
+  #index = 0;
   #timer = 0;
-  #asked = "";
-  #answered = ""; // the query of the hits
-  #marked: PaneName[] = [];
-  #docked = false;
+  #query = "";
+  #hitsQuery = ""; // the query of the hits
+  #markedPanes: PaneName[] = [];
+  #isDocked = false;
+
+  readonly #find: (query: string) => Promise<PaneHits[]>;
+  readonly #reveal: (hit: { pane: PaneName; name: string }, keyboard: boolean) => void;
+  readonly #onClose: () => void;
+  readonly #markBoxes: (pane: PaneName, boxes: Record<string, number>) => void;
 
   constructor(
     id: string,
-    private readonly find: (query: string) => Promise<FoundIn[]>,
-    /** Goes to a hit; `keyboard` moves the focus there, too. */
-    private readonly reveal: (hit: { pane: PaneName; name: string }, keyboard: boolean) => void,
-    private readonly leave: () => void,
-    private readonly found: (pane: PaneName, boxes: Record<string, number>) => void = () => {},
+    find: (query: string) => Promise<PaneHits[]>,
+    /** Goes to a hit; `keyboard` moves the focus there, too. */ reveal: (hit: { pane: PaneName; name: string }, keyboard: boolean) => void,
+    onClose: () => void,
+    mark: (pane: PaneName, boxes: Record<string, number>) => void = () => {},
   ) {
+    this.#find = find;
+    this.#reveal = reveal;
+    this.#onClose = onClose;
+    this.#markBoxes = mark;
     this.#list.id = `${id}-hits`;
     this.#input.setAttribute("aria-controls", this.#list.id);
     this.element = h("div", { class: "gs-search" }, icon("search"), this.#input, this.#drop);
     this.#input.addEventListener("input", () => {
       clearTimeout(this.#timer);
-      this.#timer = window.setTimeout(() => this.#ask(), WAIT);
+      this.#timer = window.setTimeout(() => this.#search(), WAIT);
     });
     this.#input.addEventListener("keydown", e => this.#key(e));
     this.#input.addEventListener("focus", () => this.#unroll(this.#hits.length > 0));
     this.#input.addEventListener("blur", () =>
       window.setTimeout(() => {
-        if (document.activeElement !== this.#input && !this.#docked) this.#unroll(false);
+        if (document.activeElement !== this.#input && !this.#isDocked) this.#unroll(false);
       }, 150),
     );
   }
@@ -96,11 +104,11 @@ export class Search {
   }
   /** The element for a permanent list that covers nothing; without one the list opens below the search field. */
   dock(place: HTMLElement | null): void {
-    if (!!place === this.#docked) return;
-    this.#docked = !!place;
-    this.#drop.classList.toggle("gs-docked", this.#docked);
+    if (!!place === this.#isDocked) return;
+    this.#isDocked = !!place;
+    this.#drop.classList.toggle("gs-docked", this.#isDocked);
     (place ?? this.element)[place ? "prepend" : "append"](this.#drop);
-    this.#unroll(this.#hits.length > 0 && (this.#docked || document.activeElement === this.#input));
+    this.#unroll(this.#hits.length > 0 && (this.#isDocked || document.activeElement === this.#input));
   }
 
   stop(): void {
@@ -109,58 +117,58 @@ export class Search {
 
   /** Whether hits are marked in the pictures. */
   get on(): boolean {
-    return this.#marked.length > 0;
+    return this.#markedPanes.length > 0;
   }
 
   /** Removes the hits from the pictures. */
   clear(): void {
-    this.#input.value = this.#asked = "";
+    this.#input.value = this.#query = "";
     this.#close();
   }
 
   /** Goes to the next hit, or with -1 to the previous one. */
   step(by: number): void {
     if (!this.#hits.length) return this.focus();
-    this.#at = (this.#at + by + this.#hits.length) % this.#hits.length;
+    this.#index = (this.#index + by + this.#hits.length) % this.#hits.length;
     this.#point();
-    this.reveal(this.#hits[this.#at]!, document.activeElement !== this.#input);
+    this.#reveal(this.#hits[this.#index]!, document.activeElement !== this.#input);
   }
 
   /** Marks the hits in pictures that have changed. */
-  again(): void {
-    if (!this.on || !this.#asked) return;
-    const query = this.#asked;
-    void this.find(query)
-      .then(all => query === this.#asked && this.#mark(all))
+  refresh(): void {
+    if (!this.on || !this.#query) return;
+    const query = this.#query;
+    void this.#find(query)
+      .then(all => query === this.#query && this.#mark(all))
       .catch(() => {});
   }
 
-  async #ask(): Promise<void> {
+  async #search(): Promise<void> {
     const query = this.#input.value.trim();
-    this.#asked = query;
+    this.#query = query;
     if (!query) return this.#close();
     try {
-      const all = await this.find(query);
+      const all = await this.#find(query);
       // ignore the answer to an old query
-      if (query !== this.#asked) return;
+      if (query !== this.#query) return;
       this.#mark(all);
       this.#show(all);
-      this.#answered = query;
+      this.#hitsQuery = query;
     } catch (error) {
       // a pattern may be invalid while it is being typed
-      if (query === this.#asked) this.#show([], error instanceof Refused ? error.message : "");
+      if (query === this.#query) this.#show([], error instanceof CommandError ? error.message : "");
     }
   }
 
-  #mark(all: FoundIn[]): void {
-    this.#marked = all.map(({ pane }) => pane);
-    for (const { pane, found } of all) this.found(pane, found.boxes ?? {});
+  #mark(all: PaneHits[]): void {
+    this.#markedPanes = all.map(({ pane }) => pane);
+    for (const { pane, result: found } of all) this.#markBoxes(pane, found.boxes ?? {});
   }
 
-  #show(all: FoundIn[], wrong = ""): void {
+  #show(all: PaneHits[], wrong = ""): void {
     // a preview has mostly the ops of its source: they are listed once
-    const names = new Set(all[0]?.found.hits.map(hit => hit.name)),
-      parts = all.map(({ pane, title, becomes, found }) => ({
+    const names = new Set(all[0]?.result.hits.map(hit => hit.name)),
+      parts = all.map(({ pane, title, becomes, result: found }) => ({
         pane,
         title,
         found,
@@ -168,11 +176,11 @@ export class Search {
       })),
       total = Math.max(0, ...parts.map(part => part.found.total)),
       shownParts = parts.filter(part => part.hits.length).map(part => ({ ...part, shown: distinct(part.hits.map(hit => hit.name)) })),
-      plain = /^\w+$/.test(this.#asked) ? ` by name; op:${this.#asked} searches by type` : "";
+      plain = /^\w+$/.test(this.#query) ? ` by name; op:${this.#query} searches by type` : "";
     this.#hits = shownParts.flatMap(({ pane, hits, shown }) =>
-      hits.map((hit, i) => ({ pane, name: hit.name, shown: shown[i]!, op: hit.op })),
+      hits.map((hit, i) => ({ pane, name: hit.name, text: shown[i]!, op: hit.op })),
     );
-    this.#at = 0;
+    this.#index = 0;
     let i = 0;
     fill(this.#total, count(total, "hit"));
     fill(
@@ -196,9 +204,9 @@ export class Search {
   }
 
   #line(i: number): HTMLElement {
-    const { name, shown, op } = this.#hits[i]!,
+    const { name, text: shown, op } = this.#hits[i]!,
       cut = shown.replace(/\/$/, "").lastIndexOf("/") + 1,
-      [names, types] = sought(this.#asked);
+      [names, types] = searchWords(this.#query);
     return h(
       "div",
       {
@@ -206,7 +214,7 @@ export class Search {
         role: "option",
         id: `${this.#list.id}-${i}`,
         title: name,
-        on: { pointerdown: (e: Event) => e.preventDefault(), click: () => this.#take(i, this.#docked) },
+        on: { pointerdown: (e: Event) => e.preventDefault(), click: () => this.#take(i, this.#isDocked) },
       },
       h(
         "span",
@@ -221,24 +229,24 @@ export class Search {
   #point(): void {
     const lines = [...this.#list.querySelectorAll(".gs-hit")];
     lines.forEach((e, i) => {
-      e.classList.toggle("gs-on", i === this.#at);
-      e.setAttribute("aria-selected", String(i === this.#at));
+      e.classList.toggle("gs-on", i === this.#index);
+      e.setAttribute("aria-selected", String(i === this.#index));
     });
-    const on = lines[this.#at];
+    const on = lines[this.#index];
     if (on) {
       this.#input.setAttribute("aria-activedescendant", on.id);
-      bring(on, this.#list);
+      scrollToEntry(on, this.#list);
     } else this.#input.removeAttribute("aria-activedescendant");
   }
 
   #take(i: number, keyboard: boolean): void {
     const hit = this.#hits[i];
     if (!hit) return;
-    this.#at = i;
+    this.#index = i;
     this.#point();
-    if (keyboard && !this.#docked) this.#unroll(false);
-    this.reveal(hit, keyboard);
-    if (keyboard) this.leave();
+    if (keyboard && !this.#isDocked) this.#unroll(false);
+    this.#reveal(hit, keyboard);
+    if (keyboard) this.#onClose();
   }
 
   /** Shows or hides the list; the hits stay. */
@@ -253,29 +261,29 @@ export class Search {
 
   #close(): void {
     this.#hits = [];
-    this.#answered = "";
+    this.#hitsQuery = "";
     this.#unroll(false);
-    for (const pane of this.#marked) this.found(pane, {});
-    this.#marked = [];
+    for (const pane of this.#markedPanes) this.#markBoxes(pane, {});
+    this.#markedPanes = [];
   }
 
   #key(e: KeyboardEvent): void {
     if (e.key === "Escape") {
-      if (this.#drop.hidden) this.leave();
+      if (this.#drop.hidden) this.#onClose();
       else this.#close();
     } else if (e.key === "F3") this.step(e.shiftKey ? -1 : 1);
     else if (e.key === "Enter") {
       // if Enter comes before the answer, it takes the first hit of the answer
-      if (this.#hits.length && this.#input.value.trim() === this.#answered) this.#take(this.#at, true);
+      if (this.#hits.length && this.#input.value.trim() === this.#hitsQuery) this.#take(this.#index, true);
       else {
         clearTimeout(this.#timer);
-        void this.#ask().then(() => this.#take(0, true));
+        void this.#search().then(() => this.#take(0, true));
       }
     } else if (e.key === "ArrowDown" || e.key === "ArrowUp") {
-      if (this.#hits.length) this.#at = (this.#at + (e.key === "ArrowDown" ? 1 : -1) + this.#hits.length) % this.#hits.length;
+      if (this.#hits.length) this.#index = (this.#index + (e.key === "ArrowDown" ? 1 : -1) + this.#hits.length) % this.#hits.length;
       this.#point();
     } else return;
-    handled(e);
+    consume(e);
   }
 }
 
@@ -293,7 +301,7 @@ export function distinct(names: string[]): string[] {
 }
 
 /** The words of a query that are parts of names, and those that are parts of op types, in lower case. */
-function sought(query: string): [string[], string[]] {
+function searchWords(query: string): [string[], string[]] {
   const words = query.toLowerCase().split(/\s+/),
     types = words.flatMap(word => /^(?:op|type):(.+)$/.exec(word)?.[1] ?? []);
   return [words.filter(word => /^[^-/][^:]*$/.test(word)).flatMap(parts), types.flatMap(parts)];

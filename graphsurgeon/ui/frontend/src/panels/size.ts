@@ -1,11 +1,11 @@
 // The size of the widget: its stored height, the full window, or all of a separate output view.
-import { focus, h, handled } from "./dom";
+import { focus, h, consume } from "./dom";
 
 const KEY = "graphsurgeon.height",
   LEAST = 360,
   STEP = 40;
 
-export class Room {
+export class WidgetSize {
   /** The edge at the bottom, which is moved by a drag or by arrow keys. */
   readonly grip = h("div", {
     class: "gs-grip",
@@ -19,13 +19,16 @@ export class Room {
   #view: Element | null = null;
   #observer: ResizeObserver | null = null;
 
-  constructor(
-    private readonly root: HTMLElement,
-    /** Whether the page has only the widget: then the page sets the height. */
-    private readonly still: boolean,
-    private readonly changed: (full: boolean) => void,
-  ) {
-    if (!still) this.#set(remembered());
+  readonly #root: HTMLElement;
+  /** Whether the page has only the widget: then the page sets the height. */
+  readonly #still: boolean;
+  readonly #onChange: (full: boolean) => void;
+
+  constructor(root: HTMLElement, still: boolean, onChange: (full: boolean) => void) {
+    this.#root = root;
+    this.#still = still;
+    this.#onChange = onChange;
+    if (!still) this.#set(storedHeight());
     let from: { y: number; height: number } | null = null;
     this.grip.addEventListener("pointerdown", e => {
       if (e.button !== 0) return;
@@ -37,29 +40,29 @@ export class Room {
     });
     for (const name of ["pointerup", "pointercancel"])
       this.grip.addEventListener(name, () => {
-        if (from) remember(root.offsetHeight);
+        if (from) storeHeight(root.offsetHeight);
         from = null;
       });
     this.grip.addEventListener("dblclick", () => {
       this.#set(0);
-      remember(0);
+      storeHeight(0);
     });
     this.grip.addEventListener("keydown", e => {
       const by = { ArrowUp: -STEP, ArrowDown: STEP }[e.key];
       if (!by) return;
-      handled(e);
+      consume(e);
       this.#set(root.offsetHeight + by);
-      remember(root.offsetHeight);
+      storeHeight(root.offsetHeight);
     });
   }
 
   get full(): boolean {
-    return this.root.matches(".gs-full");
+    return this.#root.matches(".gs-full");
   }
 
   /** Switches full screen on or off; in the top layer, because elements around a cell may clip it. */
   fill(on = !this.full): void {
-    const { root } = this,
+    const root = this.#root,
       held = document.activeElement as HTMLElement | null;
     if (on === this.full) return;
     root.classList.toggle("gs-full", on);
@@ -71,19 +74,19 @@ export class Room {
       root.removeAttribute("popover");
     }
     if (held && root.contains(held)) focus(held);
-    this.changed(on);
+    this.#onChange(on);
   }
 
   /** Called once the widget is on the page: in a separate output view it takes all space. */
-  placed(): void {
-    this.grip.setAttribute("aria-valuenow", String(this.root.offsetHeight));
-    const view = this.still || this.#view ? null : this.root.closest(".jp-LinkedOutputView");
+  attach(): void {
+    this.grip.setAttribute("aria-valuenow", String(this.#root.offsetHeight));
+    const view = this.#still || this.#view ? null : this.#root.closest(".jp-LinkedOutputView");
     if (!view) return;
     this.#view = view;
-    this.root.classList.add("gs-own-view");
+    this.#root.classList.add("gs-own-view");
     this.#observer = new ResizeObserver(() => {
-      const above = this.root.getBoundingClientRect().top - view.getBoundingClientRect().top + view.scrollTop;
-      if (!this.full) this.root.style.height = `${Math.max(LEAST, view.clientHeight - above - 8)}px`;
+      const above = this.#root.getBoundingClientRect().top - view.getBoundingClientRect().top + view.scrollTop;
+      if (!this.full) this.#root.style.height = `${Math.max(LEAST, view.clientHeight - above - 8)}px`;
     });
     this.#observer.observe(view);
   }
@@ -94,11 +97,11 @@ export class Room {
 
   /** Sets the height in px; 0 for the height of the style sheet. */
   #set(height: number): void {
-    this.root.style.height = height ? `${Math.max(LEAST, Math.round(height))}px` : "";
+    this.#root.style.height = height ? `${Math.max(LEAST, Math.round(height))}px` : "";
   }
 }
 
-function remembered(): number {
+function storedHeight(): number {
   try {
     return Math.min(Number(localStorage.getItem(KEY)) || 0, 2 * window.innerHeight);
   } catch {
@@ -106,7 +109,7 @@ function remembered(): number {
   }
 }
 
-function remember(height: number): void {
+function storeHeight(height: number): void {
   try {
     if (height) localStorage.setItem(KEY, String(height));
     else localStorage.removeItem(KEY);

@@ -10,29 +10,32 @@ const LATER = "The kernel has not answered for 10 s: it is busy or has stopped. 
 
 export class StatusBar {
   readonly #text = h("div", { class: "gs-status-text", role: "status", "aria-live": "polite" });
-  readonly #stop = small("Cancel", () => this.cancel(), undefined, { hidden: true, verb: "cancel" });
+  readonly #stop = small("Cancel", () => this.#cancel(), undefined, { hidden: true, verb: "cancel" });
   readonly #legend = h("ul", { class: "gs-legend", "aria-label": "Colors" });
   readonly element = h("div", { class: "gs-status" }, this.#text, this.#stop, this.#legend);
-  #said: Status | null = null;
-  #own: Status | null = null;
+  #kernelStatus: Status | null = null;
+  #pageStatus: Status | null = null;
   #timers: number[] = [];
   /** 1: the kernel is slow, 2: it may have stopped */
-  #waits = 0;
+  #slowness = 0;
 
-  constructor(
-    private readonly cancel: () => void,
-    private readonly faded: (keys: string[]) => void,
-  ) {}
+  readonly #cancel: () => void;
+  readonly #fade: (keys: string[]) => void;
+
+  constructor(cancel: () => void, fade: (keys: string[]) => void) {
+    this.#cancel = cancel;
+    this.#fade = fade;
+  }
 
   /** A message of Python replaces the message of the page. */
   update(status: Status): void {
-    this.#said = status;
-    this.#own = null;
+    this.#kernelStatus = status;
+    this.#pageStatus = null;
     this.#draw();
   }
 
-  say(text: string, level: Status["level"] = "info"): void {
-    this.#own = { text, level };
+  show(text: string, level: Status["level"] = "info"): void {
+    this.#pageStatus = { text, level };
     this.#draw();
   }
 
@@ -40,12 +43,12 @@ export class StatusBar {
   pending(n: number): void {
     const wait = (how: number, after: number) =>
       window.setTimeout(() => {
-        this.#waits = how;
+        this.#slowness = how;
         this.#draw();
       }, after);
     this.close();
     this.#timers = n ? [wait(1, SLOW), wait(2, LONG)] : [];
-    this.#waits = n && Math.min(this.#waits, 1);
+    this.#slowness = n && Math.min(this.#slowness, 1);
     if (!n) this.#draw();
   }
 
@@ -76,7 +79,7 @@ export class StatusBar {
               on: {
                 click: () => {
                   if (!faded.delete(key)) faded.add(key);
-                  this.faded([...faded]);
+                  this.#fade([...faded]);
                 },
               },
             },
@@ -94,10 +97,12 @@ export class StatusBar {
   }
 
   #draw(): void {
-    const status = this.#own ?? this.#said;
-    const busy = !!this.#waits || this.#said?.level === "busy";
+    const status = this.#pageStatus ?? this.#kernelStatus;
+    const busy = !!this.#slowness || this.#kernelStatus?.level === "busy";
     const shown =
-      this.#waits && status?.level !== "busy" ? { text: this.#waits > 1 ? LATER : "Waiting for the kernel\u2026", level: "busy" } : status;
+      this.#slowness && status?.level !== "busy"
+        ? { text: this.#slowness > 1 ? LATER : "Waiting for the kernel\u2026", level: "busy" }
+        : status;
     this.element.className = `gs-status gs-level-${shown?.level ?? "info"}`;
     const text = shown?.text ?? "";
     if (this.#text.textContent !== text) fill(this.#text, text);

@@ -1,28 +1,27 @@
 // The bar at the top: title, view, direction, search.
-import type { Ask } from "../model/api";
+import type { Post } from "../model/api";
 import { button, type ButtonProps, fill, h } from "./dom";
 import { icon, type IconName } from "./icons";
 import type { Action } from "../model/keys.generated";
 import type { ViewState } from "../state/store";
 import type { Tool } from "../canvas/pointer";
 import type { Direction, Views } from "../model/types";
-
-type Point = { x: number; y: number };
+import type { Position } from "./popup";
 
 const RECIPES = "Recipes (Shift+R)",
   SIGNATURES = "Signatures and functions of the file";
 
 export interface TopEvents {
   /** Runs the action of a key. */
-  does(action: Action): void;
-  views(at: Point): void;
+  run(action: Action): void;
+  views(at: Position): void;
   outline(): void;
   inspector(): void;
   plan(): void;
-  seen(at: Point): void;
-  served(at: Point): void;
-  colors(at: Point): void;
-  recipes(at: Point): void;
+  visibility(at: Position): void;
+  signatures(at: Position): void;
+  colors(at: Position): void;
+  recipes(at: Position): void;
 }
 
 export class TopBar {
@@ -34,18 +33,18 @@ export class TopBar {
   readonly #inspector: HTMLButtonElement;
   readonly #plan: HTMLButtonElement;
   readonly #full: HTMLButtonElement;
-  readonly #turn: HTMLButtonElement;
+  readonly #directionButton: HTMLButtonElement;
   readonly #back: HTMLButtonElement;
   readonly #forward: HTMLButtonElement;
   readonly #tools: Record<Exclude<Tool, "select">, HTMLButtonElement>;
   readonly element: HTMLElement;
   #direction: Direction = "TB";
 
-  constructor(events: TopEvents, ask: Ask, foldAll: () => void, search: HTMLElement) {
+  constructor(events: TopEvents, post: Post, foldAll: () => void, search: HTMLElement) {
     const tool = (name: IconName, label: string, press: () => void, more: ButtonProps = {}) =>
       button({ icon: icon(name), label, kind: "quiet", press, ...more });
-    const does = (name: IconName, label: string, action: Action, more?: ButtonProps) => tool(name, label, () => events.does(action), more);
-    const menu = (name: IconName, label: string, open: (at: Point) => void, kind = "", more: ButtonProps = {}) => {
+    const does = (name: IconName, label: string, action: Action, more?: ButtonProps) => tool(name, label, () => events.run(action), more);
+    const menu = (name: IconName, label: string, open: (at: Position) => void, kind = "", more: ButtonProps = {}) => {
       const made = tool(
         name,
         label,
@@ -57,7 +56,7 @@ export class TopBar {
       );
       return made;
     };
-    this.#serves = menu("down", SIGNATURES, events.served, "gs-serves", {
+    this.#serves = menu("down", SIGNATURES, events.signatures, "gs-serves", {
       text: "\u25be",
       "aria-label": SIGNATURES,
       verb: "show_signature",
@@ -68,7 +67,7 @@ export class TopBar {
     this.#full = does("full", "Full screen (Shift+F)", "full", { "aria-pressed": "false" });
     this.#back = does("back", "Back ( , )", "back", { verb: "back" });
     this.#forward = does("forward", "Forward ( . )", "forward", { verb: "forward" });
-    this.#turn = tool("down", "Direction", () => ask("set_direction", { direction: this.#direction === "TB" ? "LR" : "TB" }), {
+    this.#directionButton = tool("down", "Direction", () => post("set_direction", { direction: this.#direction === "TB" ? "LR" : "TB" }), {
       verb: "set_direction",
     });
     this.#scale = button({
@@ -76,7 +75,7 @@ export class TopBar {
       label: "Zoom to 100 % (0)",
       kind: "quiet",
       class: "gs-scale",
-      press: () => events.does("actual"),
+      press: () => events.run("actual"),
     });
     const kept = { "aria-pressed": "false", class: "gs-tool" };
     this.#tools = { lasso: does("lasso", "Lasso (l)", "lasso", kept), pan: does("hand", "Drag to pan (h, or hold Space)", "hand", kept) };
@@ -97,8 +96,8 @@ export class TopBar {
         ...Object.values(this.#tools),
         h("span", { class: "gs-rule" }),
         tool("fold", "Fold all scopes", foldAll, { verb: "set_depth" }),
-        this.#turn,
-        menu("eye", "View options (s)", events.seen, "", { verb: "set_depth" }),
+        this.#directionButton,
+        menu("eye", "View options (s)", events.visibility, "", { verb: "set_depth" }),
         menu("colors", "Colors", events.colors, "", { verb: "paint" }),
         h("span", { class: "gs-rule" }),
         does("fit", "Fit to window (f)", "fit"),
@@ -116,7 +115,7 @@ export class TopBar {
           label: "Run the graph with inputs (x)",
           class: "gs-run-button",
           verb: "run",
-          press: () => events.does("run"),
+          press: () => events.run("run"),
         }),
         search,
         does("help", "Keyboard shortcuts and symbols (?)", "help"),
@@ -132,23 +131,23 @@ export class TopBar {
     this.#title.title = title.slice(0, 300);
     fill(this.#figures, h("span", {}, figures));
     this.#figures.title = figures;
-    if (direction !== this.#direction || !this.#turn.title) {
+    if (direction !== this.#direction || !this.#directionButton.title) {
       this.#direction = direction;
-      this.#turn.replaceChildren(icon(direction === "TB" ? "down" : "across"));
+      this.#directionButton.replaceChildren(icon(direction === "TB" ? "down" : "across"));
     }
     const label = direction === "TB" ? "Draw from left to right" : "Draw from top to bottom";
-    this.#turn.setAttribute("aria-label", label);
-    this.#turn.title = label;
+    this.#directionButton.setAttribute("aria-label", label);
+    this.#directionButton.title = label;
   }
 
-  places(views: Views | undefined): void {
+  views(views: Views | undefined): void {
     this.#back.disabled = !views?.back;
     this.#forward.disabled = !views?.forward;
     this.#serves.hidden = !views?.signatures?.[1];
     fill(this.#serves, h("span", {}, `${views?.signature || "raw file"} \u25be`));
   }
 
-  zoomed(k: number): void {
+  zoom(k: number): void {
     const text = `${Math.round(k * 100)}%`;
     if (this.#scale.textContent !== text) fill(this.#scale, h("span", {}, text));
   }

@@ -17,11 +17,14 @@ export type Cameras = Record<PaneName, Camera> & { apart: boolean };
 const MOST = 200;
 
 export class CameraHistory {
-  #left = new Map<string, Cameras>();
-  #shown = "";
+  #cameras = new Map<string, Cameras>();
+  #current = "";
   #restored: number;
 
-  constructor(private readonly model: Model) {
+  readonly #model: Model;
+
+  constructor(model: Model) {
+    this.#model = model;
     this.#restored = this.#count();
   }
 
@@ -31,23 +34,23 @@ export class CameraHistory {
   }
 
   /** Called for each state of the model, so that only this state counts as an earlier one. */
-  seen(): void {
+  settle(): void {
     queueMicrotask(() => (this.#restored = this.#count()));
   }
 
   /** Remembers the cameras of the pictures that are replaced; returns those of the next pictures if they are shown again. */
   replace({ source, destination }: State["scenes"], now: Cameras): Cameras | undefined {
     const next = [source, destination].map(scene => scene && `${scene.rev} ${scene.direction}`).join();
-    if (next === this.#shown) return undefined;
-    const back = this.returning ? this.#left.get(next) : undefined;
-    this.#left.delete(this.#shown); // only the latest cameras are kept
-    this.#left.set(this.#shown, now);
-    if (this.#left.size > MOST) this.#left.delete(this.#left.keys().next().value!);
-    this.#shown = next;
+    if (next === this.#current) return undefined;
+    const back = this.returning ? this.#cameras.get(next) : undefined;
+    this.#cameras.delete(this.#current); // only the latest cameras are kept
+    this.#cameras.set(this.#current, now);
+    if (this.#cameras.size > MOST) this.#cameras.delete(this.#cameras.keys().next().value!);
+    this.#current = next;
     return back;
   }
 
   #count(): number {
-    return this.model.get("views")?.restored ?? 0;
+    return this.#model.get("views")?.restored ?? 0;
   }
 }

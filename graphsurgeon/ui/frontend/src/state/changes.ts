@@ -3,7 +3,7 @@ import type { Actions } from "../commands/actions";
 import { button, fill, h } from "../panels/dom";
 import { icon } from "../panels/icons";
 import type { Pane } from "../canvas/pane";
-import { centre, holds } from "./places";
+import { centre, contains } from "./places";
 import type { Box, Group, Mark, Scene } from "../model/types";
 import type { PaneName } from "../model/verbs.generated";
 
@@ -24,10 +24,10 @@ export interface Change {
 }
 
 /** The changed items of a picture. A frame with only new, or only removed, contents counts once. */
-function changed(scene: Scene): (Box | Group)[] {
+function changedItems(scene: Scene): (Box | Group)[] {
   const whole = scene.groups.filter(g => g.state === "new" || g.state === "removed"),
     all = [...whole, ...scene.boxes.filter(b => b.state && b.state !== "orphan")];
-  const own = all.filter(of => !whole.some(g => g.name !== of.name && holds(g.name, of.name)));
+  const own = all.filter(of => !whole.some(g => g.name !== of.name && contains(g.name, of.name)));
   // a change of shape alone counts as a separate change only if there is no other
   const first = own.filter(of => of.state !== "shape");
   return first.length ? first : own;
@@ -35,15 +35,15 @@ function changed(scene: Scene): (Box | Group)[] {
 
 /** The changed items of some pictures, along the flow. An item of several pictures counts once, in the first one. */
 export function changes(shown: { pane: PaneName; scene: Scene }[]): Change[] {
-  const known = new Set<string>();
+  const names = new Set<string>();
   return shown
     .flatMap(({ pane, scene }) =>
-      changed(scene).map(of => {
+      changedItems(scene).map(of => {
         const [x, y] = centre(of);
         return { pane, name: of.name, state: of.state as Change["state"], at: scene.direction === "LR" ? [x, y] : [y, x] };
       }),
     )
-    .filter(({ name }) => !known.has(name) && known.add(name))
+    .filter(({ name }) => !names.has(name) && names.add(name))
     .sort((a, b) => a.at[0]! - b.at[0]! || a.at[1]! - b.at[1]!)
     .map(({ pane, name, state }) => ({ pane, name, state }));
 }
@@ -52,11 +52,13 @@ export class Changes {
   readonly #position = h("span", { class: "gs-muted gs-change-at" });
   readonly element: HTMLElement;
 
-  constructor(
-    private readonly acts: Actions,
-    /** Makes a pane visible and active. */
-    private readonly show: (pane: PaneName) => void,
-  ) {
+  readonly #actions: Actions;
+  /** Makes a pane visible and active. */
+  readonly #show: (pane: PaneName) => void;
+
+  constructor(actions: Actions, show: (pane: PaneName) => void) {
+    this.#actions = actions;
+    this.#show = show;
     const step = (by: 1 | -1, name: "back" | "forward", label: string) =>
       button({ icon: icon(name), label, kind: "quiet", press: () => this.step(by, false) });
     this.element = h(
@@ -70,7 +72,7 @@ export class Changes {
 
   /** The changed items of all pictures: new ones first. */
   get #all(): Change[] {
-    const { destination, source } = this.acts.p.panes;
+    const { destination, source } = this.#actions.ui.panes;
     return changes([destination, source].flatMap(({ name: pane, scene }) => (scene ? [{ pane, scene }] : [])));
   }
 
@@ -83,24 +85,24 @@ export class Changes {
   }
 
   #at(all: Change[]): number {
-    const { change } = this.acts.p.store.now;
+    const { change } = this.#actions.state;
     return change ? all.findIndex(one => one.name === change.name && one.pane === change.pane) : -1;
   }
 
   /** Goes to the next change, or with -1 to the previous one; `keyboard` moves the focus there. */
   step(by: 1 | -1, keyboard: boolean): void {
-    const { store, status, panes } = this.acts.p,
+    const { store, status, panes } = this.#actions.ui,
       all = this.#all,
       at = this.#at(all);
-    if (!all.length) return status.say("None of the plan's changes are in this picture.", "warn");
+    if (!all.length) return status.show("None of the plan's changes are in this picture.", "warn");
     const next = at < 0 ? (by > 0 ? 0 : all.length - 1) : (at + by + all.length) % all.length,
       change = all[next]!;
-    this.show(change.pane);
+    this.#show(change.pane);
     store.set({ change });
     const pane: Pane = panes[change.pane];
     pane.goTo(change.name, keyboard, true);
     pane.arrive();
     this.update();
-    status.say(`Change ${next + 1} of ${all.length}: ${change.name.replace(/^~/, "").slice(0, 80)} ${WORDS[change.state]}.`);
+    status.show(`Change ${next + 1} of ${all.length}: ${change.name.replace(/^~/, "").slice(0, 80)} ${WORDS[change.state]}.`);
   }
 }

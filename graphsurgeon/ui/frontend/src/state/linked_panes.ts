@@ -1,17 +1,15 @@
 // Links the panes before and after the plan, which are panned and zoomed together.
 import type { Pane } from "../canvas/pane";
+import type { Transform } from "../canvas/view";
 import { centre, nearest } from "./places";
 
-/** The camera of a pane. */
-export type Look = { x: number; y: number; k: number };
-
 /** Moves a pane by the same amount as another one, so that nothing jumps. */
-export function follow(pane: Pane, was: Look, now: Look): void {
+export function follow(pane: Pane, before: Transform, now: Transform): void {
   const { x, y, k } = pane.view,
-    by = now.k / was.k;
-  if (by === 1) pane.view.pan(now.x - was.x, now.y - was.y);
+    by = now.k / before.k;
+  if (by === 1) pane.view.pan(now.x - before.x, now.y - before.y);
   // a zoom by a factor keeps a point p fixed: x' = p - (p - x) by, so that the remainder is equal for both
-  else pane.view.put(x * by + (now.x - was.x * by), y * by + (now.y - was.y * by), k * by);
+  else pane.view.moveTo(x * by + (now.x - before.x * by), y * by + (now.y - before.y * by), k * by);
 }
 
 /** Moves a pane so that the box in the middle of another pane has the same place and size, if both panes have it.
@@ -29,5 +27,5 @@ export function align(pane: Pane, to: Pane, [w, h] = to.size): void {
   const [px, py] = to.view.toPane(...centre(middle)),
     [sx, sy] = centre(same),
     { k } = to.view;
-  pane.view.put(px - sx * k, py - sy * k, k);
+  pane.view.moveTo(px - sx * k, py - sy * k, k);
 }

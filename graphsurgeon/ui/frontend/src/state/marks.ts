@@ -1,5 +1,5 @@
 // Marks on the boxes of a scene: boundary tensors, leaks, the region, and the text of their labels.
-import { counted, figure } from "../panels/dom";
+import { countOf, figure } from "../panels/dom";
 import { placeOf, opOf } from "./places";
 import type { Boundary, Box, Group, Mark, Scene, TensorText } from "../model/types";
 
@@ -38,12 +38,12 @@ export function marksOf(scene: Scene, boundary: Boundary | null): Map<string, Bo
 }
 
 /** The small labels at the bottom of a box. */
-export function chipsOf(marks: BoxMarks | undefined, armed: boolean): Chip[] {
+export function chipsOf(marks: BoxMarks | undefined, isStart: boolean): Chip[] {
   const chips: Chip[] = [];
   if (marks?.inputs.length) chips.push({ kind: "in", text: "\u25b7 " + numbered("in", marks.inputs) });
   if (marks?.leaks) chips.push({ kind: "leak", text: "\u26a0 " + (marks.leaks > 1 ? `${marks.leaks} leaks` : "leak") });
   if (marks?.outputs.length) chips.push({ kind: "out", text: "\u25c1 " + numbered("out", marks.outputs) });
-  if (armed) chips.push({ kind: "from", text: "\u2192 from" });
+  if (isStart) chips.push({ kind: "from", text: "\u2192 from" });
   return chips;
 }
 
@@ -77,7 +77,7 @@ export function labelOf(item: Box | Group, marks: BoxMarks | undefined, chips: C
   if ("kind" in item) {
     if (item.kind !== "op") said.push(item.kind);
     said.push(`${neighbors[0]} in, ${neighbors[1]} out`);
-    for (const [what, n] of Object.entries(item.hidden ?? {})) said.push(`${counted(n, what)} hidden`);
+    for (const [what, n] of Object.entries(item.hidden ?? {})) said.push(`${countOf(n, what)} hidden`);
     if (item.paint?.text) said.push(item.paint.text);
   } else said.push("open scope");
   if (marks?.inputs.length) said.push("boundary input");
@@ -99,5 +99,5 @@ export function share(inside: number, item: Box | Group): string {
 
 /** The second part of a group's heading. */
 export function count(group: Group): string {
-  return counted(group.count, "ops");
+  return countOf(group.count, "ops");
 }

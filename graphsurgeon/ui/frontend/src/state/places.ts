@@ -1,6 +1,8 @@
 // Positions in a scene: the box of an op, the neighbors of a box.
 import type { Box, Direction, Group, Rect, Scene } from "../model/types";
 
+export type Point = [x: number, y: number];
+
 /** The op of a tensor: "a/b:0" -> "a/b". */
 export function opOf(tensor: string): string {
   return tensor.replace(/^\^/, "").replace(/:\d+$/, "");
@@ -11,15 +13,15 @@ export function placeOf(scene: Scene, op: string): Box | Group | null {
   let best: Box | Group | null = null;
   for (const box of scene.boxes) {
     if (box.name === op) return box;
-    if (holds(box.name, op) && (!best || box.name.length > best.name.length)) best = box;
+    if (contains(box.name, op) && (!best || box.name.length > best.name.length)) best = box;
   }
   if (best) return best;
-  for (const group of scene.groups) if (holds(group.name, op) && (!best || group.name.length > best.name.length)) best = group;
+  for (const group of scene.groups) if (contains(group.name, op) && (!best || group.name.length > best.name.length)) best = group;
   return best;
 }
 
 /** Whether a fold key has the op inside: "a/b/", "~a/block_3/" with block_3_x and block_3a_x, or "~a/block_[0..11]/". */
-export function holds(key: string, op: string): boolean {
+export function contains(key: string, op: string): boolean {
   if (!key.startsWith("~")) return key.endsWith("/") && op.startsWith(key);
   const [, head = "", low, high, tail = "", fold] = /^~(.*?)(?:\[(\d+)\.\.(\d+)\](.*?))?(\/?)$/s.exec(key) ?? [];
   const number = low ? (/^\d+/.exec(op.slice(head.length))?.[0] ?? "-") : "";
@@ -29,7 +31,7 @@ export function holds(key: string, op: string): boolean {
 }
 
 /** The name to display: the key of a series or block without its special characters, any other name unchanged. */
-export function called(key: string): string {
+export function displayName(key: string): string {
   return key.startsWith("~") ? key.replace(/^~|\/$/g, "") : key;
 }
 
@@ -122,10 +124,10 @@ export function fresh(before: Scene | null, next: Scene): Rect[] {
   const known = new Set(old),
     folds = old.filter(name => /[/\]]$/.test(name));
   const made = [...next.groups, ...next.boxes].filter(
-    b => b.state === "new" && !known.has(b.name) && !folds.some(key => holds(key, b.name)),
+    b => b.state === "new" && !known.has(b.name) && !folds.some(key => contains(key, b.name)),
   );
   const were = new Set([...(before?.boxes ?? []), ...(before?.groups ?? [])].filter(b => b.state === "changed").map(b => b.name));
-  const changed = next.boxes.filter(b => b.state === "changed" && ![...were].some(name => name === b.name || holds(name, b.name)));
+  const changed = next.boxes.filter(b => b.state === "changed" && ![...were].some(name => name === b.name || contains(name, b.name)));
   const ends = new Set(next.edges.filter(e => e.state === "joined" && changed.some(b => b.id === e.to)).map(e => e.from));
   return [...made, ...changed, ...next.boxes.filter(b => ends.has(b.id))];
 }

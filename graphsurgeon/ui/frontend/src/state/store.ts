@@ -19,7 +19,7 @@ export interface ViewState {
   /** The selection of each pane. For the source it is Python's `selected`, with the changes that Python has not answered yet. */
   selected: Record<PaneName, ReadonlySet<string>>;
   /** The first of two ends: the tensor of a connection, or the op or tensor of an edit. */
-  armed: {
+  pendingEdit: {
     verb: TwoEnds;
     tensor: string;
     pane: PaneName;
@@ -27,15 +27,15 @@ export interface ViewState {
     /** boxes whose consumers change */ only?: string[] | undefined;
   } | null;
   /** The possible consumers of the tensor of a connection, after the answer of the kernel. */
-  takers: InputCandidates | null;
+  candidates: InputCandidates | null;
   /** The only boxes that are not faded. */
   lens: LensOf | null;
   /** A suggested boundary that is previewed. */
-  tried: Boundary | null;
+  suggestedBoundary: Boundary | null;
   /** The tool: the effect of a plain drag on the canvas. */
   tool: Tool;
   /** A request for a tensor: its purpose, and the function that takes the next clicked one. */
-  picking: { ask: string; take(tensor: string): void } | null;
+  picking: { purpose: string; take(tensor: string): void } | null;
   /** The edge that the inspector shows. */
   edge: Edge | null;
   /** The current change of the plan. */
@@ -43,7 +43,7 @@ export interface ViewState {
   /** Faded entries of the legend before Python's answer; null to use Python's entries. */
   faded: string[] | null;
   /** The pattern of the current selection: the boxes that were selected before the search. */
-  alike: string[] | null;
+  similarTo: string[] | null;
   /** The active pane, in which keys act. */
   active: PaneName;
   /** Which panels are open at the sides. */
@@ -55,30 +55,30 @@ export interface ViewState {
 export class Store {
   #state: ViewState = {
     selected: { source: new Set(), destination: new Set() },
-    armed: null,
-    takers: null,
+    pendingEdit: null,
+    candidates: null,
     lens: null,
-    tried: null,
+    suggestedBoundary: null,
     tool: "select",
     picking: null,
     edge: null,
     change: null,
     faded: null,
-    alike: null,
+    similarTo: null,
     active: "source",
     sides: { outline: true, inspector: true, plan: true },
     alone: false,
   };
-  #heard: (() => void)[] = [];
+  #listeners: (() => void)[] = [];
 
-  get now(): Readonly<ViewState> {
+  get state(): Readonly<ViewState> {
     return this.#state;
   }
 
   /** Changes parts of the state; each listener is called once. */
   set(changes: Partial<ViewState>): void {
     this.#state = { ...this.#state, ...changes };
-    for (const call of this.#heard) call();
+    for (const call of this.#listeners) call();
   }
 
   /** Changes the selection of one pane. */
@@ -87,6 +87,6 @@ export class Store {
   }
 
   listen(call: () => void): void {
-    this.#heard.push(call);
+    this.#listeners.push(call);
   }
 }

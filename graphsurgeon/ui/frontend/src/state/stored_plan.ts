@@ -1,7 +1,7 @@
 // Unapplied plans in the storage of the browser, which remain after the kernel and the page.
 const LEAD = "graphsurgeon.plan ";
 
-export interface Kept {
+export interface StoredPlan {
   /** the graphs: their titles, and a fingerprint that distinguishes them from others with these titles */ graphs_id: string;
   /** the kernel that has made it */ process_id?: string | undefined;
   /** the code of the plan */ code: string;
@@ -9,9 +9,9 @@ export interface Kept {
 }
 
 /** Stores the plan and the marks of a graph; without an argument, removes them. */
-export function keep(of: string, made?: Kept): void {
+export function storePlan(of: string, plan?: StoredPlan): void {
   try {
-    if (made) localStorage.setItem(LEAD + of, JSON.stringify(made));
+    if (plan) localStorage.setItem(LEAD + of, JSON.stringify(plan));
     else localStorage.removeItem(LEAD + of);
   } catch {
     // the page may have no permission for storage
@@ -19,7 +19,7 @@ export function keep(of: string, made?: Kept): void {
 }
 
 /** The stored plan of a graph; else the plan of another graph with its title. */
-export function kept(of: string): Kept | undefined {
+export function loadStoredPlan(of: string): StoredPlan | undefined {
   try {
     const key = LEAD + of,
       like = (one: string) => one.startsWith(key.replace(/[^ ]+$/, ""));
