@@ -13,15 +13,15 @@ from .copy.imports import import_nodes
 from .functions.library import adopt
 from .import_tensorflow import tf
 from .messages import graph_pb2, node_def_pb2
+from .private.c_api import TENSOR, functions_of, names_in_use
 from .private.contexts import context_of as context_of
 from .private.contexts import outermost_context, outside_contexts
-from .private.functions import functions_of
 from .private.graphs import MARKS_INPUTS as MARKS_INPUTS
-from .private.graphs import TENSOR, names_in_use, same_shape
 from .private.graphs import current_control_inputs as current_control_inputs
 from .private.graphs import input_marks as input_marks
 from .private.graphs import number_of as number_of
 from .private.graphs import originals_of as originals_of
+from .private.graphs import same_shape
 from .private.graphs import set_original as set_original
 from .private.sessions import is_variable
 from .protos import empty_graph, lacks_memory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import subprocess
 import sys
@@ -43,6 +44,7 @@ def refuse_old(version: str) -> None:
 __all__ = [
     "STARTUP",
     "filter_stderr",
+    "import_core",
     "is_loaded",
     "lazy_modules",
     "show_line",
@@ -103,6 +105,27 @@ def tensorflow() -> ModuleType:
         refuse_old(module.__version__)
         _imported = module
     return _imported
+
+
+def import_core() -> bool:
+    """Imports the part of TensorFlow that imports graphs, a fifth of it, in a process that needs nothing else of it.
+
+    Returns:
+        whether this is possible. If not, this imports all of TensorFlow.
+    """
+    global _imported
+    spec = importlib.util.find_spec("tensorflow")
+    if spec is None or spec.submodule_search_locations is None:
+        raise not_installed()
+    _imported = sys.modules["tensorflow"] = ModuleType("tensorflow")  # whose modules can be imported one by one
+    _imported.__path__ = spec.submodule_search_locations
+    with suppress(ImportError, AttributeError):  # from a version of TensorFlow with other parts
+        if importlib.import_module(".private.c_api", __package__).raw_import_works():
+            return True
+    _imported = None
+    del sys.modules["tensorflow"]
+    tensorflow()
+    return False
 
 
 def when_imported(function: Callable[[], None]) -> None:

@@ -14,17 +14,16 @@ from ...graph.types import TFGraph, TFGraphDef, TFNodeDef, TFOp, TFTensor
 from ...plan.copy_result import CopyResult
 from ..functions.library import adopt
 from ..import_tensorflow import tf
-from ..private.c_api import TooLarge, adopt_ops, raw_import, raw_import_works
+from ..private.c_api import TooLarge, adopt_ops, functions_of, names_in_use, raw_import, raw_import_works
 from ..private.contexts import outside_contexts
 from ..private.eager import mode_restorer
-from ..private.functions import functions_of, remove_function
+from ..private.functions import remove_function
 from ..private.graphs import (
     all_collections,
     callbacks,
     free_lock,
     guarded_ops,
     guarded_tensors,
-    names_in_use,
     set_attribute,
     set_callbacks,
     set_control_inputs,

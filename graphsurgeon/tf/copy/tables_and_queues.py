@@ -10,7 +10,7 @@ from ...graph.types import TFGraph, TFOp
 from ...graph.variables import PLACEHOLDER_TYPES, RESOURCE_TYPES, fills_table, makes_table
 from ..functions.library import CALLS, definition, reached_functions
 from ..import_tensorflow import tf
-from ..private.functions import functions_of
+from ..private.c_api import functions_of
 
 
 def init_ops(graph: TFGraph) -> dict[str, tuple[str, ...]]:

@@ -24,8 +24,8 @@ from ..functions.flow import FlowBuilder
 from ..functions.graph_function import copy_ops, trace_function
 from ..functions.library import functions_in_node, reached_functions
 from ..import_tensorflow import tf
+from ..private.c_api import functions_of
 from ..private.contexts import innermost_context
-from ..private.functions import functions_of
 from ..private.graphs import set_control_inputs
 from ..registry import op_definition
 

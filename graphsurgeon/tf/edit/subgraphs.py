@@ -18,8 +18,8 @@ from ..import_tensorflow import tf
 from ..messages import graph_pb2
 from ..open.outputs import UNKNOWN, known_dtype
 from ..open.snapshot import snapshot
+from ..private.c_api import functions_of
 from ..private.contexts import innermost_context
-from ..private.functions import functions_of
 from ..private.graphs import all_collections, copy_handle_data, guarded_ops
 from ..registry import op_definition
 from ..run.errors import error_text, errors_as

@@ -33,7 +33,7 @@ from ..functions.library import functions_in_attribute
 from ..graph_parts import adopt_functions
 from ..import_tensorflow import tf
 from ..messages import graph_pb2, node_def_pb2
-from ..private.functions import functions_of
+from ..private.c_api import functions_of
 from ..private.graphs import copy_handle_data, tensor_info
 from ..protos import empty_graph, lacks_memory
 from ..run.errors import error_text

@@ -46,7 +46,7 @@ class FunctionCalls:
     @cached_property
     def functions(self) -> dict[str, Any]:
         """The functions as Python objects, by name; makes the live graph if it does not exist yet."""
-        from ..private.functions import functions_of
+        from ..private.c_api import functions_of
 
         return functions_of(self.base.live_graph)
 

@@ -23,8 +23,9 @@ from ..import_tensorflow import tf
 from ..messages import tensor_pb2
 from ..open.outputs import array_in
 from ..open.snapshot import snapshot
+from ..private.c_api import functions_of
 from ..private.eager import eager
-from ..private.functions import functions_of, run_along
+from ..private.functions import run_along
 from ..private.graphs import copy_handle_data
 from ..protos import decode, empty_graph, encode
 from ..run.errors import errors_as

@@ -23,11 +23,11 @@ from ...plan.copy_result import CopyResult
 from ..copy.contexts import prepare_gradients
 from ..import_tensorflow import tf
 from ..messages import function_pb2, resource_handle_pb2
+from ..private.c_api import functions_of
 from ..private.functions import (
     add_function,
     from_library,
     function_name,
-    functions_of,
     handle_contents,
     is_eager,
     is_traced,

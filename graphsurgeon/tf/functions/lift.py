@@ -19,8 +19,8 @@ from ...plan.plan import Plan
 from ..copy.append import apply_effect
 from ..import_tensorflow import tf
 from ..open.snapshot import snapshot
+from ..private.c_api import functions_of
 from ..private.eager import eager, variable_data
-from ..private.functions import functions_of
 from ..protos import empty_graph
 from ..values.checkpoints import array_of
 from ..values.initialization import run_initializers

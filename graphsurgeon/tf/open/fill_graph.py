@@ -12,7 +12,8 @@ from ...graph.types import TFGraph, TFGraphDef, TFOp
 from ..copy.imports import import_nodes
 from ..functions.calls import HARMLESS, is_stateful
 from ..functions.library import BRANCHING, CALLS, Library, adopt, import_functions, with_handles
-from ..private.functions import functions_of, gradient_of, restore_gradients, set_gradients, traced_gradient
+from ..private.c_api import functions_of
+from ..private.functions import gradient_of, restore_gradients, set_gradients, traced_gradient
 from ..private.graphs import collection_reader, gradient_function, op_finder, set_gradient_function
 from ..protos import decode
 from ..run.errors import errors_as

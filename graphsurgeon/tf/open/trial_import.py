@@ -1,7 +1,7 @@
 """Imports a graph in a separate process first, because TensorFlow may crash or hang when it imports a damaged graph.
 
-The process needs 400 MB of memory, and several seconds to import TensorFlow, so it is kept for later graphs. On Linux,
-each graph is imported in a child of it, which has limits of time and memory.
+The process needs 300 MB of memory, and a second to start, so it is kept for later graphs. On Linux, each graph is
+imported in a child of it, which has limits of time and memory.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import signal
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,14 +21,12 @@ from ...graph.types import TFGraphDef, TFNodeDef
 from ..import_tensorflow import when_imported
 from ..messages import graph_pb2
 from ..protos import encode
-from ..save.worker import Worker
+from ..save.worker import PROGRAM, Worker
 
 #: The time limits in seconds: for the start of the process, for the search of an op, and for each op.
 _START, _SEARCH, _EACH = 120.0, 5.0, 0.001
 #: How much memory an import may need, in bytes, and in multiples of the size of the graph.
 _MEMORY, _TIMES = 2 << 30, 8
-#: The stack for an import in bytes, half of the usual one, so that the import in this process has enough of it.
-_STACK = 4 << 20
 #: The maximum number of letters of a number as text. The import of a longer one succeeds, but no run does.
 _MAX_DIGITS = 10_000
 #: The maximum size of a message that protobuf can read.
@@ -42,7 +39,7 @@ _TRUST = "You can still view the graph; gs.open(..., trust=True) imports it anyw
 #: Op name -> the inferred shapes of its outputs (sizes, or None), only for ops with a known shape.
 Shapes = Mapping[str, Sequence[Sequence[int | None] | None]]
 
-TRIALS = Worker(("-c", f"from {__name__} import main; main()"))
+TRIALS = Worker((*PROGRAM[:2], str(Path(__file__).with_name("trial_main.py"))))
 atexit.register(TRIALS.stop)
 
 
@@ -155,43 +152,3 @@ def _write_graph(graph_def: TFGraphDef, path: Path) -> bool:
             part = graph_pb2.GraphDef(node=graph_def.node[start : start + _CHUNK])
             size += out.write(encode(part))  # several encoded GraphDefs in a row are one GraphDef
     return size <= _MAX_SIZE
-
-
-# -- in the separate process -------------------------------------------------------------------------
-
-
-def main() -> None:
-    """Imports one graph after another, until the input ends."""
-    from ..protos import empty_graph, lacks_memory
-    from ..save import worker_main
-    from ..values.variables import dims_of
-    from .fill_graph import import_graph
-
-    def imported(graph: str, count: int, seconds: float, shapes: bool) -> dict[str, Any]:
-        data = Path(graph).read_bytes()
-        if hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_REAL, seconds)  # also interrupts TensorFlow
-        graph_def, live = graph_pb2.GraphDef.FromString(data), empty_graph()
-        del graph_def.node[count:]
-
-        def work() -> None:
-            try:
-                import_graph(live, graph_def, "")
-            except Exception as error:  # this process refuses the graph like the one that sends it
-                errors.append(error)
-
-        errors: list[Exception] = []
-        threading.stack_size(_STACK)
-        thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
-        if any(map(lacks_memory, errors)):
-            return {"how": "ran out of memory", "started": True}
-        ops = live.get_operations()
-        outputs = {op.name: [dims_of(tensor.shape) for tensor in op.outputs] for op in (ops if shapes else ())}
-        known = {name: dims for name, dims in outputs.items() if any(sizes is not None for sizes in dims)}
-        if hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
-        return {"accepted": len(ops) == count, "shapes": known}
-
-    worker_main.main(imported)

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
-from tensorflow.python.framework import c_api_util, ops
+from tensorflow.python.framework import c_api_util, dtypes, ops
 from tensorflow.python.util import tf_stack
 
 from ...errors import counted
@@ -23,8 +22,6 @@ from ...graph.concurrency import gc_paused
 from ...graph.names import rename_input
 from ...graph.types import TFGraphDef
 from ..protos import encode
-from .functions import functions_of
-from .graphs import TENSOR, names_in, names_in_use
 
 try:
     from tensorflow.python.client import pywrap_tf_session as c_api
@@ -33,6 +30,9 @@ except ImportError:  # pragma: no cover - a TensorFlow without the C bindings un
 
 #: The code that is left out of stored stacks: the modules of this package, and the module of their decorators.
 _OUR_FILES = (str(Path(__file__).absolute().parents[2]) + os.sep, contextlib.__file__)
+
+#: The type of tensors in graphs.
+TENSOR = ops.SymbolicTensor
 
 _REQUIRED = (
     "TF_ImportGraphDefOptionsSetPrefix", "TF_ImportGraphDefOptionsSetUniquifyNames",
@@ -48,9 +48,24 @@ def raw_import_works() -> bool:
         c_api is not None
         and all(hasattr(c_api, name) for name in _REQUIRED)
         and hasattr(c_api_util, "ScopedTFImportGraphDefOptions")
-        and all(hasattr(tf.Graph, name) for name in ("_mutation_lock", "_add_new_tf_operations", "new_operations"))
+        and all(hasattr(ops.Graph, name) for name in ("_mutation_lock", "_add_new_tf_operations", "new_operations"))
         and hasattr(ops, "SymbolicTensor")
     )
+
+
+def names_in(function: Any) -> tuple[str, ...]:
+    """Returns the names that a Python function looks up: if they change, its code has changed."""
+    return getattr(getattr(function, "__code__", None), "co_names", ())
+
+
+def names_in_use(graph: Any) -> dict[str, int]:
+    """Returns the table that makes op names unique in Python."""
+    return graph._names_in_use
+
+
+def functions_of(graph: Any) -> dict[str, Any]:
+    """Returns the functions of a graph as Python objects, by name."""
+    return dict(getattr(graph, "_functions", {}))
 
 
 class TooLarge(ValueError):
@@ -111,6 +126,18 @@ def raw_import(
         return _wrap_new(graph)
 
 
+def raw_import_alone(graph_def: TFGraphDef, limit: int) -> list[Any]:
+    """Adds nodes to a new graph, without a function object for each function; returns its ops.
+
+    Args:
+        graph_def, limit: as for `raw_import`.
+
+    Raises:
+        as `raw_import`.
+    """
+    return list(raw_import(ops.Graph(), graph_def, {}, {}, "", limit).values())
+
+
 def _buffer(graph_def: TFGraphDef, limit: int) -> Any:
     data = encode(graph_def)
     if len(data) > limit:
@@ -164,14 +191,14 @@ _NEW_NAMES = ("uid", "pywrap_tf_session", "PyTensor", "__new__", "SymbolicTensor
 
 class _DTypes(dict[int, Any]):
     def __missing__(self, number: int) -> Any:
-        return self.setdefault(number, tf.as_dtype(number))
+        return self.setdefault(number, dtypes.as_dtype(number))
 
 
 def _tensor_maker() -> Callable[[Any, int, int], Any]:
     if names_in(TENSOR.__new__) != _NEW_NAMES:
         return TENSOR
-    new, dtypes, uid = c_api.PyTensor.__new__, _DTypes(), ops.pywrap_tfe.TFE_Py_UID
-    return lambda op, port, number: new(TENSOR, op, port, dtypes[number], uid())
+    new, known, uid = c_api.PyTensor.__new__, _DTypes(), ops.pywrap_tfe.TFE_Py_UID
+    return lambda op, port, number: new(TENSOR, op, port, known[number], uid())
 
 
 def _wrap_new(graph: Any) -> dict[str, Any]:

@@ -13,13 +13,9 @@ from tensorflow.python.framework.func_graph import FuncGraph
 from tensorflow.python.ops.handle_data_util import get_resource_handle_data
 from tensorflow.python.saved_model import function_deserialization
 
+from .c_api import functions_of
 from .eager import eager
 from .graphs import gradient_function, set_gradient_function
-
-
-def functions_of(graph: Any) -> dict[str, Any]:
-    """Returns the functions of a graph as Python objects, by name."""
-    return dict(getattr(graph, "_functions", {}))
 
 
 def bodies(graph: Any) -> dict[str, Any]:

@@ -18,11 +18,11 @@ from ...graph.graph import TensorInfo
 from ...graph.provenance import COLLECTION
 from ...graph.types import TFGraph, TFTensor
 from ..protos import empty_graph, encode
+from .c_api import TENSOR, names_in
 
 #: `Tensor._shape` is (dimensions, unknown rank) from C++: five times faster than `Tensor.shape`.
 _RAW_SHAPES = isinstance(getattr(ops.SymbolicTensor, "_shape", None), property)
 #: The types of tensors and ops in graphs; most items of collections are tensors or ops.
-TENSOR = ops.SymbolicTensor
 ELEMENT_TYPES = frozenset({TENSOR, tf.Operation})
 #: `Operation._node_def` is the NodeDef as bytes from C++: twice as fast as `Graph.as_graph_def`, and always the same.
 _RAW_NODES = isinstance(getattr(ops.Operation, "_node_def", None), property)
@@ -128,11 +128,6 @@ def set_attribute(op: Any, name: str, value: Any) -> None:
     op._set_attr(name, value)
 
 
-def names_in(function: Any) -> tuple[str, ...]:
-    """Returns the names that a Python function looks up: if they change, its code has changed."""
-    return getattr(getattr(function, "__code__", None), "co_names", ())
-
-
 #: `Operation._inputs_val` caches the result of `Operation.inputs`; it is another object after an input was changed.
 MARKS_INPUTS = "_inputs_val" in names_in(getattr(ops.Operation, "_update_input", None))
 
@@ -221,11 +216,6 @@ def set_gradient_function(op: Any, gradient: Any) -> None:
 
 
 # -- the contents of a graph apart from its ops ---------------------------------------------------
-
-
-def names_in_use(graph: Any) -> dict[str, int]:
-    """Returns the table that makes op names unique in Python."""
-    return graph._names_in_use
 
 
 def free_lock(graph: Any, timeout: float = 1.0) -> None:

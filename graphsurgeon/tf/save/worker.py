@@ -24,7 +24,7 @@ TIMEOUT = 600.0
 """The time limit of a request, in seconds."""
 #: The process ends after this time without a request, in seconds, because it needs 400 MB of memory.
 _IDLE = 600.0
-PROGRAM = ("-P", str(Path(__file__).with_name("worker_main.py")))
+PROGRAM = ("-P", str(Path(__file__).with_name("request_loop.py")), str(Path(__file__).with_name("worker_main.py")))
 
 
 class Worker:

@@ -23,7 +23,7 @@ from ..copy.tables_and_queues import ready_fillers
 from ..functions.library import definition
 from ..import_tensorflow import tf
 from ..open.file_reader import is_there
-from ..private.functions import functions_of
+from ..private.c_api import functions_of
 from ..private.graphs import has_op
 from ..private.sessions import has_loaded, is_local
 from ..run.errors import error_text

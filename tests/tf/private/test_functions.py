@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.framework import function_pb2
 
-from graphsurgeon.tf.private import functions, graphs
+from graphsurgeon.tf.private import c_api, functions, graphs
 from tests import modules
 
 tf1 = tf.compat.v1
@@ -24,15 +24,15 @@ def calling():
 def test_functions_of_a_graph():
     graph, call, _, _ = calling()
     name = call.get_attr("f").name
-    held = functions.functions_of(graph)
+    held = c_api.functions_of(graph)
     assert list(held) == [name]
     assert functions.is_eager(held[name])
-    assert functions.functions_of(object()) == {}
+    assert c_api.functions_of(object()) == {}
     other = tf.Graph()
     functions.add_function(other, held[name])
-    assert list(functions.functions_of(other)) == [name]
+    assert list(c_api.functions_of(other)) == [name]
     functions.remove_function(other, name)
-    assert functions.functions_of(other) == {}
+    assert c_api.functions_of(other) == {}
 
 
 def test_the_bodies_that_were_traced_here():
@@ -93,7 +93,7 @@ def test_calls_get_their_gradient_again():
     graphs.set_gradient_function(call, None)
     functions.restore_gradients(graph, {})
     assert graphs.gradient_function(call) is None
-    functions.restore_gradients(graph, functions.functions_of(graph))
+    functions.restore_gradients(graph, c_api.functions_of(graph))
     kept = graphs.gradient_function(call)
     assert kept is not None
     functions.restore_gradients(graph, {name: functions.traces(double)[0]})

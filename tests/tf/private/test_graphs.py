@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from graphsurgeon.graph.provenance import COLLECTION
-from graphsurgeon.tf.private import graphs
+from graphsurgeon.tf.private import c_api, graphs
 from tests.graphs import model, tiny
 
 tf1 = tf.compat.v1
@@ -58,7 +58,7 @@ def test_nodes_as_bytes_are_the_nodes():
 def test_kinds():
     graph = model().graph
     x = graph.get_tensor_by_name("x:0")
-    assert type(x) is graphs.TENSOR
+    assert type(x) is c_api.TENSOR
     assert {type(x), type(x.op)} == graphs.ELEMENT_TYPES
     sparse = tf.SparseTensor([[0, 0]], [1.0], [1, 1])
     assert [graphs.is_composite(thing) for thing in (sparse, x.op, [x])] == [True, False, False]
@@ -108,8 +108,8 @@ def test_inputs_are_set_and_marked():
 
 
 def test_what_a_function_looks_up():
-    assert graphs.names_in(lambda thing: thing.name.upper()) == ("name", "upper")
-    assert graphs.names_in(len) == ()
+    assert c_api.names_in(lambda thing: thing.name.upper()) == ("name", "upper")
+    assert c_api.names_in(len) == ()
 
 
 def test_what_tensorflow_knows_of_op_types():
@@ -148,7 +148,7 @@ def test_the_gradient_that_is_kept_on_a_call():
 
 def test_what_a_graph_holds_beside_its_ops():
     graph = model().graph
-    assert graphs.names_in_use(graph)["net"] == 1
+    assert c_api.names_in_use(graph)["net"] == 1
     graph.add_to_collection(COLLECTION, b"ours")
     graph.add_to_collection(("odd", 1), 1)
     lists = graphs.collections_of(graph)

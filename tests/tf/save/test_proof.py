@@ -15,8 +15,8 @@ from tensorflow.core.protobuf import saved_model_pb2
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError
 from graphsurgeon.tf.save import proof as proving
+from graphsurgeon.tf.save import request_loop, worker, worker_main
 from graphsurgeon.tf.save import save as saving
-from graphsurgeon.tf.save import worker, worker_main
 from graphsurgeon.tf.save.worker import Worker
 from tests.graphs import model
 from tests.refusal import refuses
@@ -98,20 +98,21 @@ def test_a_saved_model_is_loaded_as_tf1_and_as_tf2_do(tmp_path, monkeypatch):
 READY = "print('ready', flush=True); input(); "
 
 
-def test_the_other_process_has_only_tensorflow():
-    tree = ast.parse(Path(worker_main.__file__).read_text())
+@pytest.mark.parametrize(("program", "packages"), [(request_loop, set()), (worker_main, {"tensorflow", "google"})])
+def test_the_other_process_has_only_tensorflow(program, packages):
+    tree = ast.parse(Path(program.__file__).read_text())
     froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     names = {node.module for node in froms} | {
         one.name for node in ast.walk(tree) if isinstance(node, ast.Import) for one in node.names
     }
     assert all(node.level == 0 for node in froms)
-    assert {name.partition(".")[0] for name in names} - sys.stdlib_module_names == {"tensorflow", "google"}
+    assert {name.partition(".")[0] for name in names} - sys.stdlib_module_names == packages
 
 
 @pytest.mark.deep
 def test_the_other_process_is_kept_and_starts_again(tmp_path, monkeypatch):
     """Each file is read by a child of it, where the system can do so."""
-    monkeypatch.setattr(worker, "PROGRAM", worker.PROGRAM[:2])
+    monkeypatch.setattr(worker, "PROGRAM", worker.PROGRAM[:3])
     process = Worker()
     monkeypatch.setattr(proving, "WORKER", process)
     monkeypatch.setattr(saving, "WORKER", process)
