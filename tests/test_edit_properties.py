@@ -72,7 +72,7 @@ def edited(plan: Plan, made: Any, step: Any, at: int) -> Plan:
         return plan.insert("Identity", on=one, name=f"put{at}")
     if kind == "adapt":
         by, end = ("reshape", (), "dense")[c % 3], tensors[b % len(tensors)] if c % 2 else one
-        return plan.adapt(one, to=end, by=by, name=f"fit{at}")
+        return plan.adapt(one, to=end, kinds=by, name=f"fit{at}")
     if kind == "insert function":
         return plan.insert(lambda t: tf.identity(tf.identity(t)), on=one, name=f"put{at}")
     if kind == "bypass":

@@ -348,8 +348,8 @@ class StepEncoder:
 
     def _replace(self, step: ReplaceStep) -> Any:
         """Returns a replacement as the arguments of `Plan.replace`; only replacements by an op type can be written."""
-        if not isinstance(step.by, str):
-            raise NotSerializable(f"the Python function {getattr(step.by, '__name__', step.by)!r}")
+        if not isinstance(step.replacement, str):
+            raise NotSerializable(f"the Python function {getattr(step.replacement, '__name__', step.replacement)!r}")
         what, options, within = step.code_argument, step.options, step.within
         if not isinstance(step.target, Pattern):
             if not step.target:
@@ -363,7 +363,7 @@ class StepEncoder:
         if not isinstance(what, Selection):
             raise NotSerializable("a pattern that is not a selection")
         about = {"within": within, "external": step.external, "to": step.to, **dict(options)}
-        return {"replace": [serialize(what, self._other), step.by, serialize(about, self._other)]}
+        return {"replace": [serialize(what, self._other), step.replacement, serialize(about, self._other)]}
 
 
 @dataclass(frozen=True)

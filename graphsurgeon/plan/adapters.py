@@ -304,12 +304,12 @@ def as_tuples(value: Any) -> Any:
     return tuple(map(as_tuples, value)) if isinstance(value, (list, tuple)) else value
 
 
-def option_fault(by: Sequence[str], options: Iterable[tuple[str, Any]]) -> tuple[str, str] | None:
+def option_fault(kinds: Sequence[str], options: Iterable[tuple[str, Any]]) -> tuple[str, str] | None:
     """Returns the problem with kinds or options, and a suggestion; None if there is no problem.
 
     Args:
-        by: the kinds.
-        options: the options of these kinds, or of any kind if `by` is empty.
+        kinds: the kinds.
+        options: the options of these kinds, or of any kind if `kinds` is empty.
 
     Example:
         >>> option_fault(["resize"], [("method", "sharp")])
@@ -317,13 +317,13 @@ def option_fault(by: Sequence[str], options: Iterable[tuple[str, Any]]) -> tuple
         >>> option_fault(["dense"], [("seed", 1)])
     """
     closed = {"data_format": _FORMATS, "method": _METHODS, "mode": _MODES}
-    for kind in by:
+    for kind in kinds:
         if kind not in KINDS:
-            return f"by={kind!r} is not known", f"Choose one of {', '.join(map(repr, KINDS))}"
-    able = sorted({name for kind in by or KINDS for name in KINDS[kind]})
+            return f"kinds={kind!r} is not known", f"Choose one of {', '.join(map(repr, KINDS))}"
+    able = sorted({name for kind in kinds or KINDS for name in KINDS[kind]})
     for name, value in options:
         if name not in able:
-            whose = " and ".join(by) or "an adapter"
+            whose = " and ".join(kinds) or "an adapter"
             has = f"It has {', '.join(able)}" if able else "It has no options; choose the result by dtype= and shape="
             return f"{whose} has no option {name!r}", has
         if name in closed and value not in closed[name]:

@@ -213,14 +213,14 @@ class Plan:
         rules = {**dict(old.variables), variable: arguments.policy(variable, policy)}
         return self.with_step(step, replace(old, variables=tuple(rules.items())))
 
-    def with_input(self, step: int, tensor: TensorLike, by: TensorLike | ArrayLike) -> Plan:
+    def with_input(self, step: int, tensor: TensorLike, replacement: TensorLike | ArrayLike) -> Plan:
         """Returns the plan with another replacement for a tensor that enters one of its copies.
 
         Args:
             step: the index of the step, from 0.
             tensor: a tensor of the source that enters the copy.
-            by: the replacement: a tensor of the destination, by name or object; ``placeholder``; ``keep`` for the
-                tensor itself (same graph only); or an array or number, for a constant.
+            replacement: a tensor of the destination, by name or object; ``placeholder``; ``keep`` for the tensor itself
+                (same graph only); or an array or number, for a constant.
 
         Raises:
             PlanError: if that step is not a copy, or the copy cannot make a placeholder for the tensor.
@@ -235,27 +235,27 @@ class Plan:
             >>> plan.after().input_names(4), plan.with_input(0, "x:0", "z:0").after().input_names(3)
             (['t/x:0'], ['z:0'])
         """
-        word = by if isinstance(by, str) else str(getattr(by, "name", "a constant"))
+        word = replacement if isinstance(replacement, str) else str(getattr(replacement, "name", "a constant"))
         arguments = self._given(f"with_input({step}, {tensor_name(tensor)!r}, {word!r})")
         old = self._copy_at(step, arguments.request)
         name = arguments.tensor_in(old.selection.graph, tensor)
         inputs, constants = dict(old.inputs), dict(old.constants)
         inputs.pop(name, None), constants.pop(name, None)
-        if isinstance(by, str) and by == "placeholder" and old.unmapped == "keep":
+        if isinstance(replacement, str) and replacement == "placeholder" and old.unmapped == "keep":
             entering = [tensor for tensor in old.selection.boundary.inputs if tensor not in constants]
             inputs = {**{one: one for one in entering if one != name}, **inputs}
             old = replace(old, unmapped="placeholder")
-        if isinstance(by, str) and by == "placeholder":
+        if isinstance(replacement, str) and replacement == "placeholder":
             if old.unmapped != "placeholder":
                 problem = f"the copy was requested with unmapped={old.unmapped!r}"
                 raise PlanError(arguments.request, problem, "Copy with unmapped='placeholder'")
-        elif isinstance(by, str) and by == "keep":
+        elif isinstance(replacement, str) and replacement == "keep":
             if old.unmapped != "keep":
                 inputs[name] = name
-        elif is_named(by):
-            inputs[name] = arguments.tensor(by)
+        elif is_named(replacement):
+            inputs[name] = arguments.tensor(replacement)
         else:
-            constants[name] = by
+            constants[name] = replacement
         return self.with_step(step, replace(old, inputs=tuple(inputs.items()), constants=tuple(constants.items())))
 
     def with_scope(self, step: int, to: str) -> Plan:
@@ -314,7 +314,7 @@ class Plan:
             >>> print(fault.fixes[0].text)
             cast to float32, then reshape to (?, 784)
             >>> print(fault.fixes[0].code)
-            plan.adapt('pixels:0', to='y', input=0, by='reshape')
+            plan.adapt('pixels:0', to='y', input=0, kinds='reshape')
             >>> plan.with_fix(fault.fixes[0]).check()
             ()
         """
@@ -494,7 +494,7 @@ class Plan:
         *,
         to: OpLike | None = None,
         input: int | None = None,
-        by: str | Iterable[str] = (),
+        kinds: str | Iterable[str] = (),
         name: str = "",
         dtype: DTypeLike | None = None,
         shape: ShapeLike | None = None,
@@ -512,8 +512,8 @@ class Plan:
             to: the consumer, as for `connect`; or a tensor or placeholder, whose consumers then read the result, as for
                 `reroute`. None: the result has no consumer yet, and a later step may use it.
             input: the index of the input of the op. Default: 0.
-            by: ``cast``, ``reshape``, ``transpose``, ``pad``, ``resize``, ``pool`` or ``dense``; or several in order,
-                such as ``["pool", "dense"]``. Default: the best one. A cast is added if it is needed.
+            kinds: ``cast``, ``reshape``, ``transpose``, ``pad``, ``resize``, ``pool`` or ``dense``; or several in
+                order, such as ``["pool", "dense"]``. Default: the best one. A cast is added if it is needed.
             name: the name of the result, and the scope of the other new ops. Default: a free name.
             dtype, shape: the dtype and shape of the result. Default: those that the consumer reads now. None: unknown.
             only, exclude: the consumers of a tensor, as in `reroute`.
@@ -531,12 +531,12 @@ class Plan:
             ...     features = tf.compat.v1.placeholder(tf.float32, [None, 7, 7, 8], name="features")
             ...     pooled = tf.compat.v1.placeholder(tf.float32, [None, 4], name="pooled")
             ...     head = tf.nn.softmax(pooled, name="head")
-            >>> plan = gs.open(graph).plan().adapt("features", to="head", by=["pool", "dense"], name="fit")
+            >>> plan = gs.open(graph).plan().adapt("features", to="head", kinds=["pool", "dense"], name="fit")
             >>> plan.check(), plan.after().input_names(2)
             ((), ['fit:0'])
         """
         arguments = self._given(f"adapt({display_name(tensor_name, tensor)})")
-        kinds = (by,) if isinstance(by, str) else tuple(by)
+        kinds = (kinds,) if isinstance(kinds, str) else tuple(kinds)
         pairs = tuple((key, as_tuples(value)) for key, value in options.items())
         problem = option_fault(kinds, pairs)
         if problem is not None:
@@ -702,7 +702,7 @@ class Plan:
     def replace(
         self,
         pattern: Any,
-        by: Any,
+        replacement: Any,
         *,
         inputs: Mapping[str, Any] | None = None,
         where: Mapping[str, Any] | None = None,
@@ -723,11 +723,11 @@ class Plan:
             pattern: a pattern, as for `Editor.match`: a Python function of tensors, a selection (everything with the
                 same structure is replaced), a small graph or a `Pattern`; or matches of a pattern: all, a list, or one.
                 Calls that contain a selection or match are inlined first.
-            by: a Python function, or an op type such as ``"Softplus"`` with the inputs of the pattern. The arguments of
-                the function are inputs of the pattern, by name or in order. An argument called ``match`` gets the
-                `Match`, with the attributes and constants of its ops. The function returns the replacement of the
-                outputs: one tensor, a list in order, or a dict by name. It may return an argument. Variables that the
-                function makes belong to the graph and have initial values.
+            replacement: a Python function, or an op type such as ``"Softplus"`` with the inputs of the pattern. The
+                arguments of the function are inputs of the pattern, by name or in order. An argument called ``match``
+                gets the `Match`, with the attributes and constants of its ops. The function returns the replacement of
+                the outputs: one tensor, a list in order, or a dict by name. It may return an argument. Variables that
+                the function makes belong to the graph and have initial values.
             inputs, where, attributes, constants: as for ``ed.match``.
             within: replace only matches among these ops: a selection, names or objects.
             external: the treatment of a match whose inner tensors have other consumers: ``refuse`` leaves it as it is,
@@ -735,8 +735,8 @@ class Plan:
             to: the scope of the new ops. Default: the name of the first output. A number is added if the name is taken.
 
         Raises:
-            PlanError: if `external` is not known, `by` is neither a function nor a text, or the matches or `within`
-                belong to another graph.
+            PlanError: if `external` is not known, `replacement` is neither a function nor a text, or the matches or
+                `within` belong to another graph.
             SelectionError: if `pattern` is not a pattern. `check` finds all other faults.
         """
         arguments = self._given("replace()")
@@ -744,12 +744,14 @@ class Plan:
             pattern = arguments.selection(pattern)
         words = (
             arguments.code_name(pattern, "pattern"),
-            by if isinstance(by, str) else arguments.code_name(by, "replacement"),
+            replacement if isinstance(replacement, str) else arguments.code_name(replacement, "replacement"),
         )
-        arguments = self._given(f"replace({words[0]}, {repr(by) if isinstance(by, str) else words[1]})")
+        arguments = self._given(
+            f"replace({words[0]}, {repr(replacement) if isinstance(replacement, str) else words[1]})"
+        )
         arguments.check_choice("external", external, EXTERNAL)
-        if not (isinstance(by, str) or callable(by)):
-            problem = f"{type(by).__name__} is not a function"
+        if not (isinstance(replacement, str) or callable(replacement)):
+            problem = f"{type(replacement).__name__} is not a function"
             raise PlanError(arguments.request, problem, "Give a function of the pattern's inputs, or an op type")
         about = {"inputs": inputs, "where": where, "attributes": attributes, "constants": constants}
         default: dict[str, Any] = {"inputs": None, "where": None, "attributes": (), "constants": "any"}
@@ -768,7 +770,9 @@ class Plan:
         if within is not None:
             within = arguments.selection(within) if not isinstance(within, Selection) else within
             arguments.refuse_other_graph(within.graph, "within= is", "Select from")
-        return self._with(steps.ReplaceStep(target, by, str(to).strip("/"), external, within, pattern, words, options))
+        return self._with(
+            steps.ReplaceStep(target, replacement, str(to).strip("/"), external, within, pattern, words, options)
+        )
 
     def collapse(self, selection: OpsLike, *, name: str) -> Plan:
         """Replaces ops by one call of a function.

@@ -24,7 +24,8 @@ def request_of(step: Step) -> str:
         case steps.CopyStep():
             return f"copy(to={step.to!r})"
         case steps.ReplaceStep():
-            return f"replace({step.code_names[0]}, {repr(step.by) if isinstance(step.by, str) else step.code_names[1]})"
+            new = repr(step.replacement) if isinstance(step.replacement, str) else step.code_names[1]
+            return f"replace({step.code_names[0]}, {new})"
         case steps.CollapseStep():
             return f"collapse({counted(len(step.ops), 'ops')}, name={step.name!r})"
         case steps.BypassStep() if len(step.ops) != 1:
@@ -136,19 +137,23 @@ def _replace_call(step: steps.ReplaceStep, owner: str, sources: Sources) -> str:
     else:
         about = f"the {type(what).__name__} to look for"
         first = "[]" if what == () else sources.parameter(what, step.code_names[0], about)
-    by = repr(step.by) if isinstance(step.by, str) else sources.code_name(step.by, step.code_names[1])
+    replacement = (
+        repr(step.replacement)
+        if isinstance(step.replacement, str)
+        else sources.code_name(step.replacement, step.code_names[1])
+    )
     more = [f"{key}={option_code(value, sources)}" for key, value in options]
     more += [f"within={text}" for text in within]
     more += [f"external={step.external!r}"] if step.external != "refuse" else []
     more += [f"to={step.to!r}"] if step.to else []
-    return f".replace({', '.join([first, by, *more])})"
+    return f".replace({', '.join([first, replacement, *more])})"
 
 
 def _adapt_call(step: steps.AdaptStep, sources: Sources) -> str:
     wish, parts = step.spec, [repr(step.tensor)]
     parts += [] if step.to is None else [f"to={step.to!r}"]
     parts += [] if step.input is None else [f"input={step.input}"]
-    parts += [f"by={one_or_all(wish.kinds)!r}"] if wish.kinds else []
+    parts += [f"kinds={one_or_all(wish.kinds)!r}"] if wish.kinds else []
     parts += [f"name={step.name!r}"] if step.name else []
     about = (("dtype", wish.dtype), ("shape", None if wish.shape is None else list(wish.shape)))
     parts += [f"{key}={value!r}" for key, value in about if value is not None]
@@ -172,7 +177,7 @@ def functions_of(step: Step) -> dict[str, Callable[..., Any]]:
     """Returns name in the code -> function, for the functions of a step."""
     pairs: list[tuple[str, Any]] = []
     if isinstance(step, steps.ReplaceStep):
-        pairs = [(step.code_names[0], step.code_argument), (step.code_names[1], step.by)]
+        pairs = [(step.code_names[0], step.code_argument), (step.code_names[1], step.replacement)]
     elif isinstance(step, steps.InsertStep):
         pairs = [(step.code_name, step.op)]
     return {word: thing for word, thing in pairs if not isinstance(thing, str)}

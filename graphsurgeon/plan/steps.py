@@ -196,7 +196,7 @@ class ReplaceStep:
 
     Args:
         target: the pattern, or the matches.
-        by: the function or op type.
+        replacement: the function or op type.
         to, external, within: as requested.
         code_argument: the source of the pattern, for its code.
         code_names: the names, in the code, of the functions of the pattern and the replacement.
@@ -204,7 +204,7 @@ class ReplaceStep:
     """
 
     target: Pattern | tuple[Match, ...]
-    by: Callable[..., Any] | PlainText
+    replacement: Callable[..., Any] | PlainText
     to: NewName = ""
     external: PlainText = "refuse"
     within: Selection | None = None

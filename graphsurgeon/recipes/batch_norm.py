@@ -95,7 +95,7 @@ def settle_moments(context: RecipeContext, plan: Plan, needed_ops: Mask, average
         wish = f"{old.partition(':')[0]}_kept"
         name = free_name(wish, lambda one: one in used_names or graph.is_name_used(one))
         used_names.add(name)
-        plan = plan.adapt(average, to=old, by="reshape", name=name, only=readers)
+        plan = plan.adapt(average, to=old, kinds="reshape", name=name, only=readers)
     plan = plan.reroute(reroutes) if reroutes else plan
     replaced_ops = [old.partition(":")[0] for old in [*reroutes, *(old for old, *_ in fitted)]]
     return remove_unused(plan, graph, replaced_ops, context.protected_ops)

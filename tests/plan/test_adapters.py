@@ -154,7 +154,7 @@ def test_what_a_person_types_counts():
 
 
 def test_an_option_that_is_none_is_refused():
-    assert option_fault(["warp"], ()) == ("by='warp' is not known", f"Choose one of {', '.join(map(repr, KINDS))}")
+    assert option_fault(["warp"], ()) == ("kinds='warp' is not known", f"Choose one of {', '.join(map(repr, KINDS))}")
     problem, suggestion = option_fault(["pool", "dense"], [("method", "area")])
     assert problem == "pool and dense has no option 'method'"
     assert suggestion == "It has bias, data_format, mode, seed"

@@ -41,7 +41,7 @@ def cures(plan):
 def test_a_connection_is_adapted():
     plan = PLAN.connect("x", to="use")
     (fault,) = plan.check()
-    reads(fault, "Or adapt it: plan.adapt('x:0', to='use', input=0, by=['pool', 'dense'])")
+    reads(fault, "Or adapt it: plan.adapt('x:0', to='use', input=0, kinds=['pool', 'dense'])")
     assert [cure.kinds for cure in fault.fixes] == BOTH
     assert fault.fixes[0].text == "mean of each channel, then dense to 4"
     assert plan.with_fix(fault.fixes[0]).steps == (AdaptStep("x:0", "use", 0, "", AdapterSpec(("pool", "dense"))),)
@@ -50,7 +50,7 @@ def test_a_connection_is_adapted():
 def test_what_reads_a_tensor_reads_an_adapted_one():
     plan = PLAN.add_control("other", "x").reroute("y", to="x", exclude="other")
     (fault,) = plan.check()
-    reads(fault, "plan.adapt('x:0', to='y:0', by=['pool', 'dense'], exclude='other')")
+    reads(fault, "plan.adapt('x:0', to='y:0', kinds=['pool', 'dense'], exclude='other')")
     first, second = plan.with_fix(fault.fixes[1]).steps
     assert first is plan.steps[0]
     assert second == AdaptStep("x:0", "y:0", None, "", AdapterSpec(("reshape", "dense")), None, ("other",))
@@ -65,7 +65,7 @@ def test_of_several_the_one_that_does_not_fit_is_adapted_first():
     assert adapted == AdaptStep("x:0", None, None, "adapter", AdapterSpec(("pool", "dense"), F, (None, 4)))
     assert rest == RerouteStep(("other:0", "y:0"), ("y:0", "adapter:0"))
     assert cure.code == (
-        "plan.adapt('x:0', by=['pool', 'dense'], name='adapter', dtype='float32', shape=[None, 4])"
+        "plan.adapt('x:0', kinds=['pool', 'dense'], name='adapter', dtype='float32', shape=[None, 4])"
     )  # fmt: skip
 
 
@@ -73,7 +73,7 @@ def test_what_feeds_a_copy_is_adapted():
     whole = plain(("a", "Placeholder", []), ("conv", "Conv2D", ["a"]), outputs={"a": [("int32", (None, 7, 7, 8))]})
     copied = Plan(BASE).copy(select(whole, name="conv"), to="adapter", inputs={"a:0": "x:0"})
     fault = copied.check()[0]
-    reads(fault, "plan.adapt('x:0', by='cast', name='adapter_2', dtype='int32', shape=[None, 7, 7, 8])",
+    reads(fault, "plan.adapt('x:0', kinds='cast', name='adapter_2', dtype='int32', shape=[None, 7, 7, 8])",
           "then inputs={'a:0': 'adapter_2:0'}")  # fmt: skip
     adapted, copy = copied.with_fix(fault.fixes[0]).steps
     assert adapted == AdaptStep("x:0", None, None, "adapter_2", AdapterSpec(("cast",), "int32", (None, 7, 7, 8)))

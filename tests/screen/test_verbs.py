@@ -100,7 +100,11 @@ def test_what_an_argument_of_another_kind_is_told():
         screen.fold_all("left")
     with refuses(PlanError, "reroute(old=3): 3 is not a string", "Call it as reroute(old, to, only=())"):
         screen.reroute(3, "x")
-    with refuses(PlanError, "replace(by=3): 3 is not a string or a function", "Call it as replace(names, by, external"):
+    with refuses(
+        PlanError,
+        "replace(replacement=3): 3 is not a string or a function",
+        "Call it as replace(names, replacement, external",
+    ):
         screen.replace(["x"], 3)
     with refuses(PlanError, "remove(stitch=1): 1 is not true or false", "Call it as remove(names, stitch=False)"):
         screen.remove(["x"], stitch=1)

@@ -72,7 +72,7 @@ def test_what_does_not_fit_by_dtype_or_shape_can_be_adapted_as_it_says():
     assert first == {"kinds": ["reshape"], "text": "cast to float32, then reshape to (?, 784)"}
     screen.adapt("raw:0", "y", one["input"], first["kinds"])
     assert not screen.draft.check()
-    assert screen.draft.to_code().count(".adapt('raw:0', to='y', input=0, by='reshape')") == 1
+    assert screen.draft.to_code().count(".adapt('raw:0', to='y', input=0, kinds='reshape')") == 1
     assert screen.adapters("y:0", "y", 0) == []
     with refuses(PlanError, "adapters('raw:0', 'y', 4)", "has no input 4"):
         screen.adapters("raw:0", "y", 4)
@@ -146,7 +146,7 @@ def test_a_tensor_of_another_graph_is_adapted_in_one_verb():
     (one,) = screen.input_candidates("y:0")["boxes"]["b"]
     assert one["adaptable"]
     first, *_ = screen.adapters("y:0", "b", 0, pane="source")
-    screen.copy_and_connect("y:0", "b", 0, by=first["kinds"])
+    screen.copy_and_connect("y:0", "b", 0, kinds=first["kinds"])
     assert not screen.draft.check()
     screen.undo()
     assert not screen.draft.steps

@@ -410,7 +410,7 @@ def test_a_tensor_of_the_other_graph_is_copied_with_what_makes_it(widget_page):
     mouse.up()
     page.get_by_role("menuitem", name="that compute it, and connect").click()
     shown.settle("copy_and_connect")
-    assert shown.sent[-1] == ("copy_and_connect", {"tensor": "softmax2:0", "to": "scale", "input": 0, "by": []})
+    assert shown.sent[-1] == ("copy_and_connect", {"tensor": "softmax2:0", "to": "scale", "input": 0, "kinds": []})
     assert page.locator(".gs-pane-destination .gs-edge.gs-is-joined").count() == 1
 
 

@@ -291,7 +291,7 @@ def _adapter(step: AdaptStep, graph: MutableGraph, request: str, source: TensorI
         return adapter
     where = f"{target.dtype} {shape_text(target.shape)}"
     if not step.spec.kinds and fits(source, target):
-        suggestion = "Leave the adapter out, or choose one: by='dense'"
+        suggestion = "Leave the adapter out, or choose one: kinds='dense'"
         raise PlanError(request, f"{step.tensor!r} is {source}, which fits {where} as it is", suggestion)
     what = f"{' and '.join(step.spec.kinds)} cannot" if step.spec.kinds else "no adapter can"
     problem = (
@@ -299,7 +299,9 @@ def _adapter(step: AdaptStep, graph: MutableGraph, request: str, source: TensorI
     )
     others = [one_or_all(one.kinds) for one in proposals(source, target, layout)]
     suggestion = "Give the shape of the result with shape=[...], or choose another tensor"
-    raise PlanError(request, problem, f"Choose by={' or by='.join(map(repr, others[:3]))}" if others else suggestion)
+    raise PlanError(
+        request, problem, f"Choose kinds={' or kinds='.join(map(repr, others[:3]))}" if others else suggestion
+    )
 
 
 def _name(step: AdaptStep, graph: MutableGraph, request: str) -> str:

@@ -184,7 +184,7 @@ def replace_ops(step: ReplaceStep, state: EditState) -> Iterator[GraphDelta]:
     if not state.faults:
         targets.hint = lambda: _hint(step, state, targets)
         yield from replace_matches(
-            state, request_of(step), targets, step.by, step.to, single_op=isinstance(step.by, str)
+            state, request_of(step), targets, step.replacement, step.to, single_op=isinstance(step.replacement, str)
         )
 
 
@@ -289,7 +289,7 @@ def replace_matches(
     state: EditState,
     request: str,
     targets: ReplaceTargets,
-    by: Callable[..., Any] | str,
+    replacement: Callable[..., Any] | str,
     to: str = "",
     single_op: bool = False,
 ) -> Iterator[GraphDelta]:
@@ -299,14 +299,16 @@ def replace_matches(
         state: the state after the earlier steps.
         request: the request, for messages.
         targets: the matches.
-        by: the function or op type, as for `Plan.replace`.
+        replacement: the function or op type, as for `Plan.replace`.
         to: the scope of the new ops; default: the name of the first output.
         single_op: whether the function makes one op for each match, with the name of the scope as its own name.
     """
     was = {(c.to, c.input): c.previous for c in state.connections}
     while targets.matches:
         sites = _sites(state.after, request, targets, to, single_op)
-        graft = insert_subgraph(state, state.backend.build_subgraphs(by, sites, state.after, request), sites, single_op)
+        graft = insert_subgraph(
+            state, state.backend.build_subgraphs(replacement, sites, state.after, request), sites, single_op
+        )
         if state.faults or graft.delta.faults:
             yield graft.delta
             return

@@ -153,7 +153,7 @@ def insert_copy(
 
 
 def copy_and_connect(
-    context: RenderContext, state: State, tensor: str, to: str, input: int = 0, by: Sequence[str] = ()
+    context: RenderContext, state: State, tensor: str, to: str, input: int = 0, kinds: Sequence[str] = ()
 ) -> State:
     """Copies the producers of a tensor of the source, and connects the copy: two steps of the plan.
 
@@ -161,7 +161,7 @@ def copy_and_connect(
         tensor: a tensor of the source. If it is an output of the boundary, the region is copied.
         to: the op of the destination that will read the copy. If the op has no inputs, its consumers will read it.
         input: the number of the input of the op.
-        by: the kinds of adapters that make it fit, as for `Plan.adapt`; empty if the tensor fits.
+        kinds: the kinds of adapters that make it fit, as for `Plan.adapt`; empty if the tensor fits.
 
     Raises:
         PlanError: if the ops cannot be copied.
@@ -173,8 +173,8 @@ def copy_and_connect(
     count = len(plan.effect.new_names) - len(context.draft(state).effect.new_names)
     graph = context.around(plan.after(), [op]).graph
     reads = len(graph.data.row(graph.find(op, request)))
-    if by:
-        plan, what = plan.adapt(copy, to=op, input=input if reads else None, by=by), f"input {input} of {op}"
+    if kinds:
+        plan, what = plan.adapt(copy, to=op, input=input if reads else None, kinds=kinds), f"input {input} of {op}"
     elif reads:
         plan, what = plan.connect(copy, to=op, input=input), f"input {input} of {op}"
     else:

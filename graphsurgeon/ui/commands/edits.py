@@ -304,14 +304,18 @@ def find_similar(context: RenderContext, state: State, names: Sequence[str]) -> 
 
 
 def replace(
-    context: RenderContext, state: State, names: Sequence[str], by: str | Callable[..., Any], external: str = "refuse"
+    context: RenderContext,
+    state: State,
+    names: Sequence[str],
+    replacement: str | Callable[..., Any],
+    external: str = "refuse",
 ) -> State:
     """Replaces all parts similar to some boxes together by an op, or by the ops that a function makes.
 
     Args:
         names: boxes whose ops, with the edges between them, are the pattern.
-        by: an op type with the same number of inputs and outputs, such as ``"Softplus"``; or a Python function, as for
-            `Plan.replace`.
+        replacement: an op type with the same number of inputs and outputs, such as ``"Softplus"``; or a Python
+            function, as for `Plan.replace`.
         external: the rule for places with inner tensors that other ops read: ``refuse`` or ``keep``.
 
     Raises:
@@ -325,8 +329,8 @@ def replace(
             raise PlanError(f"replace({name!r})", f"{name!r} is made by this plan", "Apply the plan first")
     selection = _selection(old, inside, "replace")
     more: dict[str, Any] = {} if external == "refuse" else {"external": external}
-    word = by if isinstance(by, str) else getattr(by, "__name__", "a function")
-    plan = context.draft(state).replace(selection, by, **more)
+    word = replacement if isinstance(replacement, str) else getattr(replacement, "__name__", "a function")
+    plan = context.draft(state).replace(selection, replacement, **more)
     before = len(without_last(plan).effect.replacements)
     count = counted(len(plan.effect.replacements) - before, "places")
     return with_edit(context, state, plan, f"{count} like {few(selection.names)} will be replaced by {word}")

@@ -70,19 +70,21 @@ def connect(context: RenderContext, state: State, tensor: str, to: str, input: i
     return with_edit(context, state, context.draft(state).connect(tensor, to=to, input=input), text)
 
 
-def adapt(context: RenderContext, state: State, tensor: str, to: str, input: int = 0, by: Sequence[str] = ()) -> State:
+def adapt(
+    context: RenderContext, state: State, tensor: str, to: str, input: int = 0, kinds: Sequence[str] = ()
+) -> State:
     """Connects a tensor through adapters that make it fit.
 
     Args:
         tensor: the tensor.
         to: the new consumer. Or a tensor, or an op without inputs: its consumers will read the tensor instead.
         input: the number of the input of the new consumer.
-        by: the kinds of adapters, as for `Plan.adapt`; default: the best fit.
+        kinds: the kinds of adapters, as for `Plan.adapt`; default: the best fit.
     """
     plan, op = context.draft(state), op_name(to)
     graph = context.around(plan.after(), [to]).graph
     reads = ":" not in to and op in graph.index and len(graph.data.row(graph.index[op]))
-    plan = plan.adapt(tensor, to=to if ":" in to else op, input=input if reads else None, by=by)
+    plan = plan.adapt(tensor, to=to if ":" in to else op, input=input if reads else None, kinds=kinds)
     return with_edit(context, state, plan, step_text(plan.steps[-1]))
 
 
@@ -118,21 +120,21 @@ def set_policy(context: RenderContext, state: State, step: int, variable: str, p
     return with_plan(context, state, context.draft(state).with_policy(step, variable, policy), f"{whom}: {policy}")
 
 
-def set_input(context: RenderContext, state: State, step: int, tensor: str, by: Any) -> State:
+def set_input(context: RenderContext, state: State, step: int, tensor: str, replacement: Any) -> State:
     """Sets the source of an input of a copy of the plan.
 
     Args:
         step: the number of the step, from 0.
         tensor: the boundary input, a tensor of the source.
-        by: a tensor of the destination; ``placeholder``; ``keep``, for the original tensor; or a number or array, also
-            as a string, for a constant. A single number fills the shape of the tensor, if it is known.
+        replacement: a tensor of the destination; ``placeholder``; ``keep``, for the original tensor; or a number or
+            array, also as a string, for a constant. A single number fills the shape of the tensor, if it is known.
     """
     plan = context.draft(state)
-    value = parse_literal(by)
+    value = parse_literal(replacement)
     if not isinstance(value, str):
         old_step = plan.steps[step] if 0 <= step < len(plan.steps) else None
         graph = old_step.selection.graph if isinstance(old_step, CopyStep) else plan.base
-        value, by = (
+        value, replacement = (
             constant_like(graph.info(*graph.tensor(tensor_name(tensor), f"set_input({tensor!r})")), value),
             "a constant",
         )
@@ -140,7 +142,7 @@ def set_input(context: RenderContext, state: State, step: int, tensor: str, by: 
     message = {
         "placeholder": f"{name} of the copy is fed by a placeholder",
         "keep": f"the copy reads the original {name}",
-    }.get(by, f"{name} of the copy is fed by {by}")
+    }.get(replacement, f"{name} of the copy is fed by {replacement}")
     return with_edit(context, state, plan.with_input(step, tensor, value), message)
 
 

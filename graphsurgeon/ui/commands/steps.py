@@ -147,7 +147,7 @@ FIELDS: dict[type, tuple[Field, ...]] = {
     steps.RerouteOrderStep: (Field("old", "Waiting ops of", OP), Field("to", "New op to wait for", OPS)),
     steps.RenameStep: (Field("names", "New name", NAME, makes=True),),
     steps.ReplaceStep: (
-        Field("by", "Op type", NAME),
+        Field("replacement", "Op type", NAME),
         Field("external", "If other ops read inner tensors", choice(*EXTERNAL)),
         Field("to", "Scope", SCOPE),
     ),

@@ -24,10 +24,10 @@ PLAN = Plan(BASE)
 
 
 def test_what_cannot_be_asked_for():
-    with refuses(PlanError, "adapt('x:0')", "by='warp' is not known", "'resize'"):
-        PLAN.adapt("x", to="use", by="warp")
+    with refuses(PlanError, "adapt('x:0')", "kinds='warp' is not known", "'resize'"):
+        PLAN.adapt("x", to="use", kinds="warp")
     with refuses(PlanError, "dense has no option 'mode'", "bias, data_format, seed"):
-        PLAN.adapt("x", to="use", by="dense", mode="max")
+        PLAN.adapt("x", to="use", kinds="dense", mode="max")
     with refuses(PlanError, "input=1 needs an op", "to='op'"):
         PLAN.adapt("x", to="y:0", input=1)
     with refuses(PlanError, "input=1 needs an op"):
@@ -51,10 +51,10 @@ def test_what_cannot_be_asked_for():
         (PLAN.adapt("x", to="puzzle"), ("dtype and shape of 'odd:0' are not known", "shape=[None, 10]")),
         (PLAN.adapt("use", to="y:0"), ("'use:0' is float32 (?, 4), which fits float32 (?, 4) as it is", "Leave")),
         (
-            PLAN.adapt("x", to="use", by="resize"),
+            PLAN.adapt("x", to="use", kinds="resize"),
             (
                 "'x:0' is float32 (?, 7, 7, 8), and resize cannot convert it to float32 (?, 4)",
-                "Choose by=['pool', 'dense'] or by=['reshape', 'dense']",
+                "Choose kinds=['pool', 'dense'] or kinds=['reshape', 'dense']",
             ),
         ),
         (PLAN.adapt("text", to="use"), ("no adapter can convert", "choose another")),
@@ -72,16 +72,18 @@ def test_what_cannot_be_done_is_a_fault(plan, words):
 
 def test_it_is_written_as_it_was_asked_for():
     plan = PLAN.adapt(
-        "x", to="y:0", by=("pool", "dense"), name="fit", dtype="float32", shape=[-1, 4], exclude="use", seed=2
+        "x", to="y:0", kinds=("pool", "dense"), name="fit", dtype="float32", shape=[-1, 4], exclude="use", seed=2
     )
     (step,) = plan.steps
-    text = "adapt('x:0', to='y:0', by=['pool', 'dense'], name='fit', dtype='float32', shape=[None, 4], seed=2, exclude"
+    text = (
+        "adapt('x:0', to='y:0', kinds=['pool', 'dense'], name='fit', dtype='float32', shape=[None, 4], seed=2, exclude"
+    )
     assert request_of(step) == f"{text}='use')"
     assert step_text(step) == "adapt x:0 by pool and dense for the consumers of y:0 except use"
-    (one,) = PLAN.adapt("x", to="use", by="pad", paddings=[[0, 1]]).steps
-    assert request_of(one) == "adapt('x:0', to='use', by='pad', paddings=((0, 1),))"
+    (one,) = PLAN.adapt("x", to="use", kinds="pad", paddings=[[0, 1]]).steps
+    assert request_of(one) == "adapt('x:0', to='use', kinds='pad', paddings=((0, 1),))"
     assert step_text(one) == "adapt x:0 by pad to input 0 of use"
-    (free,) = PLAN.adapt("x", name="dense", by="dense", shape=[None, 4]).steps
+    (free,) = PLAN.adapt("x", name="dense", kinds="dense", shape=[None, 4]).steps
     assert step_text(free) == "adapt x:0 by dense, as dense:0"
     moved = with_names(free, scope_change("dense", "new"))
     assert (moved.name, moved.spec) == ("new", free.spec)

@@ -120,7 +120,7 @@ def test_what_tensorflow_makes_of_a_proposal_is_what_was_foretold_and_what_numpy
 @pytest.mark.parametrize("method", ["area", "bicubic", "bilinear", "nearest"])
 def test_images_are_resized_as_tensorflow_itself_does(method):
     ed = gs.open(graph())
-    plan = ed.plan().adapt("images", name="fit", by="resize", shape=[None, 5, 9, 3], method=method)
+    plan = ed.plan().adapt("images", name="fit", kinds="resize", shape=[None, 5, 9, 3], method=method)
     ed.apply(plan)
     images = np.random.default_rng(0).random([2, 8, 8, 3], np.float32)
     want = tf.image.resize(images, [5, 9], method)
@@ -145,7 +145,7 @@ IMAGES = np.random.default_rng(3).random([2, 8, 8, 3], np.float32)
 def test_a_head_reads_features_through_a_dense_layer_that_is_trained_saved_and_undone(tmp_path):
     live = graph()
     ed, before = gs.open(live), look(live)
-    plan = ed.plan().adapt("features", to="head/mm", by=["pool", "dense"], name="fit", seed=4)
+    plan = ed.plan().adapt("features", to="head/mm", kinds=["pool", "dense"], name="fit", seed=4)
     assert plan.check() == ()
     assert "2 separate variables" in str(plan)
     done = ed.apply(plan)
@@ -178,7 +178,7 @@ def test_a_head_reads_features_through_a_dense_layer_that_is_trained_saved_and_u
 
 def test_a_placeholder_gives_way_and_a_fresh_process_makes_the_same(tmp_path):
     ed = gs.open(graph())
-    ed.apply(ed.plan().adapt("features", to="given", by=["reshape", "dense"], seed=1))
+    ed.apply(ed.plan().adapt("features", to="given", kinds=["reshape", "dense"], seed=1))
     assert ed.snapshot.input_names(ed.snapshot.index["head/mm"])[0] == "adapter:0"
     tf1.train.write_graph(graph(), str(tmp_path), "net.pb", as_text=False)
     text = gs.open(tmp_path / "net.pb").plan().adapt("features", to="given", seed=1).to_code()
@@ -222,9 +222,9 @@ def test_a_copy_reads_what_was_adapted_and_is_adapted_itself():
     block = other.select(outputs="features", inputs="images")
     plan = (
         ed.plan()
-        .adapt("given", name="fit", by=["dense", "reshape"], shape=[None, 8, 8, 3], seed=1)
+        .adapt("given", name="fit", kinds=["dense", "reshape"], shape=[None, 8, 8, 3], seed=1)
         .copy(block, to="there", inputs={"images:0": "fit:0"}, variables="initial")
-        .adapt("there/features", to="head/mm", input=0, by=["pool", "dense"], name="back")
+        .adapt("there/features", to="head/mm", input=0, kinds=["pool", "dense"], name="back")
     )
     found = plan.check()
     assert [fault.problem for fault in found] == [], found
@@ -271,18 +271,18 @@ def test_in_a_loop_of_tf1_it_runs_in_the_loop_and_has_no_variables():
     ed = gs.open(live)
     body = next(name for name in ed.snapshot.names if name.endswith("/body"))
     inside = next(name for name in ed.snapshot.names if name.endswith("/Reshape"))
-    good = ed.plan().adapt(f"{inside}:0", to=body, by="transpose", perm=[0, 1], name=f"{body}_fit")
+    good = ed.plan().adapt(f"{inside}:0", to=body, kinds="transpose", perm=[0, 1], name=f"{body}_fit")
     assert good.check() == (), [str(f) for f in good.check()]
     ed.apply(good)
     ed.session().run(
         [t for t in ed.graph.get_operations() if t.type == "Exit"], {"x:0": np.ones([2, 3]), "other:0": np.ones(6)}
     )
-    (bad,) = gs.open(live).plan().adapt(f"{inside}:0", to=body, by="dense", name="fit").check()
+    (bad,) = gs.open(live).plan().adapt(f"{inside}:0", to=body, kinds="dense", name="fit").check()
     reads(bad, "'fit/kernel' would be a variable inside a loop", "outside")
 
 
 def test_what_was_adapted_still_has_to_fit():
     ed = gs.open(graph())
-    (fault,) = ed.plan().adapt("features", to="head/mm", shape=[None, 9], by=["pool", "dense"]).check()
+    (fault,) = ed.plan().adapt("features", to="head/mm", shape=[None, 9], kinds=["pool", "dense"]).check()
     reads(fault, "adapt('features:0', to='head/mm'", "axis 1 is 9 against 4")
     assert isinstance(fault.to_error(), PlanError)

@@ -320,7 +320,7 @@ test("all like it: found, then replaced by what was selected, not by all that wa
   await settled();
   key(fields()[0]!, "Enter");
   await settled();
-  expect(model.verbs.at(-1)).toEqual(["replace", { names: ["a"], by: "Softplus", external: "refuse" }]);
+  expect(model.verbs.at(-1)).toEqual(["replace", { names: ["a"], replacement: "Softplus", external: "refuse" }]);
   // a selection of one's own ends that
   click(item("b"));
   expect(item("s/").classList.contains("gs-hit-box")).toBe(false);
@@ -347,7 +347,7 @@ test("an op type is searched by typing; Enter waits for what is found, and takes
   expect(model.verbs.at(-1)).toEqual(["op_types", { query: "soft", names: ["s/"], inputs: 0 }]);
   model.answer("op_types", [{ name: "Softplus", doc: "" }]);
   await settled();
-  expect(model.verbs.at(-1)).toEqual(["replace", { names: ["s/"], by: "Softplus", external: "keep" }]);
+  expect(model.verbs.at(-1)).toEqual(["replace", { names: ["s/"], replacement: "Softplus", external: "keep" }]);
 });
 
 test("a value is changed where it is shown: from a menu where all that it may be is known", async () => {
@@ -694,11 +694,11 @@ test("what feeds a copy is said in its table: by a choice, by typing, or by pick
   const select = named("Source of x:0") as HTMLSelectElement;
   select.value = "keep";
   select.dispatchEvent(new Event("change"));
-  expect(model.verbs.at(-1)).toEqual(["set_input", { step: 0, tensor: "x:0", by: "keep" }]);
+  expect(model.verbs.at(-1)).toEqual(["set_input", { step: 0, tensor: "x:0", replacement: "keep" }]);
   const typed = named("Tensor or value that feeds x:0") as HTMLInputElement;
   typed.value = "[1, 2]";
   key(typed, "Enter");
-  expect(model.verbs.at(-1)).toEqual(["set_input", { step: 0, tensor: "x:0", by: "[1, 2]" }]);
+  expect(model.verbs.at(-1)).toEqual(["set_input", { step: 0, tensor: "x:0", replacement: "[1, 2]" }]);
   const scope = named("Scope of the copy copy") as HTMLInputElement;
   scope.value = "new";
   key(scope, "Enter");
@@ -716,7 +716,7 @@ test("what feeds a copy is said in its table: by a choice, by typing, or by pick
     doc: "",
   });
   await settled();
-  expect(model.verbs.at(-1)).toEqual(["set_input", { step: 0, tensor: "x:0", by: "a:1" }]);
+  expect(model.verbs.at(-1)).toEqual(["set_input", { step: 0, tensor: "x:0", replacement: "a:1" }]);
   click(named(pick));
   expect(host.querySelector(".gs-picking")).not.toBeNull();
   item("a").focus();

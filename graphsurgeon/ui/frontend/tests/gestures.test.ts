@@ -61,7 +61,7 @@ test("where dtype or shape are against it, the drop offers what makes it fit", a
   expect(choices().map(c => c.textContent)).toEqual(["Dense  dense to 3", "Pool + dense  mean of each channel, then dense to 3"]);
   expect(status()).toContain(SHAPES);
   click(host.querySelectorAll(".gs-choice")[1]!);
-  expect(model.verbs.at(-1)).toEqual(["adapt", { tensor: "a:0", to: "b", input: 0, by: ["pool", "dense"] }]);
+  expect(model.verbs.at(-1)).toEqual(["adapt", { tensor: "a:0", to: "b", input: 0, kinds: ["pool", "dense"] }]);
 });
 
 test("m on an op that does not fit offers what makes it fit, of several inputs at the one that is chosen", async () => {
@@ -166,7 +166,7 @@ test("a tensor of the other graph is copied with what makes it, once that is agr
   await settled();
   expect(choices().map(c => c.textContent)).toEqual(["Copy the 1,044 ops that compute it, and connect"]);
   click(choices()[0]!);
-  expect(model.verbs.at(-1)).toEqual(["copy_and_connect", { tensor: "a:0", to: "z", input: 0, by: [] }]);
+  expect(model.verbs.at(-1)).toEqual(["copy_and_connect", { tensor: "a:0", to: "z", input: 0, kinds: [] }]);
 });
 
 test("what does not fit is copied and adapted in one step", async () => {
@@ -180,7 +180,7 @@ test("what does not fit is copied and adapted in one step", async () => {
   model.answer("adapters", ADAPTERS);
   await settled();
   click(choices()[0]!);
-  expect(model.verbs.at(-1)).toEqual(["copy_and_connect", { tensor: "a:0", to: "z", input: 0, by: ["dense"] }]);
+  expect(model.verbs.at(-1)).toEqual(["copy_and_connect", { tensor: "a:0", to: "z", input: 0, kinds: ["dense"] }]);
 });
 
 test("a tensor that is dropped on an op without inputs takes its place", async () => {
@@ -193,7 +193,7 @@ test("a tensor that is dropped on an op without inputs takes its place", async (
   drop(450);
   await settled();
   click(choices()[0]!);
-  expect(model.verbs.at(-1)).toEqual(["copy_and_connect", { tensor: "a:0", to: "p", input: 0, by: [] }]);
+  expect(model.verbs.at(-1)).toEqual(["copy_and_connect", { tensor: "a:0", to: "p", input: 0, kinds: [] }]);
   open({ scenes: { source: scene([box("a"), box("p", { outputs: 1 })]), destination: null } });
   take();
   model.answer("input_candidates", answer({}));

@@ -228,7 +228,7 @@ export class TensorDrag {
     else if (t.reason) this.#actions.ui.status.show(`${no(candidates, t)}.`, "warn");
     else
       this.#confirm(candidates, `Connect ${tensor} to input ${t.input} of ${t.op}`, "connect", at, () =>
-        candidates.copies ? this.#actions.post("copy_and_connect", { ...place, by: [] }) : this.#actions.post("connect", place),
+        candidates.copies ? this.#actions.post("copy_and_connect", { ...place, kinds: [] }) : this.#actions.post("connect", place),
       );
   }
 
@@ -244,7 +244,7 @@ export class TensorDrag {
     this.#cancel();
     this.#confirm(candidates, `Replace ${op}:0 by ${tensor}`, "use the copy", at, () =>
       candidates.copies
-        ? this.#actions.post("copy_and_connect", { tensor, to: op, input: 0, by: [] })
+        ? this.#actions.post("copy_and_connect", { tensor, to: op, input: 0, kinds: [] })
         : this.#actions.post("reroute", { old: `${op}:0`, to: tensor, only: [] }),
     );
   }
@@ -275,7 +275,7 @@ export class TensorDrag {
       (all ?? []).map(a => ({
         text: `${kindsOf(a)}  ${a.text}`,
         group: `To input ${inputs[i]!.input} of ${inputs[i]!.op}${this.#copyText(candidates)}`,
-        run: () => this.#actions.post(candidates.copies ? "copy_and_connect" : "adapt", { ...places[i]!, by: a.kinds }),
+        run: () => this.#actions.post(candidates.copies ? "copy_and_connect" : "adapt", { ...places[i]!, kinds: a.kinds }),
       })),
     );
     if (!choices.length) return status.show(`${no(candidates, inputs[0]!)}, and no adapter fits.`, "warn");

@@ -59,10 +59,10 @@ export class Edits {
     if (no) return this.#actions.ui.status.show(no, "warn");
     const like = this.#alike(pane, of),
       one = like.length === 1 && !isFold(of);
-    const fields: Field[] = [{ name: "by", label: "Op type", hint: "name or description", find: this.#types(like) }];
+    const fields: Field[] = [{ name: "replacement", label: "Op type", hint: "name or description", find: this.#types(like) }];
     if (!one) fields.push({ name: "external", label: "If other ops read inner tensors", value: "refuse", options: EXTERNAL });
     this.#actions.ui.popup.form(`Replace all similar to ${similarText(like)}`, fields, "Replace", v =>
-      this.#actions.call("replace", { names: like, by: v.by!, external: (v.external ?? "refuse") as "refuse" | "keep" }),
+      this.#actions.call("replace", { names: like, replacement: v.replacement!, external: (v.external ?? "refuse") as "refuse" | "keep" }),
     );
   }
 

@@ -62,12 +62,12 @@ export interface Verbs {
   copy: { to: string | null; unmapped: Unmapped; control: Waits };
   input_candidates: { tensor: string; pane: PaneName };
   connect: { tensor: string; to: string; input: number };
-  copy_and_connect: { tensor: string; to: string; input: number; by: string[] };
+  copy_and_connect: { tensor: string; to: string; input: number; kinds: string[] };
   adapters: { tensor: string; to: string; input: number; pane: PaneName };
-  adapt: { tensor: string; to: string; input: number; by: string[] };
+  adapt: { tensor: string; to: string; input: number; kinds: string[] };
   apply_fix: { fault: number; fix: number };
   set_policy: { step: number; variable: string; policy: Policy };
-  set_input: { step: number; tensor: string; by: string };
+  set_input: { step: number; tensor: string; replacement: string };
   set_scope: { step: number; to: string };
   reroute: { old: string; to: string; only: string[] };
   swap: { a: string; b: string };
@@ -90,7 +90,7 @@ export interface Verbs {
   inline: { names: string[] };
   unroll: { loop: string; times: number };
   resolve_condition: { name: string; value: string };
-  replace: { names: string[]; by: string; external: "keep" | "refuse" };
+  replace: { names: string[]; replacement: string; external: "keep" | "refuse" };
   on_copies: { scope: string | null; until: string[]; assign: "copy" | "leave" };
   remove_step: { step: number };
   move_step: { step: number; before: number };

@@ -77,7 +77,7 @@ export const tables = {
       return h("label", { class: "gs-row" }, h("span", { class: "gs-muted" }, "Copied to"), scope);
     });
     const rows = (plan.inputs ?? []).map(t => {
-      const set = (by: string) => post("set_input", { step: t.step, tensor: t.tensor, by });
+      const set = (replacement: string) => post("set_input", { step: t.step, tensor: t.tensor, replacement });
       const type = rest(t);
       if (t.end === "out")
         return [
