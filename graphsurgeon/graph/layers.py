@@ -405,7 +405,7 @@ def update_layer(
         tensor: returns the name of a tensor in the graph.
     """
 
-    def there(name: str) -> str:
+    def new_name(name: str) -> str:
         op, _, port = tensor(name).rpartition(":")
         place = calls.locate(op)
         return "" if place is None else place[0].tensor(place[1], int(port))
@@ -413,7 +413,7 @@ def update_layer(
     def call(old: LayerCall) -> LayerCall:
         places = {new: at for op in old.ops for new in ops(op) if (at := calls.locate(new)) is not None}
         ops_of_call = tuple(new for new, (part, i) in places.items() if part.graph.types[i] != "_Arg")
-        inputs, gives = (tuple(filter(None, map(there, end))) for end in (old.inputs, old.outputs))
+        inputs, gives = (tuple(filter(None, map(new_name, end))) for end in (old.inputs, old.outputs))
         fed = _entering_tensors([places[op] for op in ops_of_call]) if ops_of_call else dict.fromkeys(inputs, "")
         if len(inputs) < len(old.inputs) or not set(inputs) <= set(fed):  # it reads another tensor now
             inputs = tuple(t for t, kind in fed.items() if kind not in _VARIABLE_PARTS)

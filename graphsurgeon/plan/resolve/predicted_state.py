@@ -48,7 +48,7 @@ def state_after(effect: PlanResult) -> GraphState:
     order = import_order(after)
     place = after.index if order is None else {after.names[op]: at for at, op in enumerate(order)}
 
-    def now(info: VariableInfo) -> VariableInfo:
+    def updated_info(info: VariableInfo) -> VariableInfo:
         collections = tuple(inside.get(info.op, ()))
         ends = after.input_names(after.index[info.initializer]) if info.initializer in after.index else []
         value = ends[1] if len(ends) > 1 else info.initial_value
@@ -57,7 +57,7 @@ def state_after(effect: PlanResult) -> GraphState:
         )
 
     return GraphState(
-        {info.op: now(info) for info in sorted(variables, key=lambda info: place[info.op])},
+        {info.op: updated_info(info) for info in sorted(variables, key=lambda info: place[info.op])},
         collections,
         tuple(context for part in parts for context in part.contexts),
         {op: fills for part in parts for op, fills in part.init_ops.items()},
@@ -72,23 +72,23 @@ def _kept_state(effect: PlanResult) -> GraphState:
     base, state, new = effect.base, effect.base.state, end_renamer(effect.renamed)
     anew = effect.mode != "append"
 
-    def there(name: str) -> bool:
+    def remains(name: str) -> bool:
         return op_name(name) in base.index and op_name(new(name)) in effect.after.index
 
     def stays(entry: CollectionEntry) -> bool:
         if entry.kind in ("value", "other"):
             return not (anew and entry.kind == "other")
-        return all(map(there, entry.parts or [entry.name]))
+        return all(map(remains, entry.parts or [entry.name]))
 
     collections = {name: tuple(filter(stays, entries)) for name, entries in state.collections.items()}
     return GraphState(
-        {op: info for op, info in state.variables.items() if there(op)},
+        {op: info for op, info in state.variables.items() if remains(op)},
         {name: entries for name, entries in collections.items() if entries or not anew},
-        tuple(ops for ops in state.contexts if all(map(there, ops))),
+        tuple(ops for ops in state.contexts if all(map(remains, ops))),
         {
             op: fill_ops
             for op, fills in state.init_ops.items()
-            if there(op) and (fill_ops := tuple(filter(there, fills)))
+            if remains(op) and (fill_ops := tuple(filter(remains, fills)))
         },
     ).renamed(effect.renamed)
 
@@ -198,10 +198,10 @@ def finalize(effect: PlanResult) -> PlanResult:
         effect = replace(effect, faults=(loose,))
     foreseen = None
     if effect.after is not effect.base or effect.changes:
-        about: dict[str, Any] = {"owner": DerivedOrigin(effect.base.origin), "state_of": partial(state_after, effect)}
+        fields: dict[str, Any] = {"owner": DerivedOrigin(effect.base.origin), "state_of": partial(state_after, effect)}
         if effect.after.outputs_of is not None:
-            foreseen = about["outputs_of"] = PredictedOutputs(effect)
-        effect = replace(effect, after=replace(effect.after, **about))
+            foreseen = fields["outputs_of"] = PredictedOutputs(effect)
+        effect = replace(effect, after=replace(effect.after, **fields))
     warnings = [*effect.warnings, *_unread(effect), *_idle(effect)]
     if not effect.faults:
         warnings += _stale(effect)
@@ -249,8 +249,8 @@ def _with_rewired_inputs(effect: PlanResult) -> PlanResult:
             join = replace(join, previous=base.input_names(op)[join.input])
         if op is None or end_renamer(effect.renamed)(join.previous) != join.tensor:
             connections.append(join)
-    there = {(join.to, join.input) for join in connections}
-    edits = {edit[:2]: edit for edit in effect.edits if edit[:2] in there}
+    inputs = {(join.to, join.input) for join in connections}
+    edits = {edit[:2]: edit for edit in effect.edits if edit[:2] in inputs}
     return replace(effect, connections=tuple(connections), edits=tuple(edits.values()))
 
 

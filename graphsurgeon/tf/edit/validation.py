@@ -51,7 +51,7 @@ class ScratchError(Exception):
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
-        self.said = message
+        self.message = message
 
 
 class Ops(Protocol[Op]):
@@ -219,7 +219,7 @@ class _ShapeChecker:
             new_ops = self._try_build(self._without_lost({*region, *np.flatnonzero(below).tolist()}))
             inferred = {op: infos for op, new in new_ops.items() if (infos := self._contradicting_outputs(op, new))}
         reshaped = {
-            op: self._now(new)
+            op: self._infos_of(new)
             for op, new in new_ops.items()
             if op < self._effect.first_new and self._sizes_changed(op, new)
         }
@@ -227,17 +227,17 @@ class _ShapeChecker:
 
     def _sizes_changed(self, op: int, new_op: TFOp) -> bool:
         """Whether output sizes of an existing op have changed; sizes that became unknown do not count."""
-        old_infos, infos = self._outputs(op), self._now(new_op)
+        old_infos, infos = self._outputs(op), self._infos_of(new_op)
         return old_infos is not None and len(old_infos) == len(infos) and not all(map(_weaker, infos, old_infos))
 
     @staticmethod
-    def _now(op: TFOp) -> list[TensorInfo]:
+    def _infos_of(op: TFOp) -> list[TensorInfo]:
         return [tensor_info(tensor) for tensor in op.outputs]
 
     def _contradicting_outputs(self, op: int, new_op: Any) -> list[TensorInfo]:
         """Returns the inferred outputs of an op if they contradict a known shape; otherwise empty."""
         old_infos = self._outputs(op) or ()
-        infos = self._now(new_op)
+        infos = self._infos_of(new_op)
         if len(old_infos) != len(infos) or not any(
             a.dtype == b.dtype and _contradicts(a, b) for a, b in zip(old_infos, infos, strict=True)
         ):
@@ -330,10 +330,10 @@ class _ShapeChecker:
         """Returns the NodeDef of an op after the plan, without its inputs; None if a placeholder replaces it."""
         if op not in self._nodes:
             self._nodes[op] = None
-            self._nodes[op] = self._made(op)
+            self._nodes[op] = self._node_of(op)
         return self._nodes[op]
 
-    def _made(self, op: int) -> Any:
+    def _node_of(self, op: int) -> Any:
         name, origin, mine = self._after.names[op], self._source(op), self._copy_of(op)
         change = self._effect.changes.get(name)
         if op in self._added:
@@ -366,8 +366,8 @@ class _ShapeChecker:
             try:
                 return self._build(region)
             except ScratchError as error:
-                name = _refused_name(error.said, self._after)
-                self._faults.append(self._fault(name, error.said))
+                name = _refused_name(error.message, self._after)
+                self._faults.append(self._fault(name, error.message))
             if not name:
                 return {}
             self._removed.append(self._after.index[name])
@@ -383,14 +383,14 @@ class _ShapeChecker:
 
     def _build(self, region: set[int]) -> dict[int, TFOp]:
         build = [op for op in sorted(region) if self.node(op) is not None]
-        return Scratch(self, self._versions()).build(build, self._lives)
+        return Scratch(self, self._versions()).build(build, self._live_graphs)
 
     def _versions(self) -> Any:
         base, copies = self._effect.base, self._effect.copies
         graph = base.live_graph if base.size or not copies else copies[0].source.live_graph
         return graph.graph_def_versions
 
-    def _lives(self, ops: Iterable[int]) -> list[TFGraph]:
+    def _live_graphs(self, ops: Iterable[int]) -> list[TFGraph]:
         """Returns the live graphs with the functions of some ops, without duplicates."""
         graphs = [source[0].live_graph for source in map(self._source, ops) if source is not None]
         return list({id(live): live for live in graphs}.values())
@@ -413,7 +413,7 @@ class _ShapeChecker:
     def _affects_consumers(self, op: int, new_op: TFOp) -> bool:
         """Whether consumers of an op are affected, by another dtype, a more specific shape, or other output sizes."""
         old_infos = self._outputs(op)
-        infos = self._now(new_op)
+        infos = self._infos_of(new_op)
         # The dtype and shape of a handle do not show a change of its variable or table.
         if any(is_size(info) or info.dtype in ("resource", "variant") for info in infos):
             return True

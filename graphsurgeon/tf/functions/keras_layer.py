@@ -97,20 +97,20 @@ class GraphLayer(Keras.layers.Layer):
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes about properties of the original Keras model that the layer does not have."""
-        return tuple(self._config.held.get("notes", ()))
+        return tuple(self._config.value.get("notes", ()))
 
     def add_notes(self, notes: Iterable[str]) -> None:
         """Adds notes on what the layer does not keep."""
-        self._config.held["notes"].extend(notes)
+        self._config.value["notes"].extend(notes)
 
     @property
     def tables(self) -> list[Any]:
         """The lookup tables of the layer."""
-        return [getattr(self, f"table_{number}") for number in range(len(self._config.held["tables"]))]
+        return [getattr(self, f"table_{number}") for number in range(len(self._config.value["tables"]))]
 
     def graph_variables(self) -> list[tf.Variable]:
         """Returns the `tf.Variable` of each weight, in the order of the graph."""
-        return list(self._weights.held)
+        return list(self._weights.value)
 
     def run(self, mode: str, function: Any, body: Mapping[str, Any]) -> None:
         """Sets the function that the layer runs in a mode.
@@ -120,23 +120,23 @@ class GraphLayer(Keras.layers.Layer):
             function: the `tf.function`.
             body: its description in a file.
         """
-        self._programs.held[mode] = (function, body)
+        self._programs.value[mode] = (function, body)
 
     def call(self, inputs: Any, training: Any = None) -> Any:
         """Runs the graph; in training, if the layer is trainable, also runs the updates of the graph."""
-        trained = training and self.trainable and "training" in self._programs.held
-        function, body = self._programs.held["training" if trained else "inference"]
+        trained = training and self.trainable and "training" in self._programs.value
+        function, body = self._programs.value["training" if trained else "inference"]
         results = list(function(*self._arguments(inputs)))
         for _ in range(body.get("losses", 0)):
             self.add_loss(results.pop())
-        keys, kind = self._config.held["outputs"], self._config.held["form"]
+        keys, kind = self._config.value["outputs"], self._config.value["form"]
         return (
             results[0] if kind == "one" else list(results) if kind == "list" else dict(zip(keys, results, strict=True))
         )
 
     def _arguments(self, inputs: Any) -> list[Any]:
-        names = list(self._config.held["inputs"])
-        specs = self._programs.held["inference"][0].input_signature
+        names = list(self._config.value["inputs"])
+        specs = self._programs.value["inference"][0].input_signature
         request = f"layer {self.name!r}"
         takes = ", ".join(f"{s.name}: {s.dtype.name} {shape_text(dims_of(s.shape))}" for s in specs)
         if isinstance(inputs, Mapping):
@@ -158,10 +158,10 @@ class GraphLayer(Keras.layers.Layer):
     def get_config(self) -> dict[str, Any]:
         """Returns the description of the layer, without the weights, which Keras stores separately."""
         programs = {
-            mode: {**body, "graph": _encode_text(body["graph"])} for mode, (_, body) in self._programs.held.items()
+            mode: {**body, "graph": _encode_text(body["graph"])} for mode, (_, body) in self._programs.value.items()
         }
         config = {key: value for key, value in super().get_config().items() if key in ("name", "trainable")}
-        return {**config, "graph": {**self._config.held, "programs": programs}}
+        return {**config, "graph": {**self._config.value, "programs": programs}}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> GraphLayer:
@@ -173,7 +173,7 @@ class _Untracked:
     """Holds a value that Keras must not track."""
 
     def __init__(self, value: Any) -> None:
-        self.held = value
+        self.value = value
 
 
 def keras_layer(

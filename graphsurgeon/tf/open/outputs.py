@@ -53,7 +53,7 @@ class FileOutputs:
 
     Attributes:
         shapes: see the argument.
-        settled: the snapshot of the live graph with these ops, if it exists.
+        live_snapshot: the snapshot of the live graph with these ops, if it exists.
     """
 
     _live = LiveGraphAttribute()
@@ -67,17 +67,18 @@ class FileOutputs:
         shapes: Mapping[str, list[Shape]],
         inferred_shapes: Mapping[str, Sequence[Sequence[int | None] | None]] | None = None,
     ) -> None:
-        self.settled: Graph | None = None
+        self.live_snapshot: Graph | None = None
         self._live = owner if isinstance(owner, DeferredGraph) or hasattr(owner, "get_operations") else None
         self._graph, self._nodes = graph, graph.nodes
-        self._functions, self._producer, self.said, self._inferred_shapes = functions, producer, shapes, inferred_shapes
+        self._functions, self._producer = functions, producer
+        self.shapes, self._inferred_shapes = shapes, inferred_shapes
         self._signatures: dict[str, Any] = {}
         self._inferred: Callable[[int], _Infos] | None = None
         self._infos: dict[int, _Infos | None] = {}  # a cache, because each picture needs the outputs of its ops again
 
     def with_inferred(self, inferred_shapes: Mapping[str, Sequence[Sequence[int | None] | None]]) -> FileOutputs:
         """Returns a new object with the shapes that another process has inferred."""
-        return FileOutputs(self._live, self._graph, self._functions, self._producer, self.said, inferred_shapes)
+        return FileOutputs(self._live, self._graph, self._functions, self._producer, self.shapes, inferred_shapes)
 
     def __call__(self, number: int) -> _Infos | None:
         """Returns dtypes and shapes; makes the live graph to infer shapes that the file does not contain."""
@@ -141,7 +142,7 @@ class FileOutputs:
         inferred_shapes = (self._inferred_shapes or {}).get(node.name, ())
         if len(inferred_shapes) == len(dtypes):
             return [None if dims is None else tuple(dims) for dims in inferred_shapes]
-        file_shapes = self.said.get(node.name, [])
+        file_shapes = self.shapes.get(node.name, [])
         if len(file_shapes) == len(dtypes):
             return file_shapes
         shapes: list[Shape] = [None] * len(dtypes)
@@ -163,7 +164,7 @@ class FileOutputs:
 
 def with_shapes(graph_def: TFGraphDef, snapshot: Graph) -> TFGraphDef:
     """Returns a GraphDef with the output shapes of its file, which the snapshot has removed from the nodes."""
-    file_shapes = snapshot.outputs_of.said if isinstance(snapshot.outputs_of, FileOutputs) else {}
+    file_shapes = snapshot.outputs_of.shapes if isinstance(snapshot.outputs_of, FileOutputs) else {}
     if not file_shapes:
         return graph_def
     out = type(graph_def)()

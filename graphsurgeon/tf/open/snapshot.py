@@ -184,7 +184,7 @@ def materialize_graph(graph: Graph) -> Graph:
     outputs = graph.outputs_of
     if not isinstance(outputs, FileOutputs):
         return graph
-    if outputs.settled is None:
+    if outputs.live_snapshot is None:
         try:
             live = materialize(graph.owner, complete=False)
         except OpenError:
@@ -197,8 +197,8 @@ def materialize_graph(graph: Graph) -> Graph:
             live_snapshot = replace(
                 live_snapshot, types=graph.types, nodes=node_list, outputs_of=outputs, unknown_types=graph.unknown_types
             )
-        outputs.settled = live_snapshot
-    return outputs.settled
+        outputs.live_snapshot = live_snapshot
+    return outputs.live_snapshot
 
 
 def _read_graph(graph: TFGraph, ops: Sequence[TFOp], title: str) -> Graph:
