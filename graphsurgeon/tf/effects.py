@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Mapping
 from functools import cache
+from typing import Any
 
 from ..graph.functions import BRANCHING, CALLS, functions_in_node, reachable_functions
 from ..graph.graph import Graph, Mask
+from ..graph.types import TFNodeDef
 from ..graph.variables import FEED_TYPES, PLACEHOLDER_TYPES, QUERY_TYPES, READ_TYPES, TABLE_TYPES, VARIABLE_TYPES
 from .registry import op_definition
 
 RANDOM = "draws random numbers"
 CONTENT = "has content that no file contains"
+FED = "reads from outside the graph"
+_CHECKS = "checks or prints values"
+_WITHIN_RUN = "has state until the run ends"
+#: The effects that end with a run.
+HARMLESS = frozenset({_CHECKS, _WITHIN_RUN})
 #: The effects of ops that a run may repeat.
-REPEATABLE = ("", RANDOM, CONTENT)
-#: Ops that are stateful for TensorFlow, but only read, check or print values, or run other ops.
-_HARMLESS = VARIABLE_TYPES | READ_TYPES | QUERY_TYPES | PLACEHOLDER_TYPES | BRANCHING | CALLS | {
+REPEATABLE = HARMLESS | {RANDOM, CONTENT}
+#: Ops that are stateful for TensorFlow, but only read values, or run other ops.
+_READING = VARIABLE_TYPES | READ_TYPES | QUERY_TYPES | PLACEHOLDER_TYPES | BRANCHING | CALLS | {
     "HashTable", "HashTableV2", "AnonymousHashTable", "LookupTableFind", "LookupTableSize", "LookupTableExport",
-    "LookupTableExportV2", "Assert", "CheckNumerics", "CheckNumericsV2", "Print", "PrintV2",
+    "LookupTableExportV2", "StatelessRandomGetAlg",
 }  # fmt: skip
-#: Ops whose state does not outlive a run, and ops that pass on references.
-_HARMLESS_FAMILIES = ("TensorArray", "Stack", "Ref")
+_CHECKING = ("Assert", "CheckNumerics", "CheckNumericsV2", "Print", "PrintV2")
+#: Ops whose state does not outlive a run.
+_WITHIN_RUN_FAMILIES = ("TensorArray", "Stack")
 _OUTSIDE = ("Queue", "Reader", "Barrier", "Stage", "Unstage", "Write", "Save", "Restore", "MergeV2Checkpoints",
             "PyFunc", "EagerPyFunc")  # fmt: skip
 
@@ -35,40 +43,44 @@ def effect_of_type(op_type: str) -> str:
     definition = op_definition(op_type)
     if op_type in TABLE_TYPES:
         return CONTENT
-    if op_type in _HARMLESS or op_type.startswith(_HARMLESS_FAMILIES):
+    if op_type in _READING or op_type.startswith("Ref"):  # such as RefSwitch, which passes on a reference
         return ""
+    if op_type in _CHECKING:
+        return _CHECKS
+    if op_type.startswith(_WITHIN_RUN_FAMILIES):
+        return _WITHIN_RUN
     if definition is None:
         return "has a type that TensorFlow does not know"
     if op_type in FEED_TYPES:
-        return "reads from outside the graph"
+        return FED
     if "Queue" not in op_type and {"seed", "seed2"} <= {attribute.name for attribute in definition.attr}:
         return RANDOM
     writes = definition.is_stateful or any(argument.is_ref for argument in definition.input_arg)
     return "has effects, or state" if writes or op_type.startswith(_OUTSIDE) else ""
 
 
-def effect_finder(graph: Graph) -> Callable[[int], str]:
-    """Returns a function: op -> text about its effect, or that of the functions it calls; empty if it only computes.
+def effect_finder(functions: Mapping[str, Any]) -> Callable[[TFNodeDef], frozenset[str]]:
+    """Returns a function: NodeDef of an op -> texts about its effects, and about those of the functions it calls.
 
-    Random numbers are an effect only if there is no other effect.
+    Args:
+        functions: the functions, by name.
     """
-    functions, of_type = graph.functions, cache(effect_of_type)
+    of_type = cache(effect_of_type)
 
     @cache
-    def of_function(name: str) -> set[str]:
-        nodes = (node for callee in reachable_functions([name], functions) for node in functions[callee].node_def)
-        return {of_type(node.op) for node in nodes if node.op not in functions}
+    def of_function(name: str) -> frozenset[str]:
+        called = (functions[callee] for callee in reachable_functions([name], functions))
+        return frozenset(of_type(node.op) for one in called for node in one.node_def if node.op not in functions)
 
-    def find(op: int) -> str:
-        called = functions_in_node(graph.nodes[op], functions) if functions else ()
-        effects = {of_type(graph.types[op])} if graph.types[op] not in functions else set[str]()
-        effects = effects.union(*map(of_function, called))
-        return min(effects - {"", RANDOM}, default=RANDOM if RANDOM in effects else "")
+    def find(node: TFNodeDef) -> frozenset[str]:
+        own = frozenset[str]() if node.op in functions else {of_type(node.op)}
+        called = functions_in_node(node, functions) if functions else ()
+        return frozenset(own).union(*map(of_function, called)) - {""}
 
     return find
 
 
-def acting_ops(graph: Graph, allowed: Container[str] = ("",)) -> Mask:
+def acting_ops(graph: Graph, allowed: frozenset[str] = HARMLESS) -> Mask:
     """Returns a mask of the ops with an effect that is not among the allowed ones."""
-    find = effect_finder(graph)
-    return graph.mask(op for op in range(graph.size) if find(op) not in allowed)
+    find = effect_finder(graph.functions)
+    return graph.mask(op for op, node in enumerate(graph.nodes) if find(node) - allowed)

@@ -17,7 +17,6 @@ from ...graph.selection import Query, Selection
 from ...graph.types import TFOp
 from ...graph.variables import VARIABLE_TYPES
 from ...plan.adapters import Adapter, AdapterPart, Cast, Dense, Pad, Pool, Reshape, Resize, Transpose, kind_of
-from ...plan.dependencies import writes
 from ..copy.append import copy_into
 from ..functions.calls import FunctionCalls
 from ..functions.flow import FlowBuilder
@@ -265,7 +264,7 @@ def _rounds_of_tf1(base: Graph, loop: Loop, times: int) -> Callable[..., list[An
 def _sets_state(base: Graph, loop: Loop, body: Mask) -> bool:
     """Returns whether the rounds of a TF1 loop set state; refuses a loop in which only some rounds may do so."""
     calls, numbers = FunctionCalls(base), np.flatnonzero(body).tolist()
-    if not any(calls.has_effects(base.nodes[i]) or writes(base.types[i]) for i in numbers):
+    if not any(calls.has_effects(base.nodes[i]) for i in numbers):
         return False
     live = base.live_graph.get_operations()
     outer = innermost_context(live[loop.loop_cond])

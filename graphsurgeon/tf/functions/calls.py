@@ -14,20 +14,18 @@ from ...graph.functions import (
     BRANCHING,
     CALLS,
     functions_in_attribute,
-    functions_in_node,
     own_gradient,
     reachable_functions,
 )
 from ...graph.graph import Graph
 from ...graph.names import op_name, rename_input, tensor_name
-from ...graph.traversal import reachable_from
 from ...graph.types import TFNodeDef
-from ...graph.variables import FEED_TYPES, READ_TYPES
+from ..effects import CONTENT, FED, RANDOM, effect_finder
 from ..messages import attr_value_pb2, node_def_pb2
 from ..registry import op_definition
 
-#: Stateful ops without lasting effects: results need not wait for them.
-HARMLESS = READ_TYPES | {"VarHandleOp", "LookupTableExportV2", "HashTableV2", "MutableHashTableV2"}
+#: Effects for which results need not wait.
+_UNORDERED = frozenset({RANDOM, CONTENT, FED})
 
 
 class FunctionCalls:
@@ -40,8 +38,7 @@ class FunctionCalls:
     def __init__(self, base: Graph) -> None:
         self.base = base
         self.definitions = base.functions
-        self._stateful: dict[str, bool] = {}  # function -> see `acts`
-        self._contents: dict[str, tuple[bool, set[str]]] = {}  # function -> see `_inside`
+        self._effects_of = effect_finder(self.definitions)
 
     @cached_property
     def functions(self) -> dict[str, Any]:
@@ -128,35 +125,7 @@ class FunctionCalls:
 
     def has_effects(self, node: TFNodeDef) -> bool:
         """Returns whether a node, or a function that it calls, has a lasting effect, such as setting a variable."""
-        inner = self._run_by(node)
-        return any(map(self._function_acts, inner)) if inner else self._acts_itself(node.op)
-
-    def _run_by(self, node: TFNodeDef) -> set[str]:
-        """Returns the functions that a call, cond, case or loop runs; empty for other ops."""
-        runs = node.op in CALLS or node.op in BRANCHING or node.op in self.definitions
-        return functions_in_node(node, self.definitions) if runs else set()
-
-    def _acts_itself(self, kind: str) -> bool:
-        """Whether ops of a type have a lasting effect; for types that run no functions."""
-        quiet = kind in HARMLESS or kind in FEED_TYPES or "Random" in kind or kind == "Multinomial"
-        return is_stateful(kind) and not quiet
-
-    def _function_acts(self, name: str) -> bool:
-        if name not in self._stateful:
-            run = reachable_from([name], lambda one: self._inside(one)[1])
-            self._stateful[name] = any(self._inside(one)[0] for one in run)
-        return self._stateful[name]
-
-    def _inside(self, name: str) -> tuple[bool, set[str]]:
-        """Returns whether an op of a function has a lasting effect; and the functions that its ops run."""
-        if name not in self._contents:
-            acts, runs = False, set[str]()
-            for node in self.definitions[name].node_def:
-                inner = self._run_by(node)
-                runs |= inner
-                acts = acts or (not inner and self._acts_itself(node.op))
-            self._contents[name] = acts, runs
-        return self._contents[name]
+        return bool(self._effects_of(node) - _UNORDERED)
 
 
 def is_stateful(kind: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,7 @@ from ...errors import OpenError
 from ...graph.functions import reachable_functions
 from ...graph.types import TFGraph, TFGraphDef, TFOp
 from ..copy.imports import import_nodes
-from ..functions.calls import HARMLESS, is_stateful
+from ..effects import CONTENT, effect_finder
 from ..functions.library import BRANCHING, CALLS, Library, adopt, import_functions, with_handles
 from ..private.c_api import functions_of
 from ..private.functions import gradient_of, restore_gradients, set_gradients, traced_gradient
@@ -75,19 +75,12 @@ class _FallbackGradient:
             restore_gradients(concrete.graph, out.loaded)
             set_gradients(concrete.graph, out.loaded, out.custom_gradients)
         concrete = out.loaded[new_names[self._name]]
-        if _repeatable(self._definitions[name] for name in order):
+        effects_of = effect_finder(self._definitions)
+        # A second run of the functions must have no effect and the same results: no changes, no random numbers.
+        if not any(effects_of(node) - {CONTENT} for name in order for node in self._definitions[name].node_def):
             return gradient_of(concrete, None)
         # This adds outputs to the call, which its gradient needs. So existing sessions of the graph must be replaced.
         return traced_gradient(concrete)
-
-
-def _repeatable(functions: Iterable[Any]) -> bool:
-    """Whether a second run of functions has no effect and the same results: no changes, no random numbers."""
-    return not any(
-        is_stateful(node.op) and node.op not in HARMLESS | BRANCHING | CALLS
-        for function in functions
-        for node in function.node_def
-    )
 
 
 def import_graph(graph: TFGraph, graph_def: TFGraphDef, request: str) -> None:

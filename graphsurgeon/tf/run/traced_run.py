@@ -19,7 +19,7 @@ from ...graph.names import op_name
 from ...graph.tensor_stats import SAMPLE, OpCost, TensorStats, Watch
 from ...graph.traversal import forward
 from ...graph.types import TFSession
-from ..effects import CONTENT, acting_ops
+from ..effects import CONTENT, HARMLESS, acting_ops
 from ..import_tensorflow import tf
 from ..private.graphs import has_op
 from ..values.assign_values import run_once, translate_errors
@@ -358,7 +358,7 @@ def changes_state(base: Graph, ops_run: Mask) -> bool:
         base: the graph.
         ops_run: the ops that run.
     """
-    return bool((ops_run & acting_ops(base, ("", CONTENT))).any())
+    return bool((ops_run & acting_ops(base, HARMLESS | {CONTENT})).any())
 
 
 def _group_within_memory(numbers: Sequence[int], sizes: Sequence[int | None], memory: int) -> list[int]:

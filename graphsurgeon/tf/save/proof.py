@@ -21,7 +21,7 @@ from ...graph.open_graph import Ends, placeholders_in
 from ...graph.traversal import backward
 from ...graph.types import TFTensor
 from ...graph.variables import VARIABLE_TYPES
-from ..effects import RANDOM, effect_finder
+from ..effects import HARMLESS, RANDOM, effect_finder
 from ..import_tensorflow import tf
 from ..messages import tensor_pb2
 from ..protos import decode, encode
@@ -302,11 +302,11 @@ def inspect_part(base: Graph, inputs: list[str], outputs: list[str]) -> ProofPar
     fed = dict.fromkeys([*inputs, *placeholders_in(base, mask)])
     variables = [base.names[i] for i in inside if base.types[i] in VARIABLE_TYPES]
     tables = [name for i in inside for name in base.state.init_ops.get(base.names[i], ())]
-    effect_of = effect_finder(base)
-    effects = [(effect_of(i), i) for i in inside]
-    random = any(effect == RANDOM for effect, _ in effects)
-    obstacle = next((f"needs {base.names[i]!r} ({base.types[i]}), which {effect}"
-                 for effect, i in effects if effect not in ("", RANDOM)), "")  # fmt: skip
+    effects_of = effect_finder(base.functions)
+    effects = [(effects_of(base.nodes[i]) - HARMLESS, i) for i in inside]
+    random = any(RANDOM in found for found, _ in effects)
+    obstacle = next((f"needs {base.names[i]!r} ({base.types[i]}), which {min(found - {RANDOM})}"
+                 for found, i in effects if found - {RANDOM}), "")  # fmt: skip
     dtypes = {name: base.live_graph.as_graph_element(name).dtype for name in outputs}
     odd = [name for name, dtype in dtypes.items() if dtype.base_dtype in (tf.resource, tf.variant)]
     if odd and not obstacle:
