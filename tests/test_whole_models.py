@@ -458,6 +458,24 @@ def test_variables_in_lists_keep_their_places_in_a_folder_of_tf2(tmp_path):
     assert loaded.signatures["one"](x=tf.constant([1.0]))["y"].numpy().tolist() == [9.0]
 
 
+def test_variables_of_a_live_module_keep_their_attributes_in_a_folder_of_tf2(tmp_path):
+    """Also after a second save: the function that the first folder contains has all variables in a private list."""
+    model = tf.Module()
+    model.blocks = [tf.Module()]
+    model.blocks[0].kernel, model.bias = tf.Variable([2.0], name="k"), tf.Variable([0.5], name="b")
+    spec = [tf.TensorSpec([1], name="x")]
+    model.call = tf.function(lambda x: {"y": x * model.blocks[0].kernel + model.bias}, input_signature=spec)
+    model.other = tf.function(lambda x: {"y": x + model.bias}, input_signature=spec)
+    saved = gs.open(model, function="call").save(tmp_path / "out", format="saved_model_tf2")
+    assert "not included: functions 'other' of the opened object" in str(saved)
+    again = gs.open(saved.path).save(tmp_path / "again", format="saved_model_tf2")
+    for path in (saved.path, again.path):
+        loaded = tf.saved_model.load(path)
+        assert (loaded.blocks[0].kernel.numpy().tolist(), loaded.bias.numpy().tolist()) == ([2.0], [0.5])
+    old = gs.open(saved.path).save(tmp_path / "old")
+    assert "not attributes under the paths of the opened model: bias, blocks/0/kernel" in str(old)
+
+
 @pytest.mark.parametrize("format", FOLDERS)
 def test_the_default_of_an_argument_with_any_name_is_kept(tmp_path, format):
     with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:

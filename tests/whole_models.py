@@ -362,6 +362,19 @@ def trained(result: Result) -> Any:
     return sorted(tuple(shapes[name]) for name in own), len(names) - len(own)
 
 
+def paths(result: Result) -> Any:
+    """Returns the paths of attributes of a loaded object that lead to variables, if the source has these paths."""
+    made = None if result.made.suffix else tf.saved_model.load(str(result.made))
+
+    def at(path: str) -> Any:
+        found = made
+        for name in path.split("/"):
+            found = found[int(name)] if isinstance(found, list) and name.isdecimal() else getattr(found, name, None)
+        return found
+
+    return sorted(path for path in result.ed.opened_graph.variable_paths.values() if isinstance(at(path), tf.Variable))
+
+
 def looked_up(result: Result) -> Any:
     return result.calls({"words": WORDS})
 
@@ -392,12 +405,19 @@ THINGS = {
     "defaults of arguments": Thing(
         {"SavedModel": saved_model("scaled")}, defaults, source(defaults), lambda ed: ["'scale'", "'scaled'"]
     ),
-    "other functions of the saved object": Thing(
-        {name: _FOLDERS[name] for name in ("SavedModel", "Keras 2 folder")},
+    "other functions of the opened object": Thing(
+        {**{name: _FOLDERS[name] for name in ("SavedModel", "Keras 2 folder")}, "`tf.Module`": module("scaled")},
         lambda result: None,
         lambda ed, folder: "functions",
         lambda ed: ["functions '"],
         FILES,
+    ),
+    "paths of variables": Thing(
+        {"SavedModel": saved_model("scaled"), "`tf.Module`": module("scaled"), "Keras 2 folder": keras_2},
+        paths,
+        lambda ed, folder: sorted(ed.opened_graph.variable_paths.values()),
+        lambda ed: ["attributes under the paths"],
+        list(DOORS)[:3],
     ),
     "tables with their files": Thing(
         {"SavedModel": saved_model("ids"), "`tf.Module`": module("ids"), "`.meta` and checkpoint": meta_graph("ids"),
@@ -455,7 +475,8 @@ _CELLS: dict[str, tuple[str, dict[str, str]]] = {
     "its name, arguments and results": ("kept kept named named kept – – –", {}),
     "the other signatures": ("kept kept named named named – – –", {}),
     "defaults of arguments": ("kept kept named named named kept named refused", {}),
-    "other functions of the saved object": ("named named named named named – – –", {}),
+    "other functions of the opened object": ("named named named named named – – –", {}),
+    "paths of variables": ("named kept named – – – – –", {}),
     "tables with their files": (
         "kept kept kept named refused kept kept kept", {"`.pb`": "kept kept kept named refused kept kept refused"}
     ),

@@ -188,7 +188,7 @@ def with_signatures(
         return whole
     if opened_graph.serving.functions:
         functions = few(list(map(repr, opened_graph.serving.functions)))
-        whole.notes.append(f"not included: functions {functions} of the saved object")
+        whole.notes.append(f"not included: functions {functions} of the opened object")
     if not names:
         return whole
     reason = _reason_to_leave_out(timeline.snapshot, options)

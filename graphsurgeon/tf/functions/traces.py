@@ -12,6 +12,7 @@ from ...errors import OpenError, counted, did_you_mean
 from ...graph.names import join_scope
 from ...plan.function_source import code_of
 from ..import_tensorflow import tf
+from ..open.call_sites import attribute_paths
 from ..private.eager import (
     eager,
     is_trackable,
@@ -42,6 +43,7 @@ class TracedFunction:
         objects: the layers and modules that are known to be in it, possibly the object itself with an empty path.
         observed_calls: the calls of layers and modules while it was traced; empty if it was traced earlier.
         training: whether the Keras model was called for training.
+        other_functions: the names of the other functions of the module.
     """
 
     concrete: Any
@@ -53,6 +55,23 @@ class TracedFunction:
     objects: Sequence[TracedObject] = ()
     observed_calls: Sequence[ObservedCall] = ()
     training: bool = False
+    other_functions: tuple[str, ...] = ()
+
+    @property
+    def handle_paths(self) -> dict[int, str]:
+        """The id of the handle of each variable of a module -> its path of attributes, as in `attribute_paths`."""
+        root = next((one.obj for one in self.objects if not one.path), None)
+        if is_keras(root) or not is_trackable(root):
+            return {}
+        view, objects = tf.train.TrackableView(root), {id(root): root}
+
+        def children(at: int) -> Iterator[tuple[str, int]]:
+            for name, child in view.children(objects[at]).items():
+                objects[id(child)] = child
+                yield name, id(child)
+
+        paths = attribute_paths(id(root), children)
+        return {id(getattr(objects[at], "handle", None)): path for at, path in paths.items()}
 
     @property
     def frozen_handles(self) -> frozenset[int]:
@@ -231,6 +250,7 @@ def _trace_module(module: Any, signature: Any, function: str | None) -> TracedFu
     else:
         result = _trace_function(target, signature, request, objects)
     result.title, result.keep_alive = kind, module
+    result.other_functions = tuple(name for name in functions if name != function)
     result.code = f"gs.open(module, function={function!r}{_signature_code(signature)})"
     return result
 

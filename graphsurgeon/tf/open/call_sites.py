@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ...errors import OpenError, few, nearest
@@ -34,13 +34,36 @@ def capture_tensors(meta: Any) -> tuple[dict[str, int], set[str]]:
 
 
 def object_paths(objects: Any) -> dict[int, str]:
-    """Returns object number -> the shortest attribute path to the object, from the saved object."""
-    ways, todo = ({0: ""}, [0]) if objects.nodes else ({}, [])
-    for at in todo:
+    """Returns object number -> its path in `attribute_paths` from the saved object."""
+
+    def children(at: int) -> Iterator[tuple[str, int]]:
         for child in objects.nodes[at].children:
-            if child.node_id not in ways and 0 <= child.node_id < len(objects.nodes):
-                ways[child.node_id] = f"{ways[at]}/{child.local_name}".strip("/")
-                todo.append(child.node_id)
+            if 0 <= child.node_id < len(objects.nodes):
+                yield child.local_name, child.node_id
+
+    return attribute_paths(0, children) if objects.nodes else {}
+
+
+def attribute_paths(root: int, children: Callable[[int], Iterable[tuple[str, int]]]) -> dict[int, str]:
+    """Returns object -> the shortest path of attributes to it, with slashes; private names only if there are no others.
+
+    Args:
+        root: the number of the first object.
+        children: object -> its attributes, by name.
+
+    Example:
+        >>> graph = {0: [("_all", 1), ("net", 2)], 1: [("0", 3), ("1", 4)], 2: [("w", 3)], 3: [], 4: []}
+        >>> attribute_paths(0, graph.__getitem__)
+        {0: '', 2: 'net', 3: 'net/w', 1: '_all', 4: '_all/1'}
+    """
+    ways = {root: ""}
+    for private in (False, True):
+        todo = list(ways)
+        for at in todo:
+            for name, child in children(at):
+                if child not in ways and (private or name[:1] != "_"):
+                    ways[child] = f"{ways[at]}/{name}".strip("/")
+                    todo.append(child)
     return ways
 
 

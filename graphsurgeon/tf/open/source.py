@@ -228,9 +228,12 @@ def _from_trace(function: Any, request: str) -> OpenedGraph:
     from ..functions.lift import lift
 
     lifted = lift(function.concrete, request, function.variable_names, function.frozen_handles)
+    paths, handles = function.handle_paths, lifted.values.identities()
     return OpenedGraph(
         lifted.graph, function.title, function.code, None, lifted.values, inputs=lifted.inputs, outputs=lifted.outputs,
         pack_outputs=lifted.pack_outputs, layers=layers_of(function, lifted),
+        variable_paths={op: paths[handle] for op, handle in handles.items() if handle in paths},
+        serving=ServingInfo(functions=function.other_functions),
         origin=None if function.model is None else origin_of(function, lifted),
     )  # fmt: skip
 

@@ -286,10 +286,17 @@ class _Job:
         return with_saver(self.exported.graph, self.saved_variables, self.keys)
 
     def write_values(self, prefix: str) -> None:
-        """Writes the checkpoint of the file, if it has variables."""
+        """Writes the checkpoint of the file, if it has variables; notes that only names lead to them."""
+        self.note_lost_paths(path for op, path in self.options.model.variable_paths.items() if op in self.keys)
         if self.saved_variables:
             values = read_batches(self.base, self.values, self.infos, self.request)
             write_checkpoint(prefix, values, self.keys, _total(self.infos), self.request)
+
+    def note_lost_paths(self, paths: Iterable[str]) -> None:
+        """Adds a note about variables that are not attributes of the written object."""
+        if lost := list(paths):
+            note = f"variables are not attributes under the paths of the opened model: {few(lost)}"
+            self.exported.notes.append(note)
 
     def init_ops(self, present: Sequence[str]) -> list[str]:
         """Returns the init ops of the original file that are also in the new file; adds a note with their names.
@@ -582,8 +589,7 @@ def _module(job: _Job) -> Saved:
     path, request = job.path, job.request
     paths = job.options.model.variable_paths
     module, served, lost = function_module(job.base, job.calls, job.values, request, paths)
-    if lost:
-        job.exported.notes.append(f"variables are not attributes under the paths of the opened file: {few(lost)}")
+    job.note_lost_paths(lost)
     with staging_dir(path, request) as folder:
         new = os.path.join(folder, "model")
         notes = write_module(module, new, served, job.base, request)
