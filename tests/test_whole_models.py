@@ -476,6 +476,22 @@ def test_variables_of_a_live_module_keep_their_attributes_in_a_folder_of_tf2(tmp
     assert "not attributes under the paths of the opened model: bias, blocks/0/kernel" in str(old)
 
 
+def test_ends_without_a_name_get_the_same_name_at_every_door(tmp_path):
+    """A tensor of the model keeps its name; other tensors have the name of their op, and the number of the output."""
+    with tf.Graph().as_default() as graph:
+        x = tf.compat.v1.placeholder(tf.float32, [None, 4], name="in/x")
+        parts = tf.split(x, 2, axis=1, name="net/pair")
+        tf.add(*parts, name="net/sum")
+    ed = gs.recipes.set_signature(gs.open(graph), {"total": "net/sum"}, {"image": "in/x"})
+    outputs = ["net/sum:0", "net/pair:0", "net/pair:1"]
+    model, (first, second) = gs.recipes.set_signature(ed, outputs), gs.recipes.split_at(ed, outputs[1:])
+    ed.save(tmp_path / "out", outputs=outputs)
+    _, results, _ = described(tmp_path / "out")["serving_default"]
+    assert results == sorted(model.outputs) == ["pair", "pair_1", "total"]
+    assert list(first.outputs) == list(second.inputs) == ["pair", "pair_1"]
+    assert list(second.outputs) == ["total"]
+
+
 @pytest.mark.parametrize("format", FOLDERS)
 def test_the_default_of_an_argument_with_any_name_is_kept(tmp_path, format):
     with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:

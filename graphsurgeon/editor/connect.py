@@ -21,7 +21,7 @@ from ..graph.references import ReferenceResolver
 from ..graph.reports import only_initial_text
 from ..graph.selection import Query, Selection
 from ..graph.types import GraphSource, TensorLike, TensorMap, ValueSource
-from ..graph.variables import FEED_TYPES
+from ..graph.variables import FEED_TYPES, INPUT_TYPES
 from ..plan.dependencies import variable_ops
 from ..plan.editor_like import described
 from ..plan.plan import Plan
@@ -363,7 +363,7 @@ def _refuse_unread(target: _Model, destination: str, request: str) -> None:
     graph = target.editor.snapshot
     op, port = graph.tensor(destination)
     if not graph.consumers_of((op, port)):
-        placeholders = [n for n in graph.names if graph.types[graph.index[n]].startswith("Placeholder")]
+        placeholders = [n for n in graph.names if graph.types[graph.index[n]] in INPUT_TYPES]
         placeholders = [n for n in placeholders if len(graph.consumers.row(graph.index[n]))][:4]
         how = "Name a tensor that is read" + (
             f", as {few([repr(join_scope(target.name, f'{n}:0')) for n in placeholders])}" if placeholders else ""
@@ -400,7 +400,7 @@ def _warn_reversed(models: Mapping[str, _Model], request: str) -> None:
 
 
 def _is_fed(graph: Graph, tensor: str) -> bool:
-    return graph.types[graph.tensor(tensor)[0]].startswith("Placeholder")
+    return graph.types[graph.tensor(tensor)[0]] in INPUT_TYPES
 
 
 def _replace(target: _Model, destination: str, source: str, tensor: str, request: str) -> None:

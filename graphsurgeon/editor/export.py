@@ -22,7 +22,7 @@ from ..graph.open_graph import OpenedGraph, ServingInfo, outputs_of
 from ..graph.security import SAVERS
 from ..graph.training import training_ops
 from ..graph.traversal import backward, follow_chain, forward
-from ..graph.variables import VARIABLE_TYPES
+from ..graph.variables import INPUT_TYPES, VARIABLE_TYPES
 
 NOTHING = OpenedGraph()
 
@@ -56,7 +56,7 @@ def summary(
     inputs, results = ({op_name(tensor): None for tensor in ends} for ends in model.limited_to(graph.index).ends)
     likely = (op for op in map(op_name, outputs_of(graph)) if not results or op in new_ops)
     ends = [graph.index[op] for op in dict.fromkeys([*results, *likely]) if op not in orphans]
-    fed = [i for i, kind in enumerate(graph.types) if kind.startswith("Placeholder") or graph.names[i] in inputs]
+    fed = [i for i, kind in enumerate(graph.types) if kind in INPUT_TYPES or graph.names[i] in inputs]
     fed = [i for i in fed if graph.names[i] not in starts and graph.names[i] not in orphans]
     apart = saving | training_ops(graph)
     apart[[graph.index[op] for op in results]] = False

@@ -18,6 +18,7 @@ from ..graph.open_graph import OpenedGraph, outputs_of
 from ..graph.provenance import COLLECTION
 from ..graph.traversal import backward
 from ..graph.types import GraphSource, TensorLike, TFNodeDef
+from ..graph.variables import INPUT_TYPES
 
 _INFIX = {"Add": "+", "AddV2": "+", "Sub": "-", "Mul": "*", "RealDiv": "/", "Div": "/"}
 _MAX_TEXT = 2000
@@ -289,7 +290,7 @@ def candidate(obj: GraphSource, output: TensorLike | None = None, inputs: Iterab
     editor = obj if isinstance(obj, Editor) else open(obj)
     graph = editor.snapshot
     input_names = list(inputs) if inputs is not None else [
-        n for n, kind in zip(graph.names, graph.types, strict=True) if kind.startswith("Placeholder")
+        n for n, kind in zip(graph.names, graph.types, strict=True) if kind in INPUT_TYPES
     ]  # fmt: skip
     if output is None:
         ends = outputs_of(graph)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, count
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -417,21 +418,29 @@ def rename_input(text: str, names: Mapping[str, str]) -> str:
     return text if new == op else text.replace(op, new, 1)
 
 
-def tensors_by_key(objects: Any) -> dict[str, str]:
+def tensors_by_key(objects: Any, known: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
     """Returns name -> tensor name for one or more tensors, or a dict. The default names are those of the ops.
 
+    Args:
+        objects: a tensor, several, or a dict of their names; None for no tensor.
+        known: tensor -> its name, for the tensors that already have a name.
+
     Example:
-        >>> tensors_by_key("a/b:0"), tensors_by_key({"x": "c:1"}), tensors_by_key(["a/b", "c/b:0"])
-        ({'b': 'a/b:0'}, {'x': 'c:1'}, {'b': 'a/b:0', 'b_2': 'c/b:0'})
+        >>> tensors_by_key("a/b:0"), tensors_by_key({"x": "c:1"}), tensors_by_key(["a/b", "c/b:0", "c/b:1"])
+        ({'b': 'a/b:0'}, {'x': 'c:1'}, {'b': 'a/b:0', 'b_2': 'c/b:0', 'b_1': 'c/b:1'})
+        >>> tensors_by_key(["a/b:0", "c:0"], {"c:0": "b"})
+        {'b_2': 'a/b:0', 'b': 'c:0'}
     """
     if objects is None:
         return {}
     if isinstance(objects, Mapping):
         return {str(key): tensor_name(tensor) for key, tensor in objects.items()}
+    tensors = list(map(tensor_name, objects if isinstance(objects, (list, tuple)) else [objects]))
+    reserved = {known[tensor]: tensor for tensor in tensors if tensor in known}
     out: dict[str, str] = {}
-    for tensor in map(tensor_name, objects if isinstance(objects, (list, tuple)) else [objects]):
-        leaf = tensor.partition(":")[0].rpartition("/")[2]
-        out[free_name(leaf, out.__contains__)] = tensor
+    for tensor in tensors:
+        name = known.get(tensor) or tensor.removesuffix(":0").rpartition("/")[2].replace(":", "_")
+        out[free_name(name, lambda one: one in out or reserved.get(one, tensor) != tensor)] = tensor  # noqa: B023
     return out
 
 

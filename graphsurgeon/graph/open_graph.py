@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
@@ -17,10 +18,10 @@ from .layers import NO_LAYERS, Layers
 from .lazy_graph import LiveGraphAttribute
 from .names import argument_names, join_scope, op_name, rename_input, tensors_by_key
 from .provenance import orphan_mask
-from .training import training_ops
+from .training import ASSIGNING, HELPER_SCOPES, in_scopes, training_ops
 from .traversal import backward, forward
 from .types import TFSession
-from .variables import FEED_TYPES, PLACEHOLDER_TYPES, VARIABLE_TYPES
+from .variables import FEED_TYPES, INPUT_TYPES, PLACEHOLDER_TYPES, VARIABLE_TYPES
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class ServingInfo:
         opened_signature: the name of the opened signature; empty if the whole file was opened.
         omitted_ops: the number of ops of the file that were left out.
         notes: notes about the file.
-        functions: the paths from the saved object to its other functions.
+        functions: the paths from the saved or opened object to its other functions.
         open_other: opens another signature, or one of these functions, by name; None if that is not possible.
     """
 
@@ -135,20 +136,21 @@ class Ends:
         )
 
     def chosen(self, inputs: Any = None, outputs: Any = None) -> Self:
-        """Returns the ends of a part of the model. An input keeps the default of its tensor.
+        """Returns the ends of a part of the model. A tensor of the model keeps its name, and an input its default.
 
         Args:
             inputs, outputs: the tensors of the part: one, several, or name -> tensor; None for those of the model.
         """
         ends = self
         if inputs is not None:
-            values, takes = {self.inputs[key]: array for key, array in self.defaults.items()}, tensors_by_key(inputs)
+            values = {self.inputs[key]: array for key, array in self.defaults.items()}
+            takes = tensors_by_key(inputs, _inverted(self.inputs))
             ends = replace(ends, inputs=takes, defaults={key: values[t] for key, t in takes.items() if t in values})
         if outputs is not None:
             form = (
                 None if isinstance(outputs, Mapping) else list if isinstance(outputs, list | tuple) else itemgetter(0)
             )
-            ends = replace(ends, outputs=tensors_by_key(outputs), pack_outputs=form)
+            ends = replace(ends, outputs=tensors_by_key(outputs, _inverted(self.outputs)), pack_outputs=form)
         return ends
 
     def with_argument_names(self) -> Self:
@@ -167,6 +169,11 @@ class Ends:
         return (
             dict(zip(self.outputs, results, strict=True)) if self.pack_outputs is None else self.pack_outputs(results)
         )
+
+
+def _inverted(ends: Mapping[str, str]) -> dict[str, str]:
+    """Returns tensor -> its first name."""
+    return {tensor: key for key, tensor in [*ends.items()][::-1]}
 
 
 @dataclass(frozen=True)
@@ -320,21 +327,17 @@ class OpenedGraph(Ends):
 
 
 _HELPER_TYPES = (
-    "NoOp",
-    "Assign",
-    "AssignVariableOp",
-    "Assert",
-    "SaveV2",
-    "RestoreV2",
-    "VarIsInitializedOp",
-    "Const",
-    "ReadVariableOp",
-    "Placeholder",
-    "PlaceholderV2",
-)
+    "NoOp", "Assign", "AssignVariableOp", "Assert", "SaveV2", "RestoreV2", "VarIsInitializedOp", "Const",
+    "ReadVariableOp", "Placeholder", "PlaceholderV2", "QueueEnqueue", "QueueEnqueueV2", "QueueEnqueueMany",
+    "QueueEnqueueManyV2",
+)  # fmt: skip
 
 #: Unused ops of gradients and shape computations; listed after other outputs.
-_HELPERS = ("Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike", "Fill", "BroadcastGradientArgs", "Squeeze")
+_HELPERS = ("Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike", "Fill", "BroadcastGradientArgs")
+#: Names of the conditions of TF1 conds.
+_PIVOT = re.compile(r".*(switch_[tf]|pred_id|switch_pred.*|pivot_\w*)")
+#: Parts of the rank of an output: it depends on no feed; it is a gradient or an update.
+_UNFED, _UPDATE = 2, 4
 #: Dtypes of tensors that cannot be fetched.
 _HANDLES = ("resource", "variant")
 #: Ops with several results, each read through a separate Identity or Exit.
@@ -347,7 +350,7 @@ def placeholders_in(graph: Graph, ops: Mask) -> list[str]:
     return [f"{graph.names[i]}:0" for i in np.flatnonzero(ops & graph.type_mask(PLACEHOLDER_TYPES)).tolist()]
 
 
-def outputs_of(graph: Graph, acting: Mask | None = None) -> list[str]:
+def outputs_of(graph: Graph, left_out: Mask | None = None) -> list[str]:
     """Returns the likely outputs of a graph without a signature: tensors without consumers, results first.
 
     Orphans, handles, and helpers such as the read op of a variable are left out. Ops in loops and branches are left out
@@ -355,7 +358,7 @@ def outputs_of(graph: Graph, acting: Mask | None = None) -> list[str]:
 
     Args:
         graph: the graph.
-        acting: ops that must not run. The tensors that they read are outputs, if no other op reads them.
+        left_out: ops that are not outputs. The tensors that they read are outputs, if no other op reads them.
 
     Example:
         >>> g = Graph.from_ops([("x", "Placeholder", []), ("c", "Const", []), ("s", "Shape", ["x"]),
@@ -363,13 +366,38 @@ def outputs_of(graph: Graph, acting: Mask | None = None) -> list[str]:
         >>> outputs_of(g), outputs_of(g, g.mask([3]))
         (['y:0', 's:0'], ['s:0'])
     """
-    fed = forward(graph, graph.type_mask(FEED_TYPES), control=False)
+    return list(_ranked_outputs(graph, left_out))
+
+
+def likely_ends(graph: Graph) -> Ends:
+    """Returns the likely inputs and outputs of a graph without a signature.
+
+    Inputs are placeholders, and other ops with values from outside the graph, with consumers. Outputs are the results
+    in `outputs_of` that depend on an input. Ops that train, save, summarize or check a model are left out.
+
+    Example:
+        >>> g = Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("save/y", "SaveV2", ["y"])])
+        >>> ends = likely_ends(g)
+        >>> ends.inputs, ends.outputs
+        ({'x': 'x:0'}, {'y': 'y:0'})
+    """
+    types, _, number = graph.type_index
+    helps = np.array([kind.endswith(("Summary", "SummaryV2")) for kind in types], np.bool_)
+    left_out = in_scopes(graph, HELPER_SCOPES) | (helps[number] if len(types) else False)
+    fed = graph.type_mask(FEED_TYPES | INPUT_TYPES) & (graph.consumers.degrees > 0) & ~orphan_mask(graph)
+    inputs = [f"{graph.names[i]}:0" for i in np.flatnonzero(fed & backward(graph, ~left_out)).tolist()]
+    results = [tensor for tensor, rank in _ranked_outputs(graph, left_out).items() if rank == _UNFED * (not inputs)]
+    return Ends(inputs=tensors_by_key(inputs), outputs=tensors_by_key(results))
+
+
+def _ranked_outputs(graph: Graph, left_out: Mask | None) -> dict[str, int]:
+    """Returns the tensors of `outputs_of`, and the rank of each: 0 for a result that depends on an input."""
+    fed = forward(graph, graph.type_mask(FEED_TYPES | INPUT_TYPES), control=False)
     plain, free, has_consumers = outside_control_flow(graph), ~orphan_mask(graph), np.zeros(graph.size, np.bool_)
     edges = np.ones(len(graph.data.node), np.bool_)
-    if acting is not None:
-        runs = ~forward(graph, acting)
-        free &= runs
-        edges = ~fed[graph.data.node] | backward(graph, free & plain, within=runs)[graph.data.rows]
+    if left_out is not None:
+        free &= ~left_out
+        edges = ~fed[graph.data.node] | backward(graph, free & plain, within=~left_out)[graph.data.rows]
     has_consumers[graph.data.node[edges]] = True
     candidates = np.flatnonzero(free & ~has_consumers & ~graph.type_mask([*_HELPER_TYPES, *VARIABLE_TYPES]))
     candidates = candidates[plain[candidates]] if plain[candidates].any() else candidates
@@ -378,15 +406,16 @@ def outputs_of(graph: Graph, acting: Mask | None = None) -> list[str]:
     candidates = np.array(
         [i for i in candidates.tolist() if not _is_leftover(graph, i, has_consumers, loop_scopes)], np.int64
     )
-    # Outputs that depend on a feed come first: they are the results. Unused helpers follow, then gradients.
-    helper = graph.type_mask(_HELPERS)
-    rank = 4 * training_ops(graph)[candidates] + 2 * ~fed[candidates] + helper[candidates]
-    order = candidates[np.argsort(rank, kind="stable")].tolist()
-    return [
-        f"{graph.names[i]}:0"
-        for i in order
-        if (infos := graph.outputs(i)) is None or (infos and getattr(infos[0], "dtype", "") not in _HANDLES)
-    ]
+    # Outputs that depend on a feed come first: they are the results. Unused helpers follow, then gradients and updates.
+    updates = training_ops(graph) | graph.type_mask(ASSIGNING)
+    helper = graph.type_mask(_HELPERS) | graph.mask(i for i in candidates.tolist() if _PIVOT.fullmatch(graph.names[i]))
+    rank = _UPDATE * updates[candidates] + _UNFED * ~fed[candidates] + helper[candidates]
+    order = np.argsort(rank, kind="stable")
+    return {
+        f"{graph.names[i]}:0": value
+        for i, value in zip(candidates[order].tolist(), rank[order].tolist(), strict=True)
+        if (infos := graph.declared_outputs(i)) is None or (infos and getattr(infos[0], "dtype", "") not in _HANDLES)
+    }
 
 
 def _is_leftover(graph: Graph, i: int, has_consumers: Mask, loop_scopes: set[str]) -> bool:

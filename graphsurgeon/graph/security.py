@@ -22,6 +22,7 @@ from .names import op_name
 from .stablehlo import library_calls
 from .traversal import backward, reachable_from
 from .types import TFGraph, TFNodeDef
+from .variables import INPUT_TYPES
 
 #: The kinds of risks, the worst first.
 KINDS = ("writes files", "opens the network", "calls Python", "runs other code", "ends the process", "reads files")
@@ -175,7 +176,6 @@ _IDENTITY_TYPES: dict[str, slice] = {
 _JOIN_TYPES = {"StringJoin": 0, "ShardedFilename": 0, "ShardedFilespec": 0}
 #: The text that TensorFlow's savers add to the path of a checkpoint.
 _SUFFIX = re.compile(r"[\w.]*(_temp(_[0-9a-f]+)?)?(/part)?")
-_PLACEHOLDER_TYPES = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 #: Longer paths are shortened in messages.
 _MAX_TEXT = 80
 _RESTORE = "restore op"
@@ -509,7 +509,7 @@ class _RiskFinder:
                     todo += [(where, given_text, first) for where, given_text in onward]
                 continue
             inputs = [one for one in node.input if one[:1] != "^"]
-            if node.op in _PLACEHOLDER_TYPES and not place:
+            if node.op in INPUT_TYPES and not place:
                 fed |= first
                 unknown |= not first
             if node.op == "Const":
@@ -522,7 +522,7 @@ class _RiskFinder:
                 at = _JOIN_TYPES[node.op]
                 todo += [(place, one, first and i == at) for i, one in enumerate(inputs)
                          if node.op == "StringJoin" or i == at]  # fmt: skip
-            elif node.op not in _PLACEHOLDER_TYPES or place:
+            elif node.op not in INPUT_TYPES or place:
                 unknown = True
         return _TextOrigin(frozenset(texts), frozenset(more_texts), fed, unknown)
 

@@ -38,6 +38,12 @@ _TRAINS = re.compile(
     r"(?i)gradients?(_\d+)?|grads?|.*optimi[sz]er.*|train_op|adam\w*|rmsprop\w*|momentum(_\d+)?|sgd|adagrad\w*|adadelta"
     r"|ftrl|gradientdescent(_\d+)?|exponentialmovingaverage(_\d+)?|clip_by_\w+"
 )
+HELPER_SCOPES = re.compile(
+    r"(?i)gradients?|grads?|.*(optimi[sz]er|train_op|summar|metrics|checkpoint|init).*|train(ing)?|save|restore"
+    r"|report_\w+|sync_replicas|adam\w*|rmsprop|momentum|sgd|adagrad|adadelta|ftrl|gradientdescent|global_step|assert\w*"
+    r"|exponentialmovingaverage|clip\w*|regulari[sz]\w+"
+)
+"""Names of scopes that train, save or check a model."""
 _UPDATES = re.compile(r"(Resource|Sparse)*(Sparse)?Apply\w+")
 
 

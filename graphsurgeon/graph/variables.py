@@ -53,6 +53,8 @@ VARIABLE_TYPES = frozenset({"Variable", "VariableV2", "VarHandleOp", "AutoReload
 #: Ops that set a variable.
 ASSIGN_TYPES = frozenset({"Assign", "AssignVariableOp"})
 PLACEHOLDER_TYPES = frozenset({"Placeholder", "PlaceholderV2"})
+#: The same, and placeholders that a program may leave out.
+INPUT_TYPES = PLACEHOLDER_TYPES | {"PlaceholderWithDefault"}
 
 #: Ops that are stateful for TensorFlow, but only read a variable or a table, or facts about it.
 READ_TYPES = frozenset(

@@ -9,13 +9,13 @@ import numpy as np
 from ..graph.concurrency import once
 from ..graph.graph import Graph, Ints, Mask, TensorInfo, value_info
 from ..graph.traversal import forward
-from ..graph.variables import FEED_TYPES
+from ..graph.variables import FEED_TYPES, INPUT_TYPES
 from .plan_result import PlanResult
 
 Shape = tuple[int | None, ...] | None
 
 #: Ops with a value that shape inference does not know, so another value cannot change an inferred shape.
-_INPUT_TYPES = FEED_TYPES | {"ReadVariableOp", "Variable", "VariableV2", "PlaceholderWithDefault"}
+_INPUT_TYPES = FEED_TYPES | INPUT_TYPES | {"ReadVariableOp", "Variable", "VariableV2"}
 _INTEGER_DTYPES = ("int32", "int64")
 _HANDLES = ("resource", "variant")
 

@@ -15,7 +15,7 @@ from ..graph.functions import BRANCHING, CALLS
 from ..graph.graph import Mask
 from ..graph.names import free_name
 from ..graph.traversal import backward, forward
-from ..graph.variables import PLACEHOLDER_TYPES
+from ..graph.variables import INPUT_TYPES
 from ..plan.plan import Plan
 from .freeze import constant
 from .recipe_context import RecipeContext, below, recipe_context, remove_unused
@@ -99,7 +99,7 @@ def cut_preprocessing(obj: Editor | Plan, patterns: str | Iterable[str] | None =
     context = recipe_context(obj, "cut_preprocessing()")
     graph = context.graph
     kinds = _types_of_patterns(context, patterns, _CONTEXT_ATTRIBUTES)
-    sources = graph.type_mask((*PLACEHOLDER_TYPES, "PlaceholderWithDefault"))
+    sources = graph.type_mask(INPUT_TYPES)
     fed = forward(graph, sources, control=False)
     allowed = _closed_under_inputs(context, sources | _ops_of_types(context, _PREPARING))
     core = fed & allowed & _ops_of_types(context, kinds) & ~sources
@@ -239,7 +239,7 @@ def _cut_after(obj: Any, request: str, patterns: Any) -> Plan:
     arrays = backward(graph, region, within=region | _ops_of_types(context, _ARRAYS))
     region |= arrays & ~backward(graph, ~(region | arrays))  # ops that pass boxes to a loop are cut off too
     entries = entering_tensors(graph, region)
-    sources, sizes = graph.type_mask((*PLACEHOLDER_TYPES, "PlaceholderWithDefault")), graph.type_mask(_SIZES)
+    sources, sizes = graph.type_mask(INPUT_TYPES), graph.type_mask(_SIZES)
     fed = forward(graph, sources, control=False, within=~sizes)
     ends = [one for one in entries if fed[one[0]] or _is_box_or_score(context, one, region)]
     names = [graph.names[i] for i in np.flatnonzero(region).tolist()]

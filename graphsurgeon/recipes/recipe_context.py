@@ -20,6 +20,7 @@ from ..graph.provenance import orphan_mask
 from ..graph.references import ReferenceResolver
 from ..graph.selection import select
 from ..graph.trace import Trace
+from ..graph.variables import INPUT_TYPES, VARIABLE_TYPES
 from ..plan.editor_like import described
 from ..plan.plan import Plan
 from ..plan.resolve.remove import protected_ops
@@ -271,4 +272,4 @@ def remove_unused(plan: Plan, start: Graph, candidates: Iterable[str], kept_ops:
 
 
 #: Ops that feed a graph or hold its state. They are not removed even if they have no consumers.
-_NEVER_REMOVED = frozenset({"Placeholder", "PlaceholderWithDefault", "Variable", "VariableV2", "VarHandleOp", "_Arg"})
+_NEVER_REMOVED = INPUT_TYPES | VARIABLE_TYPES | {"_Arg"}

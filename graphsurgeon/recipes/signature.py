@@ -15,7 +15,7 @@ from ..graph.types import TensorLike, TensorsLike
 from ..plan.editor_like import described
 from ..plan.plan import Plan
 from .recipe_context import recipe_context, results, tensors
-from .split import block, inputs_of, keys_of, part
+from .split import block, inputs_of, part
 
 
 def rename(obj: Editor | Plan, names: Mapping[str, str]) -> Plan:
@@ -167,15 +167,11 @@ def set_signature(ed: Editor, outputs: TensorsLike, inputs: TensorsLike | None =
         raise context.precondition_error(
             problem, f"Leave it out: inputs={[name for name in fed if name in tensors_read]!r}"
         )
-    keys = keys_of(ed, [*fed, *own, *targets, *tensors_read])
-    ends = Ends(
-        inputs=_by_key(inputs if fed else None, fed or tensors_read, keys), outputs=_by_key(outputs, targets, keys)
-    )
+    model = Ends(inputs=ed.inputs, outputs=ed.outputs)
+    ends = model.chosen(_like(inputs, fed) if fed else tensors_read, _like(outputs, targets))
     return part(ed, region, ends, ed.title, context.request)
 
 
-def _by_key(objects: Any, names: list[str], keys: Mapping[str, str]) -> dict[str, str]:
-    """Returns key -> tensor, with the given keys, or with the keys in `keys`."""
-    if isinstance(objects, Mapping):
-        return {str(key): name for key, name in zip(objects, names, strict=True)}
-    return {keys[name]: name for name in names}
+def _like(objects: Any, tensors: list[str]) -> Any:
+    """Returns tensors, with the keys of the given objects if they are a dict."""
+    return dict(zip(objects, tensors, strict=True)) if isinstance(objects, Mapping) else tensors

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..editor.editor import Editor
@@ -13,7 +12,7 @@ from ..errors import PlanError, few
 from ..graph.arrays import same_numbers
 from ..graph.boundary import entering_tensors
 from ..graph.graph import Graph, Mask
-from ..graph.names import free_name
+from ..graph.names import tensors_by_key
 from ..graph.open_graph import Ends, placeholders_in
 from ..graph.parts import refuse_part, required_ops
 from ..graph.selection import Selection, selection_from
@@ -36,23 +35,6 @@ def block(graph: Graph, mask: Mask, inputs: list[tuple[int, int]], outputs: list
     entries = entering_tensors(graph, mask, frozenset(inputs))
     ends = tuple(graph.tensor(name) for name in outputs)
     return replace(selection_from(graph, mask), inputs=tuple(one for one in inputs if one in entries), outputs=ends)
-
-
-def keys_of(
-    ed: Editor, tensors: Iterable[str], preferred_names: Mapping[str, str] = MappingProxyType({})
-) -> dict[str, str]:
-    """Returns tensor -> its name as an argument or result. Tensors of an opened function keep their names.
-
-    Args:
-        ed: the editor of the graph.
-        tensors: the tensors.
-        preferred_names: tensor -> the name that it gets if the name is free.
-    """
-    keys = {tensor: key for ends in (ed.inputs, ed.outputs) for key, tensor in ends.items()}
-    for tensor in tensors:
-        wish = preferred_names.get(tensor) or tensor.removesuffix(":0").replace("/", "_").replace(":", "_")
-        keys.setdefault(tensor, free_name(wish, list(keys.values()).__contains__))
-    return keys
 
 
 def inputs_of(ed: Editor, selection: Selection) -> list[str]:
@@ -153,8 +135,10 @@ def split_at(
     targets = list(dict.fromkeys(results(ed, outputs, context)))
     fed = tensors(context.graph, inputs, context.request)
     before, after, early, late = _sides(context, cuts, targets, fed)
-    wishes = {tensor: key for key, tensor in named.items()} if isinstance(named, Mapping) else {}
-    keys = keys_of(ed, [*cuts, *fed, *targets, *placeholders_in(context.graph, (before | after).mask)], wishes)
+    names = [one for one in (named, ed.inputs, ed.outputs) if isinstance(one, Mapping)]
+    known = {tensor: key for one in names for key, tensor in one.items()}
+    ends = [*ed.inputs.values(), *cuts, *fed, *targets, *placeholders_in(context.graph, (before | after).mask)]
+    keys = {tensor: key for key, tensor in tensors_by_key(list(dict.fromkeys(ends)), known).items()}
     halves = Halves(*(
         part(
             ed, region,

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from ..graph.graph import Graph, Ints, Mask
-from ..graph.training import in_scopes
-from ..graph.traversal import forward
-from ..graph.variables import FEED_TYPES
+from ..graph.names import op_name
+from ..graph.open_graph import likely_ends
 from .boxes import Item
-from .helper_ops import HELPER_SCOPES, ORPHAN, behind
+from .helper_ops import ORPHAN, behind
 from .tree import Tree
 
 Endpoints = tuple[Sequence[str], Sequence[str]]
 """Names of inputs and of outputs; empty if they are not known."""
 MOST, LISTED = 6, 20
 """The maximum number of inputs, and of outputs, that are drawn outside their scopes; the second one for known names."""
-
-_INPUT_TYPES = frozenset({*FEED_TYPES, "PlaceholderWithDefault"})
-_NO_OUTPUT = re.compile(
-    r"NoOp|Assert|Print|PrintV2|ControlTrigger|Switch|Enter|LoopCond|Shape|ShapeN|Size|Rank|Assign\w*|\w*Assign\w*Op"
-    r"|\w*Apply\w*|\w*Enqueue\w*|Queue\w*|Scatter\w*|Resource\w*|\w*Summary(V2)?|\w*Write\w*"
-)
-_SWITCHED = re.compile(r".*(switch_[tf]|pred_id|switch_pred.*|pivot_\w*)")
 
 
 def ends(tree: Tree, interface: Endpoints = ((), ())) -> tuple[Ints, Ints]:
@@ -43,30 +34,15 @@ def ends(tree: Tree, interface: Endpoints = ((), ())) -> tuple[Ints, Ints]:
     """
     graph = tree.graph
     if interface[0] or interface[1]:
-        numbers = [[graph.index.get(n.partition(":")[0], -1) for n in names] for names in interface]
+        numbers = [[graph.index.get(op_name(n), -1) for n in names] for names in interface]
         fed, outputs = (np.unique([i for i in ops if i >= 0]).astype(np.int32) for ops in numbers)
         return fed[:LISTED], outputs[:LISTED]
     visible = (tree.default_helpers.kind == 0) & (tree.helpers.kind != ORPHAN)
-    fed = graph.type_mask(_INPUT_TYPES) & visible
-    read_by = graph.consumers
-    fed &= read_by.degrees > 0
-    return _first(graph, fed), _first(graph, _results(graph, visible, fed))
-
-
-def _results(graph: Graph, visible: Mask, computed: Mask) -> Mask:
-    """Returns ops that depend on an input, and have no consumers except gradients, savers and similar ops."""
-    serves = in_scopes(graph, HELPER_SCOPES) | ~visible
-    useful = forward(graph, computed, control=False) & ~serves if computed.any() else ~serves
-    kinds, _, number = graph.type_index
-    no = np.array([kind in _INPUT_TYPES or _NO_OUTPUT.fullmatch(kind) is not None for kind in kinds], np.bool_)
-    useful &= ~no[number] if len(kinds) else useful
-    rows = graph.data.rows
-    consumed = np.zeros(graph.size, np.bool_)
-    consumed[graph.data.node[~serves[rows]]] = True
-    last = useful & ~consumed & (graph.data.degrees > 0)
-    for op in np.flatnonzero(last).tolist():
-        last[op] = _SWITCHED.fullmatch(graph.names[op]) is None
-    return np.asarray(last, np.bool_)
+    likely = likely_ends(graph)
+    fed, outputs = (
+        graph.mask(graph.index[op_name(n)] for n in side.values()) & visible for side in (likely.inputs, likely.outputs)
+    )
+    return _first(graph, fed), _first(graph, outputs)
 
 
 def pinned_ops(tree: Tree, interface: Endpoints = ((), ())) -> tuple[int, ...]:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.graph import Graph, Ints, Mask
-from ..graph.training import training_ops
+from ..graph.training import HELPER_SCOPES, training_ops
 from ..graph.traversal import connected_parts
-from ..graph.variables import QUERY_TYPES
+from ..graph.variables import INPUT_TYPES, QUERY_TYPES
 
 Counts = NDArray[np.intp]
 
@@ -27,9 +27,8 @@ MIN_OPS = 12
 
 _SAVERS = frozenset({"Save", "SaveV2", "SaveSlices", "Restore", "RestoreV2", "RestoreSlice"})
 _SAVE_SCOPE = re.compile(r"save(_\d+)?")
-_INPUT_TYPES = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")  # an input is never a helper
 _SOURCE_TYPES = frozenset(
-    {*_INPUT_TYPES, "IteratorGetNext", "QueueDequeueV2", "QueueDequeueManyV2", "Switch", "Merge", "Enter"}
+    {*INPUT_TYPES, "IteratorGetNext", "QueueDequeueV2", "QueueDequeueManyV2", "Switch", "Merge", "Enter"}
 )
 _HANDLED = re.compile(
     r"(Assign\w*|Destroy)(Variable|Resource)Op|Resource(Apply|Gather|Scatter)\w*"
@@ -42,12 +41,6 @@ _TOKENS = re.compile(r"Fill|Cast|Identity|Pack|Range|ReadVariableOp|Reshape|Assi
 _DT_RESOURCE = 20
 _MAX_SCOPE = 64  # a variable's scope with more ops is an ordinary scope
 
-HELPER_SCOPES = re.compile(
-    r"(?i)gradients?|grads?|.*(optimi[sz]er|train_op|summar|metrics|checkpoint|init).*|train(ing)?|save|restore"
-    r"|report_\w+|sync_replicas|adam\w*|rmsprop|momentum|sgd|adagrad|adadelta|ftrl|gradientdescent|global_step|assert\w*"
-    r"|exponentialmovingaverage|clip\w*|regulari[sz]\w+"
-)
-"""Names of scopes that train, save or check a model."""
 _JUDGES = re.compile(r"(?i)(total_)?loss(es)?(_\d+)?|accuracy|eval\w*")
 
 
@@ -123,7 +116,7 @@ class Helpers:
         )
         _savers(graph, graph.type_mask(_SAVERS), kind)
         _classify_assignments(graph, graph.type_mask(["Assign", "AssignVariableOp"]), consumers, kind)
-        _initializers(kind, makers, readers, consumers, ~graph.type_mask(_INPUT_TYPES))
+        _initializers(kind, makers, readers, consumers, ~graph.type_mask(INPUT_TYPES))  # an input is never a helper
         _leftovers(graph, checks, kind)
         _queues(graph, kind)
         return cls(kind, thing)

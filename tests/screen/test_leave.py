@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
+from graphsurgeon.graph.open_graph import likely_ends
 from graphsurgeon.ui.commands.save import save
 from tests.refusal import refuses
-from tests.screen.screens import X, opened, row_of_ops, traits
+from tests.screen.screens import X, opened, row_of_ops, tf1, traits
 
 
 def test_a_model_is_saved_with_its_signature_and_the_code_does_the_same(tmp_path):
@@ -50,6 +52,23 @@ def test_a_marked_region_is_what_the_form_proposes_and_saving_cuts_it_out(tmp_pa
     assert list(served.inputs.values()) == ["in/b:0"]
     screen.clear_boundary()
     assert screen.save_form()["note"] == ""
+
+
+def test_the_form_proposes_the_likely_ends_of_a_graph_without_a_signature():
+    """All inputs, however many; and results that only gradients, summaries and checks read."""
+    with tf.Graph().as_default() as graph:
+        parts = [tf1.placeholder(tf.float32, [2], name=f"in_{i}") for i in range(8)]
+        y = tf.multiply(tf.add_n(parts), tf1.get_variable("w", [2]), name="net/y")
+        tf1.gradients(tf.reduce_sum(tf.square(y), name="loss"), [graph.get_tensor_by_name("w:0")])
+        tf1.summary.histogram("values", tf.identity(y, name="net/out"))
+    form = gs.open(graph).screen.save_form()
+    assert form["inputs"] == ", ".join(f"in_{i}:0" for i in range(8))
+    assert form["outputs"] == "loss:0, net/out:0"
+    names = likely_ends(gs.open(graph).snapshot)
+    assert (list(names.inputs.values()), list(names.outputs.values())) == (
+        [p.name for p in parts],
+        ["loss:0", "net/out:0"],
+    )
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from ...graph.parts import part_fault, split_fault
 from ...graph.selection import Selection
 from ...graph.traversal import backward
 from ...graph.types import TFNodeDef
-from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
+from ...graph.variables import FEED_TYPES, INPUT_TYPES, VARIABLE_TYPES
 from ..copy_result import CopyResult
 from ..dependencies import variable_parts
 from ..edit_state import EditState, GraphDelta
@@ -219,7 +219,7 @@ def _inside(graph: Graph, mask: Mask) -> tuple[Mask, list[str]]:
 
     The other ops are variables with their parts, feeds, resources, and initializers of tables and iterators.
     """
-    out = graph.type_mask(FEED_TYPES | VARIABLE_TYPES | {"PlaceholderWithDefault"})
+    out = graph.type_mask(FEED_TYPES | INPUT_TYPES | VARIABLE_TYPES)
     for variable in graph.state.variables.values():
         if variable.op in graph.index:
             out |= variable_parts(graph, variable)

@@ -9,6 +9,7 @@ import numpy as np
 from ...graph.graph import Mask
 from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFOp
+from ...graph.variables import INPUT_TYPES
 from ...plan.copy_result import CopyResult
 from ...plan.plan_result import AppliedOps
 from ..functions import library as functions
@@ -88,7 +89,7 @@ def _copy_handle_data(copy_result: CopyResult, graph: TFGraph, pairs: list[tuple
     TensorFlow cannot infer it for ops that pass on these resources either.
     """
     source, old, find = copy_result.source, copy_result.source.live_graph.get_operations(), graph.get_operation_by_name
-    fed = source.type_mask([kind for kind in source.type_index[0] if kind.startswith("Placeholder")])
+    fed = source.type_mask(INPUT_TYPES)
     numbers = copy_result.ops[fed[copy_result.ops]].tolist()
     handle_pairs = [(old[i].outputs[0], find(copy_result.renamed(old[i].name)).outputs[0]) for i in numbers]
     for p in copy_result.placeholders:

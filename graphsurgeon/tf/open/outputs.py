@@ -14,14 +14,14 @@ from ...errors import OpenError, counted
 from ...graph.graph import DTYPES, Graph, TensorInfo
 from ...graph.lazy_graph import DeferredGraph, LiveGraphAttribute, is_materialized, materialize
 from ...graph.types import TFGraphDef, TFNodeDef
-from ...graph.variables import VARIABLE_TYPES
+from ...graph.variables import INPUT_TYPES, VARIABLE_TYPES
 from ..import_tensorflow import tf
 from ..messages import attr_value_pb2, tensor_shape_pb2, types_pb2
 from ..registry import op_definition
 from .file_reader import DENSEST, TRUSTED
 
 #: Op types whose nodes contain the shape of output 0; a handle is a scalar.
-_STATED_TYPES = VARIABLE_TYPES | {"Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "ImmutableConst", "Const"}
+_STATED_TYPES = VARIABLE_TYPES | INPUT_TYPES | {"ImmutableConst", "Const"}
 #: Before this graph version, placeholders stored an unknown shape as the shape of a scalar.
 _SCALARS = 24
 #: The maximum number of outputs that are listed.

@@ -27,7 +27,7 @@ from ...graph.open_graph import Ends, OpenedGraph, outputs_of, placeholders_in
 from ...graph.provenance import orphans_of
 from ...graph.reports import Saved, only_initial_text
 from ...graph.selection import select, selection_from
-from ...graph.traversal import backward
+from ...graph.traversal import backward, forward
 from ...graph.variables import FEED_TYPES, VariableInfo
 from ..copy.tables_and_queues import table_fillers
 from ..effects import acting_ops
@@ -190,8 +190,7 @@ class SaveRequest:
         """
         if self.signatures is not None:
             return {
-                key: self.model.chosen(tensors_by_key(ins), tensors_by_key(outs))
-                for key, (ins, outs) in self.signatures.items()
+                key: self.model.chosen(() if ins is None else ins, outs) for key, (ins, outs) in self.signatures.items()
             }
         model = self.model.chosen(self.inputs, self.outputs)
         if self.outputs is not None and self.inputs is None:
@@ -426,7 +425,7 @@ def _calls(base: Graph, options: SaveRequest, signatures: Any) -> Any:
     if signatures:
         return signatures
     call = options.model.limited_to(base.index).chosen(tensors_by_key(options.inputs), options.outputs)
-    likely = () if call.outputs else outputs_of(base, acting_ops(base))[:_MAX_RUN]
+    likely = () if call.outputs else outputs_of(base, forward(base, acting_ops(base)))[:_MAX_RUN]
     call = replace(call, outputs={**call.outputs, **dict(zip(likely, likely, strict=True))})
     return {"": call} if call.outputs else {}
 

@@ -227,12 +227,11 @@ def _recipe_subject(context: RenderContext, state: State) -> Any:
 
 def _ends(context: RenderContext) -> dict[str, dict[str, str]]:
     """Returns the inputs and outputs of the graph that are tensors."""
-    graph = context.destination.snapshot
-    ends = (
-        {key: name for key, name in one.items() if graph.outputs(graph.tensor(name)[0])}
-        for one in default_ends(context.destination)
-    )
-    return dict(zip(("inputs", "outputs"), ends, strict=True))
+    graph, ends = context.destination.snapshot, default_ends(context.destination)
+    return {
+        word: {key: name for key, name in side.items() if graph.outputs(graph.tensor(name)[0])}
+        for word, side in (("inputs", ends.inputs), ("outputs", ends.outputs))
+    }
 
 
 def _parse_values(spec: Recipe, editor: EditorLike, values: Mapping[str, str], request: str) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from ...errors import PlanError, SelectionError, SurgeryError, about, counted, f
 from ...graph.arrays import can_be_random, load_arrays
 from ...graph.graph import Graph, TensorInfo, shape_text
 from ...graph.names import outer_name, rename_input
+from ...graph.open_graph import placeholders_in
 from ...graph.trace import FirstDifference, Trace
-from ...graph.variables import PLACEHOLDER_TYPES
 from ...plan.editor_like import EditorLike
 from ...plan.plan import Plan, without_muted
 from ...plan.plan_result import PlanResult
@@ -52,9 +52,8 @@ def open_ends(graph: Graph) -> dict[str, TensorInfo | None]:
         >>> list(open_ends(g))
         ['x:0']
     """
-    has_consumers = graph.consumers.degrees > 0
-    ops = np.flatnonzero(has_consumers & graph.type_mask(PLACEHOLDER_TYPES)).tolist()
-    return {f"{graph.names[op]}:0": graph.declared_info(op, 0) for op in ops}
+    names = placeholders_in(graph, graph.consumers.degrees > 0)
+    return {name: graph.declared_info(*graph.tensor(name)) for name in names}
 
 
 def dry_run(subject: EditorLike, plan: Plan, feeds: Mapping[str, Any], options: Mapping[str, Any]) -> DryRun:

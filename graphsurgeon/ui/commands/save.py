@@ -8,11 +8,9 @@ from typing import Any
 
 from ...errors import PlanError, about, counted
 from ...graph.atomic_files import TargetExistsError, ensure_writable, write_atomic
-from ...graph.graph import Graph
-from ...graph.names import tensor_name
+from ...graph.names import tensor_name, tensors_by_key
+from ...graph.open_graph import Ends, likely_ends
 from ...plan.editor_like import EditorLike, described
-from ...view.first_picture import ends
-from ...view.tree import Tree
 from ..render_context import RenderContext
 from ..state import State
 from .plan import parse_literal
@@ -39,18 +37,17 @@ def save_form(context: RenderContext, state: State) -> tuple[State, dict[str, An
     If a region is marked, these are its inputs and outputs, and only the region is saved.
     """
     editor, marks = context.destination, state.marks
-    inputs, outputs = default_ends(editor)
-    note = ""
+    ends, note = default_ends(editor), ""
     if context.is_single_graph and marks.inputs and context.region(state)[0] is not None:
-        inputs, outputs = ({name: name for name in names} for names in (marks.inputs, marks.outputs))
+        ends = ends.chosen(marks.inputs, marks.outputs)
         note = "The marked region is saved, not the whole graph"
     stem = os.path.basename(editor.title.rstrip("/")).partition(".")[0] or "graph"
     waits = len(context.draft(state).steps)
     return state, {
         "path": f"{stem}_saved",
         "formats": [[name, words] for name, (words, _) in FORMATS.items()],
-        "inputs": ends_code(inputs),
-        "outputs": ends_code(outputs),
+        "inputs": ends_code(ends.inputs),
+        "outputs": ends_code(ends.outputs),
         "note": f"The plan, {counted(waits, 'steps')}, is not applied and will not be saved" if waits else note,
     }
 
@@ -180,19 +177,11 @@ def refuse_unknown(editor: EditorLike, ends: Iterable[str] | Mapping[str, str], 
 
 def ends_code(ends: Mapping[str, str]) -> str:
     """Returns inputs or outputs as the text of a form."""
-    short = all(tensor_name(name) == tensor_name(to) or name == to.partition(":")[0] for name, to in ends.items())
-    return ", ".join(list(ends.values()) if short else [f"{name}={to}" for name, to in ends.items()])
+    short = tensors_by_key(list(ends.values())) == ends
+    return ", ".join(ends.values() if short else [f"{name}={to}" for name, to in ends.items()])
 
 
-def default_ends(editor: EditorLike) -> tuple[dict[str, str], dict[str, str]]:
-    """Returns the inputs and outputs of the opened graph, by their current names; else those of its picture."""
-    now = described(editor)
-    return (dict(now.inputs), dict(now.outputs)) if now.outputs else _ends(editor.snapshot)
-
-
-def _ends(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:
-    """Returns the inputs and outputs of the picture. Of the inputs, only placeholders are returned."""
-    fed, outs = ends(Tree(graph))
-    inputs = [graph.names[i] for i in fed.tolist() if graph.types[i].startswith("Placeholder")]
-    outputs = [graph.names[i] for i in outs.tolist()]
-    return {name: f"{name}:0" for name in inputs}, {name: f"{name}:0" for name in outputs}
+def default_ends(editor: EditorLike) -> Ends:
+    """Returns the inputs and outputs of the opened graph, by their current names; else its likely ones."""
+    model = described(editor)
+    return model if model.outputs else likely_ends(editor.snapshot)
