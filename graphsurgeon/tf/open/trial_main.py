@@ -21,9 +21,14 @@ _STACK = 4 << 20
 _LIMIT = 2**31 - 1
 
 
-_CORE = import_core()
-if _CORE:
-    from graphsurgeon.tf.private.c_api import raw_import_alone
+_core = False
+"""Whether only the core of TensorFlow is imported."""
+
+
+def prepare() -> None:
+    """Imports the core of TensorFlow, once, before the first request."""
+    global _core
+    _core = import_core()
 
 
 def work(graph: str, count: int, seconds: float, shapes: bool) -> dict[str, Any]:
@@ -56,13 +61,19 @@ def work(graph: str, count: int, seconds: float, shapes: bool) -> dict[str, Any]
 
 def _answer(graph_def: Any, shapes: bool) -> dict[str, Any]:
     try:
-        ops = raw_import_alone(graph_def, _LIMIT) if _CORE else _public_import(graph_def)
+        ops = (_import if _core else _public_import)(graph_def)
     except Exception as error:  # the process that has sent the graph gets and reports the same error
         lacking = {"how": "ran out of memory", "started": True}
         return lacking if lacks_memory(error) else {"accepted": False, "shapes": {}}
     outputs = {op.name: [_shape(tensor) for tensor in op.outputs] for op in (ops if shapes else ())}
     known = {name: sizes for name, sizes in outputs.items() if any(shape is not None for shape in sizes)}
     return {"accepted": True, "shapes": known}
+
+
+def _import(graph_def: Any) -> Iterable[Any]:
+    from graphsurgeon.tf.private.c_api import raw_import_alone
+
+    return raw_import_alone(graph_def, _LIMIT)
 
 
 def _public_import(graph_def: Any) -> Iterable[Any]:

@@ -9,7 +9,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +127,7 @@ def raw_import(
 
 
 def raw_import_alone(graph_def: TFGraphDef, limit: int) -> list[Any]:
-    """Adds nodes to a new graph, without a function object for each function; returns its ops.
+    """Adds nodes and functions to a new graph, without Python objects for the functions; returns its ops.
 
     Args:
         graph_def, limit: as for `raw_import`.
@@ -135,7 +135,24 @@ def raw_import_alone(graph_def: TFGraphDef, limit: int) -> list[Any]:
     Raises:
         as `raw_import`.
     """
-    return list(raw_import(ops.Graph(), graph_def, {}, {}, "", limit).values())
+    graph = ops.Graph()
+    new_ops = list(raw_import(graph, graph_def, {}, {}, "", limit).values())
+    functions = {
+        function.signature.name: c_api_util.ScopedTFFunction(
+            c_api.TF_FunctionImportFunctionDef(encode(function)), function.signature.name
+        )
+        for function in graph_def.library.function
+    }
+    gradients = {pair.function_name: functions.get(pair.gradient_func) for pair in graph_def.library.gradient}
+    for name, function in functions.items():  # Python adds its objects to a graph in the same way
+        gradient = gradients.get(name)
+        with (
+            graph._c_graph.get() as c_graph,
+            function.get() as added,
+            nullcontext() if gradient is None else gradient.get() as slope,
+        ):
+            c_api.TF_GraphCopyFunction(c_graph, added, slope)
+    return new_ops
 
 
 def _buffer(graph_def: TFGraphDef, limit: int) -> Any:

@@ -28,7 +28,7 @@ from ..protos import decode, encode
 from ..registry import op_definition
 from ..run.errors import error_text
 from ..run.sessions import session_of, untrusted_reason
-from ..values.initialization import run_initializers
+from ..values.initialization import initialized_variables, run_initializers
 from ..values.transfer import assign
 from ..values.variables import fetch
 from .worker import WORKER
@@ -372,9 +372,13 @@ class ProofSource:
         raise _Mute(f"cannot be run in the source graph: {_why(last)}{how}") from last
 
     def variables(self, names: Sequence[str]) -> dict[str, Any]:
-        """Returns the values of variables in the session of this source, by op name."""
-        infos = [self._base.state.variables[name] for name in names]
-        return fetch(self._session or self._open_session, infos, self._base.live_graph, self._request)
+        """Returns the values of variables in the session of this source, by op name, except for those without a value.
+
+        A run that has succeeded does not read variables without a value, for example if it needs only a shape.
+        """
+        session, infos = self._session or self._open_session, [self._base.state.variables[name] for name in names]
+        initialized = initialized_variables(session, infos, self._request)
+        return fetch(session, [v for v in infos if v.op in initialized], self._base.live_graph, self._request)
 
     def _ready(self, part: ProofPart) -> Any:
         """Returns a session with values for all variables and tables that a part needs."""

@@ -1,7 +1,7 @@
-"""The program of a worker process: ``python request_loop.py FILE [keep]`` executes requests with a function of FILE.
+"""The program of a worker process: ``python request_loop.py FILE [keep]`` executes requests with functions of FILE.
 
-A child process with nothing but what FILE imports executes each request, and may crash. With ``keep``, the process
-executes all requests itself, which is faster. This program imports nothing of this package.
+After ``prepare``, if FILE has it, a child process executes ``work`` for each request, and may crash. With ``keep``,
+the process executes all requests itself, which is faster. This program imports nothing of this package.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ _INTERVAL = 0.005
 def main() -> None:
     """Executes the requests, one after the other, until the input ends. Each request is a line of JSON."""
     sys.path[:] = [place for place in sys.path if place]  # the current folder may contain any modules
-    work: Work = runpy.run_path(sys.argv[1])["work"]
+    program = runpy.run_path(sys.argv[1])
+    work: Work = program["work"]
+    program.get("prepare", lambda: None)()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # ops print to standard error
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the program that waits for the answer

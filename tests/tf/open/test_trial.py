@@ -124,6 +124,18 @@ def deep_calls():
     return graph_def
 
 
+def damaged_in_a_function():
+    graph_def = empty()
+    feed(graph_def)
+    function(graph_def, "f")
+    value = add(graph_def.library.function[0], "c", "Const", dtype=tf.variant).attr["value"].tensor
+    value.dtype = tf.variant.as_datatype_enum
+    value.tensor_shape.SetInParent()
+    value.variant_val.add(type_name="tensorflow::Tensor", metadata=b"\xff").tensors.add()
+    call(graph_def, "op", "f")
+    return graph_def
+
+
 def calls_itself():
     graph_def = empty()
     feed(graph_def)
@@ -155,6 +167,7 @@ FATAL = {
     "deep sizes": deep_sizes(),
     "huge numbers": huge_numbers(),
     "deep calls": deep_calls(),
+    "constant in a function": damaged_in_a_function(),
     "circle": calls_itself(),
     "doubling": doubling(),
 }  # fmt: skip
