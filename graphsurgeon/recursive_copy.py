@@ -238,37 +238,37 @@ class _CopyCall:
 
     Args:
         verb: the name of the function.
-        thing: the op, tensor or variable of the source.
+        original: the op, tensor or variable of the source.
         graph: the graph of the copies.
         scope: their name scope; empty for none.
-        known: name in `graph` -> variable of `graph` to use for this name.
+        replacements: name in `graph` -> variable of `graph` to use for this name.
         book: the caller's dict, to which new variables are added, or None.
         text: the string that was given instead of variables; empty if none was.
     """
 
     verb: str
-    thing: Any
+    original: Any
     graph: TFGraph
     scope: str
-    known: dict[str, Any]
+    replacements: dict[str, Any]
     book: MutableMapping[str, Any] | None
     text: str
 
     @property
     def request(self) -> str:
         """The call, for messages."""
-        return f"{self.verb}({_word(self.thing)}, ...)"
+        return f"{self.verb}({_word(self.original)}, ...)"
 
     @property
     def is_variable(self) -> bool:
         """Whether the call copies a variable."""
-        return hasattr(self.thing, "initializer")
+        return hasattr(self.original, "initializer")
 
     def warn(self) -> None:
         """Warns that a string was given instead of variables."""
         here = f"in the namespace {self.scope!r}" if self.scope else "without a namespace"
         warnings.warn(
-            f"{self.verb}({_word(self.thing)}, ..., {self.text!r}): a text instead of copied_variables names no "
+            f"{self.verb}({_word(self.original)}, ..., {self.text!r}): a text instead of copied_variables names no "
             f"variables, so the copy is one {here}. For one in {self.text!r}, type namespace={self.text!r}",
             stacklevel=3,
         )
@@ -348,15 +348,15 @@ def _either(namespace: Any, scope: Any, request: str) -> Any:
 
 
 def _find(call: _CopyCall) -> Any:
-    """Returns the copy of the requested thing; None if there is no copy."""
-    thing, name = call.thing, join_scope(call.scope, call.thing.name)
-    replacement = call.known.get(f"{op_name(name)}:0")
+    """Returns the copy of the requested object; None if there is no copy."""
+    original, name = call.original, join_scope(call.scope, call.original.name)
+    replacement = call.replacements.get(f"{op_name(name)}:0")
     if call.is_variable:
         return (
             tf.values.variables.variable_objects(call.graph).get(op_name(name)) if replacement is None else replacement
         )
     if replacement is not None:
-        return replacement.op.outputs[thing.value_index] if ":" in name else replacement.op
+        return replacement.op.outputs[original.value_index] if ":" in name else replacement.op
     try:
         return call.graph.as_graph_element(name)
     except (KeyError, ValueError):
@@ -367,7 +367,7 @@ def _require_copy(call: _CopyCall) -> Any:
     result = _find(call)
     if result is not None:
         return result
-    name = join_scope(call.scope, call.thing.name)
+    name = join_scope(call.scope, call.original.name)
     first = "copy_variable_to_graph" if call.is_variable else "copy_to_graph"
     problem = f"there is no copy {name!r} of it in that graph"
     raise SelectionError(
@@ -377,7 +377,7 @@ def _require_copy(call: _CopyCall) -> Any:
 
 def _other_scope_hint(call: _CopyCall) -> str:
     """Returns a suggestion with another namespace that has the copy; empty if there is none."""
-    scopes = {scope for scope, _ in _COPIED.get(call.graph, {}).get(call.thing.graph, {})}
+    scopes = {scope for scope, _ in _COPIED.get(call.graph, {}).get(call.original.graph, {})}
     others = (replace(call, scope=scope) for scope in sorted(scopes - {call.scope}))
     other_scope = next((other.scope for other in others if _find(other) is not None), None)
     return "" if other_scope is None else f"It was copied with namespace={other_scope!r}: type that here too"
@@ -388,31 +388,32 @@ def _other_scope_hint(call: _CopyCall) -> str:
 
 def _copy(call: _CopyCall, values: Any, after: Any = None) -> Any:
     # 1. Select the requested op, with all ops that it needs.
-    thing, scope = call.thing, call.scope
-    same = thing.graph is call.graph
-    source = open(thing.graph, title="the source")
+    original, scope = call.original, call.scope
+    same = original.graph is call.graph
+    source = open(original.graph, title="the source")
     destination = source if same else open(call.graph, title="the destination")
-    waits = _ops_to_wait_for(call, after, values)
-    target = thing.op.name if hasattr(thing, "op") else thing.name
-    block, readers = _ops_to_recompute(call, source, target) if waits else (_needed_block(source, target), ())
+    ops_before = _ops_to_wait_for(call, after, values)
+    target = original.op.name if hasattr(original, "op") else original.name
+    block, readers = _ops_to_recompute(call, source, target) if ops_before else (_needed_block(source, target), ())
     # 2. Find existing copies, from earlier calls or in the caller's variables.
-    books = _COPIED.setdefault(call.graph, WeakKeyDictionary()).setdefault(thing.graph, {})
-    copied_ops = books.setdefault((scope, frozenset(waits)), set())
+    books = _COPIED.setdefault(call.graph, WeakKeyDictionary()).setdefault(original.graph, {})
+    copied_ops = books.setdefault((scope, frozenset(ops_before)), set())
     reuse = {name: join_scope(scope, name) for name in copied_ops}
-    reuse.update({} if waits else _replacements(call, source, destination))
+    reuse.update({} if ops_before else _replacements(call, source, destination))
     # 3. Copy the rest, with current values as initial values if a session is given.
     constants, apart = _current(source, block, set(reuse), values)
     fresh = _selection_of(source.snapshot, [name for name in block if name not in reuse])
     if fresh:
         plan = destination.plan().copy(
-            fresh, to=scope, reuse=reuse, control="keep" if waits else "include",
-            unmapped="keep" if waits else "refuse", collections="none" if waits else "variables", constants=constants,
+            fresh, to=scope, reuse=reuse, control="keep" if ops_before else "include",
+            unmapped="keep" if ops_before else "refuse",
+            collections="none" if ops_before else "variables", inputs=constants,
         )  # fmt: skip
         for info, array in apart:
             plan = _with_initial_value(plan, source.snapshot, info, scope, array)
         for name in readers:
             if name not in reuse:
-                plan = plan.add_control(join_scope(scope, name), waits)
+                plan = plan.add_control(join_scope(scope, name), ops_before)
         copied_ops.update(_apply(call, destination, plan, fresh))
     return _require_copy(call)
 
@@ -428,13 +429,13 @@ def _apply(call: _CopyCall, destination: Any, plan: Any, missing: Selection) -> 
     applied = destination.apply(plan, record=False)  # the collections are the same as in 2016
     names: set[str] = set()
     for copied in applied.effect.copies:
-        if copied.source.owner is call.thing.graph:
+        if copied.source.owner is call.original.graph:
             names.update(copied.source.names[i] for i in copied.ops.tolist())
     _keep_originals(call, names)
     new = {v.name: v for v in applied.variables}
     if call.book is not None:
         call.book.update(new)
-    call.known.update(new)
+    call.replacements.update(new)
     return names
 
 
@@ -459,7 +460,7 @@ def _needed_block(source: Any, target: str) -> Selection:
 
 def _keep_originals(call: _CopyCall, names: set[str]) -> None:
     """Makes the copies of gradient ops refer to the copies of their forward ops."""
-    source, scope = call.thing.graph, call.scope
+    source, scope = call.original.graph, call.scope
     originals = tf.graph_parts.originals_of([source.get_operation_by_name(name) for name in names])
     for name, original in zip(names, originals, strict=False):
         if original is None:
@@ -478,7 +479,7 @@ def _replacements(call: _CopyCall, source: Any, destination: Any) -> dict[str, s
     graph, there = source.snapshot, destination.snapshot
     reuse = {}
     for info in graph.state.variables.values():
-        variable = call.known.get(f"{join_scope(call.scope, info.op)}:0")
+        variable = call.replacements.get(f"{join_scope(call.scope, info.op)}:0")
         if variable is None:
             continue
         own = there.state.variables.get(variable.op.name)
@@ -511,16 +512,16 @@ def _replacements(call: _CopyCall, source: Any, destination: Any) -> dict[str, s
 
 def _ops_to_wait_for(call: _CopyCall, after: Any, values: Any) -> list[str]:
     """Returns the names of the ops that a copy within the graph has to wait for; empty for a plain copy."""
-    same, after_tops = call.thing.graph is call.graph, []
+    same, after_tops = call.original.graph is call.graph, []
     tops = [] if after is None else list(after) if isinstance(after, list | tuple | set | frozenset) else [after]
     for top in map(tf.graph_parts.unwrap, tops):
         top = getattr(top, "op", top)
         if not isinstance(top, tf.graph_parts.Operation):
             problem = f"after={_word(top)} is of type {type(top).__name__}, not an op or tensor"
             raise PlanError(call.request, problem, "Give the ops that set the variables, for example after=[train]")
-        if top.graph is not call.thing.graph or not same:
+        if top.graph is not call.original.graph or not same:
             problem = f"after={top.name!r}: the copy, its source and the ops that it waits for must be of one graph"
-            raise PlanError(call.request, problem, f"Copy into the graph of {_word(call.thing)}, or leave after out")
+            raise PlanError(call.request, problem, f"Copy into the graph of {_word(call.original)}, or leave after out")
         after_tops.append(top)
     if same and not call.is_variable:
         after_tops += tf.graph_parts.current_control_inputs(call.graph)
@@ -541,17 +542,17 @@ def _ops_to_wait_for(call: _CopyCall, after: Any, values: Any) -> list[str]:
 def _ops_to_recompute(call: _CopyCall, source: Any, target: str) -> tuple[Selection, list[str]]:
     """Returns the ops to recompute after variables change, and the ops among them that read variables."""
     graph = source.snapshot
-    needed = source.select(name=[target]).ancestors().mask
+    ancestors = source.select(name=[target]).ancestors().mask
     writers = writers_of(graph)
-    holders = [graph.index[name] for name in graph.state.variables if needed[graph.index[name]]]
+    holders = [graph.index[name] for name in graph.state.variables if ancestors[graph.index[name]]]
     reads = graph.mask(i for h in holders for i in graph.consumers.row(h).tolist())
-    reads &= needed & ~writers
+    reads &= ancestors & ~writers
     affected = downstream(graph, reads, graph.mask([]), [graph.index[target]])
     request = f"{call.request[:-4]}after=...)"
     if not reads.any():
         raise PlanError(request, f"{target!r} depends on no variable: it would be the same", "Use it as it is")
     if affected.unaffected_target >= 0 or (affected.ops & writers).any():
-        writer = next((graph.names[i] for i in (needed & writers).nonzero()[0].tolist()), target)
+        writer = next((graph.names[i] for i in (ancestors & writers).nonzero()[0].tolist()), target)
         problem = f"{writer!r} sets a variable, and would set it again"
         raise PlanError(request, problem, "Choose a tensor that is computed without it")
     calls = [graph.names[i] for i in affected.calls]

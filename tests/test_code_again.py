@@ -86,14 +86,16 @@ STEPS_OF = {
     "copy frozen": lambda p, ed: p.copy(ed.select(outputs="end:0"), to="t", variables="freeze", values=BIG),
     "copy a variable replaced": lambda p, ed: p.copy(ed.select(outputs="act:0"), to="t", variables={"net/b": "c:0"}),
     "copy with constants": lambda p, ed: p.copy(
-        ed.select(outputs="act:0"), to="t", constants={"x:0": np.array([[np.inf, -0.0]], np.float32)}
+        ed.select(outputs="act:0"), to="t", inputs={"x:0": np.array([[np.inf, -0.0]], np.float32)}
     ),
     "copy of no size": lambda p, ed: p.copy(
-        ed.select(outputs="act:0"), to="t", constants={"x:0": np.zeros([0, 2], np.float32)}
+        ed.select(outputs="act:0"), to="t", inputs={"x:0": np.zeros([0, 2], np.float32)}
     ),
     "copy of objects": lambda p, ed: p.copy(
-        ed.select(outputs=ed.tensor("act:0")), to="t", inputs={ed.tensor("x:0"): ed.tensor("x:0")},
-        constants={ed.tensor("net/b:0").op.name + "/Read/ReadVariableOp:0": [1.0, 2.0]},
+        ed.select(outputs=ed.tensor("act:0")), to="t", inputs={
+            ed.tensor("x:0"): ed.tensor("x:0"),
+            ed.tensor("net/b:0").op.name + "/Read/ReadVariableOp:0": [1.0, 2.0],
+        },
     ),
     "connect": lambda p, ed: p.connect("y:0" if "y" in ed.snapshot.index else "act:0", to="end", input=0),
     "reroute": lambda p, ed: p.reroute({"net/y:0": "act:0"}, only=["n"]).reroute("n:0", to="act:0", exclude="called"),

@@ -36,7 +36,7 @@ def test_each_path_opens(name, folder):
     path = folder / MODELS[name]
     ed = gs.open(path)
     assert len(ed) > 10
-    assert not ed.initial_only()
+    assert not ed.untrained()
 
 
 @pytest.mark.parametrize("name", ["classifier", "frozen", "training", "detector", "nan_loss"])

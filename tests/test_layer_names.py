@@ -89,7 +89,6 @@ CASES: dict[str, tuple[str, Callable[[gs.Editor, Any], Any]]] = {
         {x: 1.0} if isinstance(x, str) else dict.fromkeys(x, 1.0)).screen.state.paint.values),
     "Plan.copy.selection": ("selection", lambda ed, x: ed.plan().copy(x, to="c")),
     "Plan.copy.inputs": ("tensor", lambda ed, x: ed.plan().copy("scores", to="c", inputs={x: "conv1"})),
-    "Plan.copy.constants": ("tensor", lambda ed, x: ed.plan().copy("scores", to="c", constants={x: FEATURES})),
     "Plan.connect.tensor": ("tensor", lambda ed, x: ed.plan().connect(x, to="Identity")),
     "Plan.connect.to": ("consumer", lambda ed, x: ed.plan().connect("image", to=x)),
     "Plan.with_input.tensor": ("tensor", lambda ed, x: copied(ed).with_input(0, x, "conv1")),

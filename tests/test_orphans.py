@@ -66,7 +66,7 @@ def two(session: Any) -> tuple[Any, Any]:
 DOORS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "select": lambda ed, s, path: ed.select().names,
     "match": lambda ed, s, path: [one.names for one in ed.match(tf.identity)],
-    "untrained": lambda ed, s, path: dict(ed.initial_only()),
+    "untrained": lambda ed, s, path: dict(ed.untrained()),
     "feeds_needed": lambda ed, s, path: ed.feeds_needed(),
     "trace": lambda ed, s, path: list(ed.trace({"x": X}).results),
     "session": lambda ed, s, path: ed.session().run("y:0", {"x:0": X}).tolist(),

@@ -172,7 +172,7 @@ def test_arrays_are_inline_beside_the_script_or_arguments(size, tmp_path):
     src, ed = gs.open(str(path)), gs.open(str(path))
     values = {"w": np.arange(size, dtype=np.float32)}
     constants = {"p:0": np.full([size], np.inf, np.float32)}
-    plan = ed.plan().copy(src.select(outputs="y:0"), to="t", variables="freeze", values=values, constants=constants)
+    plan = ed.plan().copy(src.select(outputs="y:0"), to="t", variables="freeze", values=values, inputs=constants)
     ed.apply(plan)
     text = ed.to_code()
     if size == 3:

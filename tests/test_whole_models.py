@@ -299,7 +299,7 @@ def test_variables_without_a_value_are_listed_with_the_ways_to_give_them(tmp_pat
     by_one_signature(tmp_path / "in")
     shutil.rmtree(tmp_path / "in" / "variables")
     ed = gs.open(tmp_path / "in")
-    assert ed.initial_only() == {"w": "there is no variables/variables.index"}
+    assert ed.untrained() == {"w": "there is no variables/variables.index"}
     assert "Initializer/value" not in str(ed).partition("scopes")[0]
     requests = [lambda f=f: ed.save(tmp_path / "out", format=f) for f in FOLDERS]
     requests += [lambda: ed.save(tmp_path / "m.pb", freeze=True), ed.function, ed.keras_layer]

@@ -224,9 +224,9 @@ class Applied:
         return copied if self.scope is not None else stay | copied
 
     @property
-    def initial_only(self) -> dict[str, str]:
+    def untrained(self) -> dict[str, str]:
         """Variables and frozen constants that have initial values although values were given, each with the reason."""
-        return {name: why for name, why in self.applied_ops.initial_only.items() if self._holds(name)}
+        return {name: why for name, why in self.applied_ops.untrained.items() if self._holds(name)}
 
     @property
     def warnings(self) -> list[str]:
@@ -234,13 +234,13 @@ class Applied:
 
         Partly copied loops and conds have no gradient. Tables and queues that a running session fills start empty.
         """
-        lost = [
+        partial_contexts = [
             f"gradients cannot go through {name!r}, of which the copy has only a part"
             for name in self.applied_ops.partial_contexts
         ]
-        initial = only_initial_text(self.initial_only)
+        initial = only_initial_text(self.untrained)
         empty = [sentence for copied in self.copies for sentence in copied.missing_state]
-        return [*self.notes, *self.plan.notes, *initial, *lost, *empty]
+        return [*self.notes, *self.plan.notes, *initial, *partial_contexts, *empty]
 
     def _holds(self, name: str) -> bool:
         return not self.scope or name.startswith(f"{self.scope}/")

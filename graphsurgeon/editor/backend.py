@@ -71,7 +71,7 @@ class _TensorFlow(Backend):
     def copy_notes(self, copy_result: CopyResult) -> list[str]:
         return tf.functions.library.describe_functions(copy_result) if _refusal(copy_result.source) is None else []
 
-    def initial_only_copies(self, copy_result: CopyResult) -> dict[str, str]:
+    def untrained_copies(self, copy_result: CopyResult) -> dict[str, str]:
         return tf.copy.append.initial_values_of(copy_result) if _refusal(copy_result.source) is None else {}
 
     def opener(self, graph: Graph) -> GraphOpener | None:

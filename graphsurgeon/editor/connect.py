@@ -102,14 +102,14 @@ def _unused_holder_ops(
     """Returns a queue or iterator that no remaining op reads from, with the ops that fill and query it."""
     users = [i for i in dict.fromkeys(graph.consumers.row(resource).tolist()) if not removed[i]]
     fills = [i for i in users if graph.types[i].startswith(_FILLS)]
-    asks = [i for i in users if graph.types[i] in _QUEUE_QUERIES]
-    if len(fills) + len(asks) < len(users):
+    query_ops = [i for i in users if graph.types[i] in _QUEUE_QUERIES]
+    if len(fills) + len(query_ops) < len(users):
         return []
-    for op in asks:
+    for op in query_ops:
         if graph.consumers.row(op).size:
             replaced_tensors.add((op, 0))
             constants[f"{graph.names[op]}:0"] = np.zeros([], np.int32)
-    return [*fills, *asks, resource]
+    return [*fills, *query_ops, resource]
 
 
 @dataclass
@@ -225,7 +225,7 @@ def connect(
         raise PlanError(f"{request}, {faults[0].request}", faults[0].problem + more, faults[0].suggestion)
     initial = _untrained_reasons(plan, models, request)
     applied = destination.apply(plan)
-    applied.applied_ops.initial_only.update(initial)
+    applied.applied_ops.untrained.update(initial)
     sources = {one.name: (described(one.editor), one.merged_tensor) for one in order}
     if any(model.inputs or model.outputs for model, _ in sources.values()):
         fed = {name: f"{name}:0" for name in destination.snapshot.names[: plan.base.size]}
@@ -261,7 +261,7 @@ def _untrained_reasons(plan: Plan, models: Mapping[str, _Model], request: str) -
     refused: dict[str, str] = {}
     for copied in plan.effect.copies:
         model = models[copied.step.to]
-        why = model.editor.initial_only() if model.values is None else plan.backend.initial_only_copies(copied)
+        why = model.editor.untrained() if model.values is None else plan.backend.untrained_copies(copied)
         own = [v for v in copied.variables if v.policy == "copy" and not v.info.local]
         mine = {v.name: why[v.original] for v in own if v.original in why}
         reasons |= mine

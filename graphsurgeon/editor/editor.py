@@ -193,15 +193,15 @@ class Editor:
 
     def __str__(self) -> str:
         live = self._timeline.log.current_events()
-        lost = [*self.opened_graph.serving.notes]
-        lost += [text for event in live if event.result for text in event.result.warnings]
-        lost += filter(None, [refusal_text(self.snapshot)])
+        warnings = [*self.opened_graph.serving.notes]
+        warnings += [text for event in live if event.result for text in event.result.warnings]
+        warnings += filter(None, [refusal_text(self.snapshot)])
         renamed = self.history.renamed
         new_ops = frozenset(renamed.get(op, op) for event in live for op in event.names)
         reach = "" if self.opened_graph.from_live_graph else self.risks().summary
-        lost += [f"{reach}; ed.risks() lists them"] if reach else []
-        lost += self.journal.messages if self.journal is not None else []
-        return summary(self.snapshot, self.orphans, lost, described(self), self.layers, new_ops)
+        warnings += [f"{reach}; ed.risks() lists them"] if reach else []
+        warnings += self.journal.messages if self.journal is not None else []
+        return summary(self.snapshot, self.orphans, warnings, described(self), self.layers, new_ops)
 
     def __repr__(self) -> str:
         return f"<Editor of {self.title}: {counted(self.snapshot.size, 'ops')}>"
@@ -599,7 +599,7 @@ class Editor:
         outputs: TensorsLike | None = None,
         inputs: TensorsLike | None = None,
         *,
-        prove: bool = False,
+        verify: bool = False,
         feeds: FeedDict | None = None,
         timeout: float = 600.0,
     ) -> Compatibility:
@@ -616,7 +616,7 @@ class Editor:
             outputs: the tensors that are needed, by name or object. Default: those of the opened function, or all
                 tensors without consumers whose ops only compute.
             inputs: tensors that are fed. Their ancestors are left out.
-            prove: if there is no blocker, write the model and compare it with the graph: in TFLite's interpreter, or,
+            verify: if there is no blocker, write the model and compare it with the graph: in TFLite's interpreter, or,
                 for ``tfjs``, by running the converter.
             feeds: tensor -> array, for that run. Other tensors get random numbers if their dtype and shape allow it.
             timeout: time limit of the converter and of the interpreter, in seconds.
@@ -636,7 +636,7 @@ class Editor:
             ...     print(blocker.op, blocker.kind, "|", blocker.replacement)
             beta custom op | Cut it off: inputs='beta:0'
         """
-        return check(self, target, outputs, inputs, prove, feeds, timeout)
+        return check(self, target, outputs, inputs, verify, feeds, timeout)
 
     @property
     def trusted(self) -> bool:
@@ -916,7 +916,7 @@ class Editor:
         """
         return feeds_needed(self, fetches)
 
-    def initial_only(self) -> dict[str, str]:
+    def untrained(self) -> dict[str, str]:
         """Returns the variables that have only their initial value, or no value, each with the reason.
 
         A value from a given session, a checkpoint or a plan counts as trained. In a session made by this editor, all
@@ -928,13 +928,13 @@ class Editor:
             >>> with tf.Graph().as_default() as graph:
             ...     learn = tf.compat.v1.get_variable("w", initializer=10.0).assign_add(1.0)
             >>> ed = gs.open(graph)
-            >>> ed.initial_only()
+            >>> ed.untrained()
             {'w': 'no session or checkpoint was given'}
             >>> _ = ed.session().run(learn)
-            >>> ed.initial_only()
+            >>> ed.untrained()
             {}
         """
-        return self.values.initial_only()
+        return self.values.untrained()
 
     def restore(
         self,
@@ -1046,7 +1046,7 @@ class Editor:
         Raises:
             SelectionError: if a tensor does not exist.
             PlanError: if the file exists, the format is unknown or does not fit an argument, or a variable has no
-                value. Also if a variable to freeze has only its initial value (see `initial_only`), unless
+                value. Also if a variable to freeze has only its initial value (see `untrained`), unless
                 ``values="initial"`` is given. Also if the graph cannot be written in this format, or TensorFlow cannot
                 run the file. No file has changed then.
 

@@ -73,7 +73,7 @@ def training(folder: str | Path | None = None) -> str:
     Example:
         >>> import graphsurgeon as gs
         >>> ed = gs.open(gs.examples.training())
-        >>> ed.initial_only()
+        >>> ed.untrained()
         {}
         >>> served = gs.recipes.frozen(ed, "scores:0")
         >>> len(served) < len(ed) / 10

@@ -265,5 +265,5 @@ def inlined(graph: Graph, opened_graph: OpenedGraph, values: Values, calls: Iter
         "values": values.for_graph(expansion.graph),
         "layers": layers,
     }
-    model = opened_graph.moved(lambda tensor: expansion.tensors.get(tensor, tensor))
+    model = opened_graph.with_tensors(lambda tensor: expansion.tensors.get(tensor, tensor))
     return replace(model, graph=expansion.graph, missing_values_reason="", **about), call

@@ -74,20 +74,20 @@ def save(
         "feeds": {tensor_name(k): v for k, v in (settings["feeds"] or {}).items()},
         "initial": initial,
     }
-    options = tf.save.save.SaveRequest(path, **settings, initial_only={}, model=opened_graph)
+    options = tf.save.save.SaveRequest(path, **settings, untrained={}, model=opened_graph)
     options.check()
-    whole = with_signatures(timeline, values, opened_graph, options, value_source)
-    if whole.timeline is not timeline:
-        timeline, values, value_source = whole.timeline, whole.values, INITIAL if initial else None
+    whole_model = with_signatures(timeline, values, opened_graph, options, value_source)
+    if whole_model.timeline is not timeline:
+        timeline, values, value_source = whole_model.timeline, whole_model.values, INITIAL if initial else None
     init_ops, feeds = values.init_ops
-    options = replace(options, model=replace(whole.model, init_ops=init_ops, asset_feeds=feeds))
+    options = replace(options, model=replace(whole_model.model, init_ops=init_ops, asset_feeds=feeds))
     base, own = timeline.snapshot, value_source is None or initial
     if options.constant or options.kind != "graph_def":
         variables = [info for info in base.state.variables.values() if not info.local]
         lacking = tf.values.initialization.with_initial_value(
             values if own else value_source, base.owner, variables, options.request
         )
-        options = replace(options, initial_only=lacking)
+        options = replace(options, untrained=lacking)
     source = values.read_session if own else tf.values.transfer.values_of(value_source)
     if own and (options.keeps_signatures or options.constant):
         signatures = options.all_signatures(base)
@@ -98,10 +98,10 @@ def save(
     saved = tf.save.save.save(base, uninitialized, source, options)
     if options.keeps_signatures and len(opened_graph.served_names) > 1:
         names = map(repr, opened_graph.served_names)
-        whole.notes.append(f"signature {' is also '.join(names)}, which the opened file does not have")
-    reasons = {n: why for n, why in options.initial_only.items() if n in saved.variables}
-    notes = [*saved.notes, *whole.notes, *_lost_training(timeline, opened_graph, options)]
-    return replace(saved, initial_only={**saved.initial_only, **reasons}, notes=notes)
+        whole_model.notes.append(f"signature {' is also '.join(names)}, which the opened file does not have")
+    reasons = {n: why for n, why in options.untrained.items() if n in saved.variables}
+    notes = [*saved.notes, *whole_model.notes, *_lost_training(timeline, opened_graph, options)]
+    return replace(saved, untrained={**saved.untrained, **reasons}, notes=notes)
 
 
 def _lost_training(timeline: Timeline, opened_graph: OpenedGraph, options: Any) -> list[str]:
@@ -179,36 +179,36 @@ def with_signatures(
         options: the request.
         value_source: the argument `values` of `Editor.save`.
     """
-    whole = WholeModel(timeline, values, replace(opened_graph, other_signatures={}))
+    whole_model = WholeModel(timeline, values, replace(opened_graph, other_signatures={}))
     own = opened_graph.signature or ("" if options.outputs is None else DEFAULT)
     served = options.kind.startswith(("saved_model", "tflite"))  # the format has a place for a signature
     names = [one.name for one in opened_graph.serving.signatures]
     names = [name for name in names if name not in (options.signatures or ({own} if served else ()))]
     if options.kind == "checkpoint" or opened_graph.serving.opened_signature.startswith("function "):
-        return whole
+        return whole_model
     if opened_graph.serving.functions:
         functions = few(list(map(repr, opened_graph.serving.functions)))
-        whole.notes.append(f"not included: functions {functions} of the opened object")
+        whole_model.notes.append(f"not included: functions {functions} of the opened object")
     if not names:
-        return whole
+        return whole_model
     reason = _reason_to_leave_out(timeline.snapshot, options)
     if reason:
-        whole.notes.append(f"not included: {_named(names)}, because {reason}")
-        return whole
-    index, kept = timeline.snapshot.index, dict[str, Ends]()
+        whole_model.notes.append(f"not included: {_named(names)}, because {reason}")
+        return whole_model
+    index, signatures = timeline.snapshot.index, dict[str, Ends]()
     for name, ends in opened_graph.other_signatures.items():
         lost = [tensor for tensor in (*ends.inputs.values(), *ends.outputs.values()) if op_name(tensor) not in index]
         if lost:
-            whole.notes.append(f"not included: {_named([name])}, because {lost[0]!r} is not in the graph")
+            whole_model.notes.append(f"not included: {_named([name])}, because {lost[0]!r} is not in the graph")
         elif name in names:
-            kept[name] = ends
-    whole.model = replace(opened_graph, other_signatures=kept)
+            signatures[name] = ends
+    whole_model.model = replace(opened_graph, other_signatures=signatures)
     elsewhere = [name for name in names if name not in opened_graph.other_signatures]
     if opened_graph.serving.open_other is None or not opened_graph.signature:
         reason = "they are not in the graph, and cannot be read from its file"
-        whole.notes += [f"not included: {_named(elsewhere)}, because {reason}"] if elsewhere else []
-        return whole
-    return _merged(whole, elsewhere, value_source)
+        whole_model.notes += [f"not included: {_named(elsewhere)}, because {reason}"] if elsewhere else []
+        return whole_model
+    return _merged(whole_model, elsewhere, value_source)
 
 
 def _named(names: list[str]) -> str:
@@ -228,46 +228,46 @@ def _reason_to_leave_out(graph: Graph, options: Any) -> str:
     return f"inputs= cuts the graph at {few(list(map(repr, cuts)))}" if cuts else ""
 
 
-def _merged(whole: WholeModel, names: list[str], value_source: Any) -> WholeModel:
+def _merged(whole_model: WholeModel, names: list[str], value_source: Any) -> WholeModel:
     """Copies a graph, and the ops of other signatures of its file, to a new graph.
 
     The variables that the signatures share are in it once, with their current values. A variable that an edit has
     removed has its value from the file.
     """
-    base = whole.timeline.snapshot
-    model = whole.model
+    base = whole_model.timeline.snapshot
+    model = whole_model.model
     new = OpenedGraph(tf.graph_parts.graph_with_placeholders({}, "save()"), model.title)
     timeline = Timeline(new)
     values = Values(new, timeline)
-    given = whole.values if value_source is None or isinstance(value_source, str) else value_source
+    given = whole_model.values if value_source is None or isinstance(value_source, str) else value_source
     plan = new_plan(timeline.snapshot).copy(select(base), to="", control="include", values=given, collections="keep")
     if plan.effect.faults:
         problem = plan.effect.faults[0].problem
-        whole.notes.append(f"not included: {_named(names)}, because the graph cannot be copied: {problem}")
-        return whole
-    known = {identity: name for name, identity in whole.values.identities().items()}
-    added, paths = dict[str, Ends](), dict[str, str]()
+        whole_model.notes.append(f"not included: {_named(names)}, because the graph cannot be copied: {problem}")
+        return whole_model
+    known = {identity: name for name, identity in whole_model.values.identities().items()}
+    signatures, paths = dict[str, Ends](), dict[str, str]()
     for name in names:
         try:
             result = _with_signature(plan, model, name, known, paths)
         except SurgeryError as error:
             result = error.problem
         if isinstance(result, str):
-            whole.notes.append(f"not included: {_named([name])}, because {result}")
+            whole_model.notes.append(f"not included: {_named([name])}, because {result}")
         else:
-            plan, added[name] = result
-    if not added:
-        return whole
+            plan, signatures[name] = result
+    if not signatures:
+        return whole_model
     timeline.apply(plan, values, record=False)
-    if any(not event.undone for event in whole.timeline.events):
-        whole.notes.append(f"not edited: {_named(list(added))}; the plans changed {model.signature!r}")
-    others, paths = {**model.other_signatures, **added}, {**model.variable_paths, **paths}
+    if any(not event.undone for event in whole_model.timeline.events):
+        whole_model.notes.append(f"not edited: {_named(list(signatures))}; the plans changed {model.signature!r}")
+    others, paths = {**model.other_signatures, **signatures}, {**model.variable_paths, **paths}
     model = replace(model, other_signatures=others, variable_paths=paths)
-    return WholeModel(timeline, values, model, whole.notes)
+    return WholeModel(timeline, values, model, whole_model.notes)
 
 
 def _with_signature(
-    plan: Plan, opened_graph: OpenedGraph, name: str, known: dict[Any, str], paths: dict[str, str]
+    plan: Plan, opened_graph: OpenedGraph, name: str, names_by_identity: dict[Any, str], paths: dict[str, str]
 ) -> tuple[Plan, Ends] | str:
     """Returns a plan that also copies the ops of a signature, and the ends of the signature after it.
 
@@ -290,7 +290,7 @@ def _with_signature(
     scope = free_name(plain_name(name, "signature"), base.is_name_used)
     shared, new, identities = dict[str, str](), dict[Any, str](), other.values.identities()
     for op in graph.state.variables:
-        same = known.get(identities.get(op), "")
+        same = names_by_identity.get(identities.get(op), "")
         if same not in base.index:
             new[identities.get(op, f"{scope}/{op}")] = f"{scope}/{op}"
             continue
@@ -305,7 +305,7 @@ def _with_signature(
     )  # fmt: skip
     for fault in more.effect.faults:
         return fault.problem
-    known |= new
+    names_by_identity |= new
     paths |= {f"{scope}/{op}": path for op, path in other.variable_paths.items() if f"{scope}/{op}" in new.values()}
     ends = {"inputs": other.inputs, "outputs": other.outputs, "defaults": other.defaults}
-    return more, Ends(**ends).moved(lambda tensor: f"{scope}/{tensor}")
+    return more, Ends(**ends).with_tensors(lambda tensor: f"{scope}/{tensor}")

@@ -182,7 +182,7 @@ class Values:
         missing = [v for v in missing if self._id(graph, v.op) not in given]
         own, held = self._session, frozenset[str]()
         if missing and own is not None and own.graph is graph:
-            held = tf.values.initialization.initialized_variables(own, missing, "initial_only()")
+            held = tf.values.initialization.initialized_variables(own, missing, "untrained()")
         return frozenset(v.op for v in missing) - held
 
     def _without_value(self) -> frozenset[str]:
@@ -253,8 +253,8 @@ class Values:
         """Returns the session to read values from; it initializes no variable in the caller's session."""
         return self.session(initialize=False)
 
-    def initial_only(self, local: bool = False, names: Collection[str] | None = None) -> dict[str, str]:
-        """Returns the variables that have no value but their initial one, as `Editor.initial_only` does.
+    def untrained(self, local: bool = False, names: Collection[str] | None = None) -> dict[str, str]:
+        """Returns the variables that have no value but their initial one, as `Editor.untrained` does.
 
         Args:
             local: whether to include local variables, which are not expected to have a trained value.
@@ -263,16 +263,16 @@ class Values:
         graph, own, events = self._timeline.live_graph, self._session, self._timeline.log.current_events()
         removed, infos = self._removed_variables(graph), tf.values.variables.variable_infos(graph)
         targets = [info for name, info in infos.items() if name not in removed and (names is None or name in names)]
-        due, report = tf.values.assign_values.ValueAssignment(None, "initial_only()"), ValueReport()
+        assignment, report = tf.values.assign_values.ValueAssignment(None, "untrained()"), ValueReport()
         before: dict[int, VariableInfo] = {}
         if own is None:  # a new session reads these from what was opened
             initialized = self._variables_in_file(graph, [info.op for info in targets])
         else:
-            initialized, before = self._initialized_before(graph, own, targets, due.request)
+            initialized, before = self._initialized_before(graph, own, targets, assignment.request)
         pending = self._pending_events(own, events) if own is not None and own.graph is graph else events
-        self._decide(due, report, targets, initialized, events, pending, before, graph)
+        self._decide(assignment, report, targets, initialized, events, pending, before, graph)
         filed = own is None and self._source is not None and graph is self._opened_graph()
-        why = dict(self._source.initial_only()) if filed else {}
+        why = dict(self._source.untrained()) if filed else {}
         why |= dict.fromkeys(self._without_value(), self._missing_reason)
         why |= self._reasons(graph, report, events, own)
         if own is not None and own.graph is graph:
@@ -305,7 +305,7 @@ class Values:
         same = weakref.WeakKeyDictionary(
             {one: dict(names) for one, names in self._ids.items()} | {graph_identity(graph): both}
         )
-        untrained = partial(self.initial_only, local=True)
+        untrained = partial(self.untrained, local=True)
         fill = partial(
             tf.values.assign_values.fill_tables,
             init_ops=[] if self._model.init_ops else None,
@@ -404,7 +404,7 @@ class Values:
     def _reasons(self, graph: TFGraph, report: ValueReport, events: list[Event], source_session: Any) -> dict[str, str]:
         """Returns the reason for each variable of the report that holds only its initial value."""
         results = [event.result.applied_ops for event in events]
-        copied = {self._id(one.graph, name): why for one in results for name, why in one.initial_only.items()}
+        copied = {self._id(one.graph, name): why for one in results for name, why in one.untrained.items()}
         lack = (
             NOT_IN_SESSION
             if source_session is not None and source_session not in self._own_sessions
@@ -425,7 +425,7 @@ class Values:
         ops = opened.get_operations()[: self._timeline.log.size] if opened is not None else []
         own = {self._id(opened, op.name) for op in ops if op.type in VARIABLE_TYPES}
         lacking = [name for name in initial if self._id(graph, name) in own]
-        how = "Give them others: ed.restore(checkpoint, partial=True); ed.initial_only() tells which are left"
+        how = "Give them others: ed.restore(checkpoint, partial=True); ed.untrained() tells which are left"
         texts = only_initial_text(dict.fromkeys(lacking, self._missing_reason))
         return [str(PlanError("session()", problem, how)) for problem in texts]
 
@@ -448,7 +448,7 @@ class Values:
             return ValueReport()
         infos, removed = tf.values.variables.variable_infos(graph), self._removed_variables(graph)
         targets = [info for name, info in infos.items() if name not in removed]
-        due, report = tf.values.assign_values.ValueAssignment(session, request, source_session), ValueReport()
+        assignment, report = tf.values.assign_values.ValueAssignment(session, request, source_session), ValueReport()
         filed = source_session is None and source is not None and graph is self._opened_graph()
         if filed:
             source.fill(session)
@@ -476,10 +476,10 @@ class Values:
         for event in pending:
             if event.number in settled_events:
                 tf.values.assign_values.fill_new_tables(session, event.result.applied_ops)
-        self._decide(due, report, targets, initialized, events, pending, before, graph)
+        self._decide(assignment, report, targets, initialized, events, pending, before, graph)
         if not initialize:
-            due.initial, report.initial = [], []
-        tf.values.assign_values.apply_assignment(due, [infos[name] for name in removed if name in infos])
+            assignment.initial, report.initial = [], []
+        tf.values.assign_values.apply_assignment(assignment, [infos[name] for name in removed if name in infos])
         if new and source_session is None and not filed:
             tf.values.assign_values.run_init_ops(session, model.init_ops, model.asset_feeds)
         if new:
@@ -487,9 +487,9 @@ class Values:
         for event in pending:
             if event.number not in settled_events:
                 tf.values.assign_values.fill_new_tables(session, event.result.applied_ops)
-        initialized |= due.names
+        initialized |= assignment.names
         why = self._reasons(graph, report, events, source_session)
-        why |= source.initial_only() if filed else {}
+        why |= source.untrained() if filed else {}
         if source_session is None:
             report.warnings += self._missing_value_warnings(
                 graph, [name for name in report.initial if not infos[name].local]
@@ -591,14 +591,14 @@ class Values:
     def _detach(self, old: Any, old_infos: Mapping[int, VariableInfo], numbers: set[int]) -> None:
         """Keeps the values of variables that only the old session has, if an undo or a redo can bring them back."""
         alive = {number for names in self._ids.values() for number in names.values()}
-        lost = {number: info for number, info in old_infos.items() if number in alive - numbers}
-        values = tf.values.initialization.read_all(old, list(lost.values()))
+        removed_infos = {number: info for number, info in old_infos.items() if number in alive - numbers}
+        values = tf.values.initialization.read_all(old, list(removed_infos.values()))
         there = weakref.ref(old)
         self._detached_values = {
             number: alive_left for number, alive_left in self._detached_values.items() if number in alive - numbers
         }
         self._detached_values |= {
-            n: _DetachedValue(there, info, values[info.op]) for n, info in lost.items() if info.op in values
+            n: _DetachedValue(there, info, values[info.op]) for n, info in removed_infos.items() if info.op in values
         }
 
     def _record_session(
@@ -628,14 +628,14 @@ class Values:
 
 def _lost_warnings(graph: TFGraph, empty: Iterable[VariableInfo]) -> list[str]:
     """Returns warnings about variables without a value because the checkpoint of their initializers is missing."""
-    lost = {
+    checkpoints = {
         info.op: path
         for info in empty
         if info.initializer and (path := tf.values.initialization.missing_checkpoint(graph, info))
     }
-    if not lost:
+    if not checkpoints:
         return []
-    have = "has no value: its initializer reads" if len(lost) == 1 else "have no value: their initializers read"
-    paths = few(list(dict.fromkeys(map(repr, lost.values()))))
-    problem = f"{counted(len(lost), 'variables')} {have} {paths}, which does not exist: {few(list(lost))}"
+    have = "has no value: its initializer reads" if len(checkpoints) == 1 else "have no value: their initializers read"
+    paths = few(list(dict.fromkeys(map(repr, checkpoints.values()))))
+    problem = f"{counted(len(checkpoints), 'variables')} {have} {paths}, which does not exist: {few(list(checkpoints))}"
     return [str(PlanError("session()", problem, "Give them values: ed.restore(checkpoint)"))]

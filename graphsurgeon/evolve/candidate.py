@@ -254,8 +254,11 @@ class Assembly:
             mapping = {**{f"{name}:0": f"{name}:0" for name in piece.candidate.inputs}, **piece.input_map}
             plan = plan.copy(
                 piece.candidate.editor.select(name=piece.ops), to=f"with_{number}", names=names, variables="initial",
-                inputs={t: mapping[t] for t in sorted(outside) if op_name(t) not in names and t in mapping},
-                constants=piece.constants, collections="variables",
+                inputs={
+                    **{t: mapping[t] for t in sorted(outside) if op_name(t) not in names and t in mapping},
+                    **piece.constants,
+                },
+                collections="variables",
             )  # fmt: skip
         if len(plan):
             editor.apply(plan)

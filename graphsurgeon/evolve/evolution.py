@@ -29,7 +29,7 @@ class Generation:
         score: the best score.
         size: how many ops the best candidate has.
         formula: the best candidate as a formula.
-        evaluations: how many candidates were tried so far.
+        evaluations: how many candidates were evaluated so far.
     """
 
     number: int
@@ -61,7 +61,7 @@ class Evolution:
 
     @property
     def evaluations(self) -> int:
-        """How many candidates were tried."""
+        """How many candidates were evaluated."""
         return self.generations[-1].evaluations
 
     def __str__(self) -> str:
@@ -70,7 +70,7 @@ class Evolution:
 
     def __repr__(self) -> str:
         count = counted(len(self.generations), "generations")
-        return f"<Evolution: {count}, {self.evaluations} tried, best {self.best!r}>"
+        return f"<Evolution: {count}, {self.evaluations} evaluated, best {self.best!r}>"
 
 
 def evolve(
@@ -172,7 +172,7 @@ def evolve(
         judge.evaluate(population)
         population.sort(key=lambda c: (_number(c.score) * (1.0 + parsimony * c.size), c.size, c.formula))
         best = min(population, key=lambda c: (c.score, c.size, c.formula))
-        history.append(Generation(len(history), _number(best.score), best.size, best.formula, judge.tried))
+        history.append(Generation(len(history), _number(best.score), best.size, best.formula, judge.evaluated))
         if report is not None:
             report(history[-1])
         if history[-1].score <= target_score or len(history) > generations:
@@ -181,16 +181,16 @@ def evolve(
 
 
 class _Scorer:
-    """Rates candidates; equal graphs are tried only once.
+    """Rates candidates; equal graphs are evaluated only once.
 
     Args:
         score: as in `evolve`.
-        workers: the workers that candidates are tried on.
+        workers: the workers that candidates are evaluated on.
     """
 
     def __init__(self, score: Callable[[Any], float], workers: Any) -> None:
         self._score, self._workers = score, workers
-        self.tried = 0
+        self.evaluated = 0
 
     def evaluate(self, population: list[Candidate]) -> None:
         """Sets the score of all candidates."""
@@ -200,7 +200,7 @@ class _Scorer:
         scores_by_key.update(
             zip(fresh, tf.run.trials.scores(list(fresh.values()), self._score, self._workers), strict=True)
         )
-        self.tried += len(fresh)
+        self.evaluated += len(fresh)
         for key, one in zip(keys, population, strict=True):
             one.score = scores_by_key[key]
 

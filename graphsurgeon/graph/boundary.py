@@ -117,8 +117,8 @@ def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], re
     cuts = frozenset(inputs)
     through = {t for t in outputs if t in cuts and graph.types[t[0]] in FEED_TYPES}
     outputs_mask = graph.mask(t[0] for t in outputs if t not in through)
-    waits = _is_counted_control(graph, cuts)
-    ancestry = backward(graph, outputs_mask, cuts, control_edges=waits)
+    control_edges = _is_counted_control(graph, cuts)
+    ancestry = backward(graph, outputs_mask, cuts, control_edges=control_edges)
     if not cuts:
         return ancestry
     rows = graph.data.rows
@@ -132,7 +132,7 @@ def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], re
     # An output that is computed only from a leak is kept, and its own inputs become the leaks.
     # Ops that only a leak needs, such as the weights of a layer above it, stay outside with the leak.
     return backward(
-        graph, core | outputs_mask, cuts, within=ancestry & (core | ~fed) | outputs_mask, control_edges=waits
+        graph, core | outputs_mask, cuts, within=ancestry & (core | ~fed) | outputs_mask, control_edges=control_edges
     )
 
 

@@ -532,8 +532,8 @@ class _Expander:
         self.first = [0]
         self.moved: dict[tuple[int, int], tuple[int, int]] = {}  # tensor -> the tensor that replaces it
         self.more: dict[int, list[tuple[int, int]]] = {}  # op -> its additional inputs
-        self.waits: dict[int, list[int]] = {}  # call -> the last ops of its function
-        self.leads: dict[int, list[int]] = {}  # first op of a function -> ops that its call waits for
+        self.last_ops: dict[int, list[int]] = {}  # call -> the last ops of its function
+        self.controls_before: dict[int, list[int]] = {}  # first op of a function -> ops that its call waits for
         total = root.graph.size
         for k, part in enumerate(self.parts):
             for op, call in part.calls.items():
@@ -615,13 +615,13 @@ class _Expander:
         self.moved |= {(op, i): end[0] for i, end in enumerate(ends) if end}
         control_outputs = dict.fromkeys(own.graph.functions[part.function].control_ret.values())
         last = [first + graph.index[name] for name in control_outputs if name in graph.index]
-        self.waits[op] = [*last, *(end[0] for end in gives)]
+        self.last_ops[op] = [*last, *(end[0] for end in gives)]
         before = [i for i, _ in self.control.ends(op)]
         if before:
             for i in range(graph.size):
                 within = [n for n, _ in (*self.data.ends(first + i), *self.control.ends(first + i))]
                 if types[i] not in ("Const", "_Arg", "_Retval") and all(types[n - first] == "_Arg" for n in within):
-                    self.leads[first + i] = before
+                    self.controls_before[first + i] = before
 
     def _end(self, tensor: tuple[int, int]) -> tuple[int, int]:
         """Returns the tensor that replaces another tensor, through all calls."""
@@ -651,22 +651,22 @@ class _Expander:
 
     def _control(self, order: Ints, place: Ints, drop: Any) -> Edges:
         ptr, node = [0], list[int]()
-        rows, ends, stands, removed = (
+        rows, ends, new_ops, removed = (
             self.control.ptr.tolist(),
             self.control.node.tolist(),
             place.tolist(),
             drop.tolist(),
         )
         for i in order.tolist():
-            todo = [*ends[rows[i] : rows[i + 1]], *self.leads.get(i, ())]
+            todo = [*ends[rows[i] : rows[i + 1]], *self.controls_before.get(i, ())]
             live: dict[int, bool] = {}
             for op in todo:  # grows: an op that waits for a call waits for the last ops in it
                 if op in live:
                     continue
                 live[op] = not removed[op]
                 if removed[op]:
-                    todo += self.waits.get(op) or [self._end((op, 0))[0]]
-            node += [stands[op] for op, stays in live.items() if stays]
+                    todo += self.last_ops.get(op) or [self._end((op, 0))[0]]
+            node += [new_ops[op] for op, stays in live.items() if stays]
             ptr.append(len(node))
         return Edges(np.asarray(ptr, np.int32), np.asarray(node, np.int32), np.zeros(len(node), np.int32))
 

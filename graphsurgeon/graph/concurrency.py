@@ -67,7 +67,7 @@ class RWLock:
 
     def reading(self) -> AbstractContextManager[None]:
         """Acquires the lock for reading, together with other readers; waits while another thread writes."""
-        return self._held(exclusive=False)
+        return self._hold(exclusive=False)
 
     def writing(self) -> AbstractContextManager[None]:
         """Acquires the lock for writing; waits until all other threads have released it.
@@ -76,7 +76,7 @@ class RWLock:
             PlanError: if this thread already holds the lock, because it would wait for itself.
         """
         self.refuse_reader()
-        return self._held(exclusive=True)
+        return self._hold(exclusive=True)
 
     def exclusive(self, timeout: float) -> AbstractContextManager[None]:
         """Acquires the lock for writing; this thread itself may already read.
@@ -84,10 +84,10 @@ class RWLock:
         Raises:
             BusyError: if other threads held the lock until the timeout, in seconds.
         """
-        return self._held(exclusive=True, timeout=timeout)
+        return self._hold(exclusive=True, timeout=timeout)
 
     @contextmanager
-    def _held(self, exclusive: bool, timeout: float | None = None) -> Iterator[None]:
+    def _hold(self, exclusive: bool, timeout: float | None = None) -> Iterator[None]:
         thread = threading.get_ident()
         request = thread, exclusive
 

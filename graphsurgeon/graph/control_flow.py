@@ -241,8 +241,8 @@ def loops_in(graph: Graph) -> list[Loop]:
     for op in enters:
         frames.setdefault(frame_name(graph, op), []).append(op)
     loops = []
-    for asks in np.flatnonzero(graph.type_mask(["LoopCond"])).tolist():
-        switches = [op for op in graph.consumers.row(asks).tolist() if graph.types[op] in SWITCHES]
+    for condition in np.flatnonzero(graph.type_mask(["LoopCond"])).tolist():
+        switches = [op for op in graph.consumers.row(condition).tolist() if graph.types[op] in SWITCHES]
         merges = [int(graph.data.row(op)[0]) for op in switches]
         ends = [graph.data.row(op).tolist() for op in merges]
         if not switches or any(graph.types[op] not in MERGES for op in merges) or any(len(end) != 2 for end in ends):
@@ -250,11 +250,11 @@ def loops_in(graph: Graph) -> list[Loop]:
         first, back = ([end[at] for end in ends] for at in (0, 1))
         if any(graph.types[op] not in ENTERS for op in first):
             continue
-        leave = [next((i for i in graph.consumers.row(op).tolist() if graph.types[i] in EXITS), -1) for op in switches]
+        exits = [next((i for i in graph.consumers.row(op).tolist() if graph.types[i] in EXITS), -1) for op in switches]
         same = [op for op in frames[frame_name(graph, first[0])] if op not in first]
         if any(not len(graph.data.row(op)) for op in (*first, *back, *same)):
             continue
-        loops.append(Loop(asks, *map(tuple, (first, merges, switches, back, leave, same))))
+        loops.append(Loop(condition, *map(tuple, (first, merges, switches, back, exits, same))))
     return loops
 
 
@@ -351,21 +351,21 @@ def _loop_fault(
         return None
     hit = int(hits[np.argmax(at_input[hits])])  # prefers a tensor that the request names
     number = loop[rows[hit]]
-    whole = loop == number
-    enters = np.flatnonzero(whole & graph.type_mask(ENTERS)).tolist()
-    ends = np.flatnonzero(whole & graph.type_mask(EXITS)).tolist()
+    loop_mask = loop == number
+    enters = np.flatnonzero(loop_mask & graph.type_mask(ENTERS)).tolist()
+    ends = np.flatnonzero(loop_mask & graph.type_mask(EXITS)).tolist()
     ins = list(dict.fromkeys((int(graph.data.node[at]), int(graph.data.port[at])) for at in graph.data.ptr[enters]))
     ins = [tensor for tensor in ins if loop[tensor[0]] != number]
     fed = forward(graph, graph.type_mask(FEED_TYPES), control=False)
     # Constants and variables are also copied. An Exit that is read inside belongs to an inner loop.
     ins = [tensor for tensor in ins if fed[tensor[0]]] or ins
-    outer = [i for i in ends if not whole[graph.consumers.row(i)].all()]
+    outer = [i for i in ends if not loop_mask[graph.consumers.row(i)].all()]
     ends = outer or [i for i in ends if not len(graph.consumers.row(i))]
     inputs, outputs = [f"{graph.names[op]}:{port}" for op, port in ins], [f"{graph.names[i]}:0" for i in ends]
-    part = int((mask & whole).sum())
+    part = int((mask & loop_mask).sum())
     leaves = f"its outputs are {', '.join(outputs)}" if outputs else "it has no outputs"
     return (
-        f"the selection cuts through a loop: {part} of its {counted(int(whole.sum()), 'ops')} are selected, "
+        f"the selection cuts through a loop: {part} of its {counted(int(loop_mask.sum()), 'ops')} are selected, "
         f"and {_tensor(graph, hit)!r} is computed in each round",
         f"Select the whole loop: its inputs are {', '.join(inputs)}; {leaves}",
     )

@@ -71,7 +71,7 @@ class Unconvertible(PlanError):
         self, request: str, problem: str = "", suggestion: str = "", result: ConversionResult = ConversionResult()
     ) -> None:
         super().__init__(request, problem, suggestion)
-        self.made = result
+        self.result = result
 
 
 @dataclass(frozen=True)
@@ -215,18 +215,18 @@ def cut(graph: Graph, ops: Iterable[str], inputs: Sequence[str], outputs: Sequen
         (['mel:0'], ['b:0'])
     """
     ends = frozenset(graph.tensor(name) for name in inputs)
-    needed = backward(graph, graph.mask([graph.tensor(name)[0] for name in outputs]), ends, control=False)
+    ancestors = backward(graph, graph.mask([graph.tensor(name)[0] for name in outputs]), ends, control=False)
     varies = forward(graph, graph.type_mask(FEED_TYPES) | graph.mask([op for op, _ in ends]), control=False)
     front, back = graph.mask([]), graph.mask([])
     for name in ops:
         one = graph.mask([graph.index[name]])
         before = backward(graph, one, ends, control=False) & varies
-        behind = forward(graph, one, within=needed, control=False)
+        behind = forward(graph, one, within=ancestors, control=False)
         if before.sum() <= behind.sum():
             front |= before
         else:
             back |= behind
-    middle = needed & ~front & ~back & varies
+    middle = ancestors & ~front & ~back & varies
 
     def boundary(inside: Any, of: Any) -> list[str]:
         found = dict[str, None]()

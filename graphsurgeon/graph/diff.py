@@ -139,7 +139,7 @@ class _NeighborhoodMatcher:
         unmatched: NDArray[np.bool_],
         meanings: tuple[Meaning, Meaning],
     ) -> None:
-        self.place, self.taken, self.gone = place, used, unmatched | (place >= 0)
+        self.place, self.is_matched, self.is_settled = place, used, unmatched | (place >= 0)
         key_ids: dict[Any, int] = {}
         labels = [_labels(graph, key_ids, meaning) for graph, meaning in zip((a, b), meanings, strict=True)]
         starts = [_mix_bits(label.astype(np.uint64)) for label in labels]
@@ -162,8 +162,8 @@ class _NeighborhoodMatcher:
 
     def _level(self, level: int, exact: bool) -> None:
         """Pairs ops with equal surroundings; with `exact`, only if there is exactly one such op on each side."""
-        ours = np.flatnonzero(~self.gone)
-        theirs = np.flatnonzero(~self.taken)
+        ours = np.flatnonzero(~self.is_settled)
+        theirs = np.flatnonzero(~self.is_matched)
         groups_a, groups_b = _groups(self.a.rounds[level], ours), _groups(self.b.rounds[level], theirs)
         for key, mine in groups_a.items():
             other = groups_b.get(key, ())
@@ -171,17 +171,17 @@ class _NeighborhoodMatcher:
                 continue
             free = iter(other)
             for i in mine:
-                if self.gone[i]:
+                if self.is_settled[i]:
                     continue  # a neighbor has led to its partner meanwhile
-                j = next((j for j in free if not self.taken[j]), None)
+                j = next((j for j in free if not self.is_matched[j]), None)
                 if j is None:
                     break
                 self._take(i, j)
                 self._spread()
 
     def _take(self, i: int, j: int) -> None:
-        if self.a.labels[i] == self.b.labels[j] and not self.gone[i] and not self.taken[j]:
-            self.place[i], self.gone[i], self.taken[j] = j, True, True
+        if self.a.labels[i] == self.b.labels[j] and not self.is_settled[i] and not self.is_matched[j]:
+            self.place[i], self.is_settled[i], self.is_matched[j] = j, True, True
             self.todo.append((i, j))
 
     def _spread(self) -> None:
@@ -193,8 +193,8 @@ class _NeighborhoodMatcher:
                 self._take(x, y)
             for edges in ("consumers", "control_consumers", "control"):
                 self._single(
-                    _kinds(getattr(a, edges), i, self.a.labels, self.gone),
-                    _kinds(getattr(b, edges), j, self.b.labels, self.taken),
+                    _kinds(getattr(a, edges), i, self.a.labels, self.is_settled),
+                    _kinds(getattr(b, edges), j, self.b.labels, self.is_matched),
                 )
 
     def _single(self, labels_a: dict[Any, int], labels_b: dict[Any, int]) -> None:

@@ -242,12 +242,12 @@ class Graph:
             ends.append(len(texts))
         number = array("i", map(index.get, texts, repeat(-1)))  # most inputs are the bare name of an op: its output 0
         port = array("i", bytes(number.itemsize * len(number)))
-        waits = np.zeros(len(texts), np.bool_)
+        is_control = np.zeros(len(texts), np.bool_)
         for at in np.flatnonzero(np.array(number) < 0).tolist():
             text = texts[at]
             try:
                 if text[0] == "^":
-                    waits[at], number[at] = True, index[text[1:]]
+                    is_control[at], number[at] = True, index[text[1:]]
                 else:
                     name, _, output = text.rpartition(":")
                     number[at], port[at] = index[name], int(output)
@@ -268,9 +268,9 @@ class Graph:
                     names=[op],
                 ) from None
         rows = np.repeat(np.arange(len(nodes), dtype=np.int32), np.diff(ends))
-        is_data, of, ports = ~waits, np.asarray(number), np.asarray(port)
+        is_data, of, ports = ~is_control, np.asarray(number), np.asarray(port)
         data = Edges.from_rows(rows[is_data], of[is_data], len(nodes), ports[is_data])
-        control = Edges.from_rows(rows[waits], of[waits], len(nodes))
+        control = Edges.from_rows(rows[is_control], of[is_control], len(nodes))
         return cls(
             names=[*base.names, *names] if base else names,
             types=[*(base.types if base else ()), *(n.op for n in nodes)],
@@ -400,16 +400,18 @@ class Graph:
     def refused_ops(self) -> Mask:
         """A mask of the ops of unknown types, and of the ops that call a function with such ops."""
         out, functions = self.unknown_ops.copy(), self.functions if self.unknown_types else {}
-        lost = set[str]()
+        refused_functions = set[str]()
         for name in reachable_functions(functions, functions):  # callees first
             inner = functions[name].node_def
             if any(
-                node.op in self.unknown_types or not lost.isdisjoint(functions_in_node(node, functions))
+                node.op in self.unknown_types or not refused_functions.isdisjoint(functions_in_node(node, functions))
                 for node in inner
             ):
-                lost.add(name)
-        if lost:
-            out |= np.fromiter((bool(functions_in_node(node, lost)) for node in self.nodes), np.bool_, self.size)
+                refused_functions.add(name)
+        if refused_functions:
+            out |= np.fromiter(
+                (bool(functions_in_node(node, refused_functions)) for node in self.nodes), np.bool_, self.size
+            )
         return out
 
     def find(self, name: str, request: str = "", layers: Callable[[], Iterable[str]] = tuple) -> int:

@@ -98,7 +98,7 @@ class LazyLayers(Sequence[Layer]):
         self._find = find
 
     @cached_property
-    def _found(self) -> tuple[Layer, ...]:
+    def _layers(self) -> tuple[Layer, ...]:
         return tuple(self._find())
 
     @overload
@@ -108,10 +108,10 @@ class LazyLayers(Sequence[Layer]):
     def __getitem__(self, index: slice) -> Sequence[Layer]: ...
 
     def __getitem__(self, index: int | slice) -> Layer | Sequence[Layer]:
-        return self._found[index]
+        return self._layers[index]
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._layers)
 
 
 @dataclass(frozen=True)
@@ -303,19 +303,19 @@ def expand_layers(graph: Graph, layers: Layers, objects: Iterable[Any], request:
         ['x', 'd/y:0']
     """
     tensors: list[Any] = []
-    for thing in objects:
-        name = thing if isinstance(thing, str) else getattr(thing, "name", None)
+    for obj in objects:
+        name = obj if isinstance(obj, str) else getattr(obj, "name", None)
         if isinstance(name, str) and name.endswith("/") and name in scopes_of(graph, layers):
             tensors += scopes_of(graph, layers)[name][1].outputs
             continue
-        text = name if isinstance(name, str) and not hasattr(thing, "graph") else ""
+        text = name if isinstance(name, str) and not hasattr(obj, "graph") else ""
         scopes = (
             not text or op_name(text) in graph.index or not (layers.named(text) or _is_closest(layers, text, graph))
         )
-        if scopes and not isinstance(thing, Layer):
-            tensors.append(thing)
+        if scopes and not isinstance(obj, Layer):
+            tensors.append(obj)
             continue
-        layer = layers.find(thing, request)
+        layer = layers.find(obj, request)
         outputs = [call.outputs for call in layer.calls if call.outputs]
         if len(outputs) > 1:
             which = " or ".join(repr(few(names)) for names in outputs[:4])
@@ -430,13 +430,13 @@ def update_layer(
 def _entering_tensors(ops: Sequence[tuple[CallFrame, int]]) -> dict[str, str]:
     """Returns the tensors that enter some ops, each with the type of its source op outside of all calls."""
     own = {part.unfolded_name(i) for part, i in ops}
-    fed = {}
+    types = {}
     for part, i in ops:
         for t, (maker, _) in zip(part.input_names(i), part.graph.data.ends(i), strict=True):
-            if t not in fed and op_name(t) not in own:
+            if t not in types and op_name(t) not in own:
                 source, number = part.argument_source(maker)
-                fed[t] = source.graph.types[number]
-    return fed
+                types[t] = source.graph.types[number]
+    return types
 
 
 def scopes_of(graph: Graph, layers: Layers) -> dict[str, tuple[Layer, LayerCall]]:

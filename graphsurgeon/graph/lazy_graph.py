@@ -116,7 +116,7 @@ class LazyGraph:
         records: see above.
         refusal: why TensorFlow refuses the graph; None as long as no reason is known.
         filled: whether the ops are in the graph, including stand-ins for refused ones.
-        tried: whether no trial is needed before ops are added.
+        is_importable: whether no trial is needed before ops are added.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class LazyGraph:
         return self.filled or self.is_view_only or self._inference_done
 
     @property
-    def tried(self) -> bool:
+    def is_importable(self) -> bool:
         return self._trial is None
 
     def check_importable(self, shapes: bool = False) -> None:

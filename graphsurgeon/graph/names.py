@@ -418,7 +418,7 @@ def rename_input(text: str, names: Mapping[str, str]) -> str:
     return text if new == op else text.replace(op, new, 1)
 
 
-def tensors_by_key(objects: Any, known: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+def tensors_by_key(objects: Any, keys: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
     """Returns name -> tensor name for one or more tensors, or a dict. The default names are those of the ops.
 
     Args:
@@ -436,10 +436,10 @@ def tensors_by_key(objects: Any, known: Mapping[str, str] = MappingProxyType({})
     if isinstance(objects, Mapping):
         return {str(key): tensor_name(tensor) for key, tensor in objects.items()}
     tensors = list(map(tensor_name, objects if isinstance(objects, (list, tuple)) else [objects]))
-    reserved = {known[tensor]: tensor for tensor in tensors if tensor in known}
+    reserved = {keys[tensor]: tensor for tensor in tensors if tensor in keys}
     out: dict[str, str] = {}
     for tensor in tensors:
-        name = known.get(tensor) or tensor.removesuffix(":0").rpartition("/")[2].replace(":", "_")
+        name = keys.get(tensor) or tensor.removesuffix(":0").rpartition("/")[2].replace(":", "_")
         out[free_name(name, lambda one: one in out or reserved.get(one, tensor) != tensor)] = tensor  # noqa: B023
     return out
 

@@ -127,12 +127,12 @@ def refuse_unknown(graph: Graph, mask: Mask, request: str) -> None:
     Raises:
         PlanError: if the result contains such an op, or calls a function with such an op.
     """
-    lost = np.flatnonzero(graph.refused_ops & mask).tolist() if graph.unknown_types else []
-    if not lost:
+    refused = np.flatnonzero(graph.refused_ops & mask).tolist() if graph.unknown_types else []
+    if not refused:
         return
     words = unknown_words(graph, mask)
     packages = packages_of(unknown_counts(graph, mask) or unknown_counts(graph))
     load = f"Import {few(packages)} and open the graph again" if packages else "Load the library that has them first"
-    ops = few([repr(graph.names[i]) for i in lost])
+    ops = few([repr(graph.names[i]) for i in refused])
     problem = f"the result would contain {words}: {ops} of {graph.title}"
     raise PlanError(request, problem, f"{load}, {EXCLUSIONS}")

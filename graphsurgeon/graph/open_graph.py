@@ -121,7 +121,7 @@ class Ends:
     defaults: Mapping[str, Any] = field(default_factory=dict, compare=False)
     pack_outputs: Callable[[Sequence[Any]], Any] | None = None
 
-    def moved(self, tensors: Callable[[str], str]) -> Self:
+    def with_tensors(self, tensors: Callable[[str], str]) -> Self:
         """Returns the same ends with other tensors: a function of the old names returns the new ones."""
         inputs, outputs = ({key: tensors(t) for key, t in side.items()} for side in (self.inputs, self.outputs))
         return replace(self, inputs=inputs, outputs=outputs)
@@ -253,7 +253,7 @@ class OpenedGraph(Ends):
         """
         feeds = {rename_input(tensor, names): path for tensor, path in self.asset_feeds.items()}
         return replace(
-            self.moved(lambda tensor: rename_input(tensor, names)),
+            self.with_tensors(lambda tensor: rename_input(tensor, names)),
             init_ops=[names.get(op, op) for op in self.init_ops], asset_feeds=feeds,
             variable_paths={names.get(op, op): path for op, path in self.variable_paths.items()},
         )  # fmt: skip
@@ -301,10 +301,10 @@ class OpenedGraph(Ends):
             variable_paths=paths, serving=ServingInfo(notes=tuple(notes)),
         )  # fmt: skip
 
-    def moved(self, tensors: Callable[[str], str]) -> Self:
-        """Returns the same description with other tensors at the ends of all signatures; see `Ends.moved`."""
-        others = {name: ends.moved(tensors) for name, ends in self.other_signatures.items()}
-        return replace(super().moved(tensors), other_signatures=others)
+    def with_tensors(self, tensors: Callable[[str], str]) -> Self:
+        """Returns the same description with other tensors at the ends of all signatures; see `Ends.with_tensors`."""
+        others = {name: ends.with_tensors(tensors) for name, ends in self.other_signatures.items()}
+        return replace(super().with_tensors(tensors), other_signatures=others)
 
     def limited_to(self, ops: Container[str]) -> Self:
         """Returns the same description without the inputs and outputs that are not among some ops."""
@@ -392,12 +392,12 @@ def likely_ends(graph: Graph) -> Ends:
 
 def _ranked_outputs(graph: Graph, left_out: Mask | None) -> dict[str, int]:
     """Returns the tensors of `outputs_of`, and the rank of each: 0 for a result that depends on an input."""
-    fed = forward(graph, graph.type_mask(FEED_TYPES | INPUT_TYPES), control=False)
+    reached = forward(graph, graph.type_mask(FEED_TYPES | INPUT_TYPES), control=False)
     plain, free, has_consumers = outside_control_flow(graph), ~orphan_mask(graph), np.zeros(graph.size, np.bool_)
     edges = np.ones(len(graph.data.node), np.bool_)
     if left_out is not None:
         free &= ~left_out
-        edges = ~fed[graph.data.node] | backward(graph, free & plain, within=~left_out)[graph.data.rows]
+        edges = ~reached[graph.data.node] | backward(graph, free & plain, within=~left_out)[graph.data.rows]
     has_consumers[graph.data.node[edges]] = True
     candidates = np.flatnonzero(free & ~has_consumers & ~graph.type_mask([*_HELPER_TYPES, *VARIABLE_TYPES]))
     candidates = candidates[plain[candidates]] if plain[candidates].any() else candidates
@@ -409,7 +409,7 @@ def _ranked_outputs(graph: Graph, left_out: Mask | None) -> dict[str, int]:
     # Outputs that depend on a feed come first: they are the results. Unused helpers follow, then gradients and updates.
     updates = training_ops(graph) | graph.type_mask(ASSIGNING)
     helper = graph.type_mask(_HELPERS) | graph.mask(i for i in candidates.tolist() if _PIVOT.fullmatch(graph.names[i]))
-    rank = _UPDATE * updates[candidates] + _UNFED * ~fed[candidates] + helper[candidates]
+    rank = _UPDATE * updates[candidates] + _UNFED * ~reached[candidates] + helper[candidates]
     order = np.argsort(rank, kind="stable")
     return {
         f"{graph.names[i]}:0": value

@@ -95,21 +95,21 @@ def lost_writes(graph: Graph, mask: Mask, edges: Iterable[tuple[int, int]] | Non
         >>> lost_writes(g, g.mask([0, 1, 2, 3]))
         []
     """
-    lost = control_entering(graph, mask) if edges is None else list(edges)
-    if not lost:
+    edges_in = control_entering(graph, mask) if edges is None else list(edges)
+    if not edges_in:
         return []
-    outside = backward(graph, graph.mask(op for _, op in lost)) & ~mask
+    outside = backward(graph, graph.mask(op for _, op in edges_in)) & ~mask
     writes = np.flatnonzero(outside & _writing_ops(graph)).tolist()
     holders: dict[int, list[int]] = {}
     for op in writes:
         for holder in _state_holders(graph, op):
             holders.setdefault(holder, []).append(op)
-    after = forward(graph, graph.mask(inside for inside, _ in lost), within=mask)
+    after = forward(graph, graph.mask(inside for inside, _ in edges_in), within=mask)
     reads = {holder: [op for op in _users(graph, holder) if after[op] and _reads(graph, op)] for holder in holders}
     result = list[LostWrite]()
     for holder, write in ((holder, write) for holder, those in holders.items() if reads[holder] for write in those):
         behind = forward(graph, graph.mask([write]), within=outside)
-        later = forward(graph, graph.mask(inside for inside, op in lost if behind[op]), within=mask)
+        later = forward(graph, graph.mask(inside for inside, op in edges_in if behind[op]), within=mask)
         reader = next((op for op in sorted(reads[holder]) if later[op]), None)
         if reader is not None:
             above = np.flatnonzero(backward(graph, graph.mask([write])) & graph.type_mask(FEED_TYPES) & ~mask).tolist()
@@ -153,14 +153,17 @@ def array_fault(
     users = mask & graph.type_mask(filter(is_array_type, graph.type_index[0])) & (graph.data.degrees > 1)
     for user in np.flatnonzero(users).tolist():
         tensors = reachable_from(graph.data.ends(user)[-1:], lambda end: _flow_before(graph, runs, cuts, end))
-        lost = next((end for end in tensors if end in cuts or not runs[end[0]]), None)
-        if lost is not None:
-            name = graph.name(lost)
+        broken_end = next((end for end in tensors if end in cuts or not runs[end[0]]), None)
+        if broken_end is not None:
+            name = graph.name(broken_end)
             problem = f"{name!r} orders the writes and reads of a TensorArray; it does not contain the written values"
             numbers = shared_holders(graph)
             own = numbers == numbers[user] if numbers is not None else graph.mask([])
             writes = [graph.names[i] for i in np.flatnonzero(own & ~mask).tolist()]
-            return problem, f"Select the writes too: {few(writes)}" if lost not in cuts else "Cut before the writes"
+            return (
+                problem,
+                f"Select the writes too: {few(writes)}" if broken_end not in cuts else "Cut before the writes",
+            )
     return None
 
 

@@ -296,7 +296,7 @@ def match(
         if search.steps > STEPS_PER_OP * (graph.size + 100):
             search.undecided += 1
             continue
-        if search.taken[start]:
+        if search.in_match[start]:
             continue
         for one in search.run(root, start, steps):
             ops = frozenset(one.image.values())
@@ -307,7 +307,7 @@ def match(
                 continue
             matches.append(Match(graph, pattern, one, read_array))
             op_numbers = np.fromiter(ops, np.int64)
-            search.taken[op_numbers[~shared[op_numbers]]] = True
+            search.in_match[op_numbers[~shared[op_numbers]]] = True
             break
     matches.sort(key=lambda match: match.numbers)
     best = (

@@ -65,7 +65,7 @@ class PatternSearch:
         self.ops = pattern.numbers
         inner = set(self.ops)
         self.sources: dict[int, list[Tensor]] = {p: small.data.ends(p) for p in self.ops}
-        self.waits = [(p, int(q)) for p in self.ops for q in small.control.row(p) if int(q) in inner]
+        self.control_pairs = [(p, int(q)) for p in self.ops for q in small.control.row(p) if int(q) in inner]
         self.free = {p: len(self.sources[p]) > 1 and pattern.accepted_types(p) <= COMMUTATIVE for p in self.ops}
         reads = [t for p in self.ops for t in self.sources[p] if t[0] not in inner]
         self.once = {t for t in reads if reads.count(t) == 1}
@@ -79,7 +79,7 @@ class PatternSearch:
             self.domain[p] = mask if within is None else mask & within
         if narrow:
             self._narrow()
-        self.taken = np.zeros(graph.size, np.bool_)
+        self.in_match = np.zeros(graph.size, np.bool_)
         self.steps = 0
         self.undecided = 0
         self.stop: DeadEnd | None = None
@@ -101,7 +101,7 @@ class PatternSearch:
             for p, slot, (q, port) in reversed(edges):
                 self._along(p, slot, q, port)
             control = self.graph.control
-            for p, q in self.waits:
+            for p, q in self.control_pairs:
                 hit = self.domain[p][control.rows] & self.domain[q][control.node]
                 self.domain[p] &= self.graph.mask(control.rows[hit])
                 self.domain[q] &= self.graph.mask(control.node[hit])
@@ -150,29 +150,29 @@ class PatternSearch:
 
     def tasks(self, root: int) -> list[Task]:
         """Returns the tasks of the search from a root: inputs first, and consumers only if there is no other way."""
-        placed, bound, paired = {root}, set[Tensor](), set[tuple[int, int]]()
+        matched, tensors, paired = {root}, set[Tensor](), set[tuple[int, int]]()
         out: list[Task] = [("root", root)]
         queue = [root]
         while True:
             while queue:
                 p = queue.pop(0)
-                order = sorted(enumerate(self.sources[p]), key=lambda pair: self._rank(pair[1], placed, bound))
+                order = sorted(enumerate(self.sources[p]), key=lambda pair: self._rank(pair[1], matched, tensors))
                 for slot, tensor in order:
                     out.append(("input", p, slot, tensor))
                     if tensor[0] not in self.inner:
-                        bound.add(tensor)
-                    elif tensor[0] not in placed:
-                        placed.add(tensor[0])
+                        tensors.add(tensor)
+                    elif tensor[0] not in matched:
+                        matched.add(tensor[0])
                         queue.append(tensor[0])
-                for pair in self.waits:
-                    if pair not in paired and p in pair and placed.issuperset(pair):
+                for pair in self.control_pairs:
+                    if pair not in paired and p in pair and matched.issuperset(pair):
                         paired.add(pair)
                         out.append(("waits", *pair))
-            step = self._onward(placed, bound)
+            step = self._onward(matched, tensors)
             if step is None:
                 return out
             out.append(step)
-            placed.add(step[1])
+            matched.add(step[1])
             queue.append(step[1])
 
     def _rank(self, tensor: Tensor, placed: set[int], bound: set[Tensor]) -> int:
@@ -180,17 +180,17 @@ class PatternSearch:
             return 0 if tensor[0] in placed else 1
         return 2 if tensor in bound else 3 if tensor not in self.once else 4
 
-    def _onward(self, placed: set[int], bound: set[Tensor]) -> Task | None:
+    def _onward(self, matched: set[int], tensors: set[Tensor]) -> Task | None:
         """Returns the next op that no input leads to: a consumer, an op at the end of a control edge, or any op."""
-        rest = [p for p in self.ops if p not in placed]
-        for anchors in (placed, set[int]()):
+        rest = [p for p in self.ops if p not in matched]
+        for anchors in (matched, set[int]()):
             for p in rest:
                 for slot, tensor in enumerate(self.sources[p]):
-                    if tensor[0] in anchors or (not anchors and tensor in bound):
+                    if tensor[0] in anchors or (not anchors and tensor in tensors):
                         return "reader", p, slot, tensor
-        for p, q in self.waits:
-            if (p in placed) != (q in placed):
-                return ("waited", q, p) if p in placed else ("waiting", p, q)
+        for p, q in self.control_pairs:
+            if (p in matched) != (q in matched):
+                return ("waited", q, p) if p in matched else ("waiting", p, q)
         return ("any", rest[0]) if rest else None
 
     # -- the search -----------------------------------------------------------------------------
@@ -273,7 +273,7 @@ class PatternSearch:
             begin, end = edges.ptr[node], edges.ptr[node + 1]
             candidates = self._likely(p, edges.node[begin:end][edges.port[begin:end] == port])
             stack = self._consumers[p, tensor] = candidates[::-1]
-        while stack and self.taken[stack[-1]]:
+        while stack and self.in_match[stack[-1]]:
             stack.pop()  # ops of another match stay taken
         return stack
 
@@ -336,7 +336,7 @@ class PatternSearch:
             return Reason("kind", lambda: f"{self._op(op)} is {self._unlike(p, op)}")
         if op in state.used or op in state.fed:
             return Reason("twice", lambda: f"{self._op(op)} already matches another op of the pattern")
-        if self.taken[op]:
+        if self.in_match[op]:
             return Reason("taken", lambda: f"{self._op(op)} is part of another match")
         if p in self.pattern.conditions:
             text = self._fits.get((p, op))

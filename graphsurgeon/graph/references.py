@@ -209,22 +209,22 @@ class ReferenceResolver:
         layer = self.layer(obj)
         if layer is None:
             return obj, input
-        fed = layer.inputs[input : input + 1] if input >= 0 else ()
+        input_tensors = layer.inputs[input : input + 1] if input >= 0 else ()
         own = set(layer.ops)
         consumers = [
             (self.graph.names[op], at)
-            for tensor in fed
+            for tensor in input_tensors
             for op, at in self.graph.consumers_of(self.graph.tensor(tensor, self.request))
             if self.graph.names[op] in own
         ]
         if len(consumers) == 1:
             return consumers[0]
-        if not fed:
+        if not input_tensors:
             problem = f"the layer {layer.path!r} has no input {input}"
             suggestion = f"Its inputs are {few(layer.inputs)}" if layer.inputs else "Name an op"
             raise SelectionError(self.request, problem, suggestion)
-        problem = f"{fed[0]!r} enters the layer {layer.path!r} at {counted(len(consumers), 'ops')}"
-        how = f"Type reroute({fed[0]!r}, to=..., only={layer.path!r})" if consumers else "Name an op"
+        problem = f"{input_tensors[0]!r} enters the layer {layer.path!r} at {counted(len(consumers), 'ops')}"
+        how = f"Type reroute({input_tensors[0]!r}, to=..., only={layer.path!r})" if consumers else "Name an op"
         raise SelectionError(self.request, problem, how)
 
     def op_or_scope(self, obj: Any) -> Any:

@@ -90,7 +90,7 @@ class Saved:
         variables: names of the variables whose values are in the file.
         omitted_ops: number of ops of the graph that are not in the file.
         notes: notes on the use of the file, and on the parts that could not be run.
-        initial_only: variables that have only their initial value in the file -> the reason.
+        untrained: variables that have only their initial value in the file -> the reason.
         proof: the runs that checked the file; empty if the check was skipped.
     """
 
@@ -101,14 +101,14 @@ class Saved:
     omitted_ops: int = 0
     notes: Sequence[str] = ()
     proof: str = ""
-    initial_only: Mapping[str, str] = field(default_factory=dict)
+    untrained: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         variables = counted(len(self.variables), "variables")
         ops = f"{counted(self.ops, 'ops')}, " if self.ops else ""
         lines = [f"{self.path!r}: {self.format.replace('_', ' ')}, {ops}{variables}"]
         lines += [f"  {counted(self.omitted_ops, 'ops')} left out"] if self.omitted_ops else []
-        lines += [f"  {note}" for note in (self.proof, *only_initial_text(self.initial_only), *self.notes) if note]
+        lines += [f"  {note}" for note in (self.proof, *only_initial_text(self.untrained), *self.notes) if note]
         return "\n".join(lines)
 
 

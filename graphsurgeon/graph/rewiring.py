@@ -70,14 +70,14 @@ class OutputTable:
         infos = lookup(number - first if numbers is None else int(numbers[number - first]))
         return [TensorInfo(t.dtype, None) for t in infos] if infos and number in self._unshaped else infos
 
-    def with_ops(self, *added: tuple[int, OutputsOf | None]) -> OutputTable:
+    def with_ops(self, *ranges: tuple[int, OutputsOf | None]) -> OutputTable:
         """Returns a table with more ops.
 
         Args:
             added: (number of the first op, function that numbers its ops from 0).
         """
         return OutputTable(
-            [*self._ranges, *(_OutputRange(first, lookup, None) for first, lookup in added)], self._unshaped
+            [*self._ranges, *(_OutputRange(first, lookup, None) for first, lookup in ranges)], self._unshaped
         )
 
     def subset(self, remaining: NDArray[np.integer], size: int) -> OutputTable:

@@ -490,7 +490,7 @@ class _RiskFinder:
     def _origin(self, place: str, text: str) -> _TextOrigin:
         """Returns the origin of a text, also through calls."""
         texts, more_texts = set[str](), set[str]()
-        fed = unknown = False
+        is_input = unknown = False
         todo, visited = [(place, text, True)], set[tuple[str, str, bool]]()
         while todo:
             here = place, text, first = todo.pop()
@@ -504,13 +504,13 @@ class _RiskFinder:
                 if onward is None:
                     unknown = True
                 else:
-                    fed |= not onward and first
+                    is_input |= not onward and first
                     unknown |= not onward and not first
                     todo += [(where, given_text, first) for where, given_text in onward]
                 continue
             inputs = [one for one in node.input if one[:1] != "^"]
             if node.op in INPUT_TYPES and not place:
-                fed |= first
+                is_input |= first
                 unknown |= not first
             if node.op == "Const":
                 strings = _strings(node)
@@ -524,7 +524,7 @@ class _RiskFinder:
                          if node.op == "StringJoin" or i == at]  # fmt: skip
             elif node.op not in INPUT_TYPES or place:
                 unknown = True
-        return _TextOrigin(frozenset(texts), frozenset(more_texts), fed, unknown)
+        return _TextOrigin(frozenset(texts), frozenset(more_texts), is_input, unknown)
 
     def _argument_values(self, function: str, argument: str) -> list[tuple[str, str]] | None:
         """Returns the values that calls pass to an argument; empty without calls; None if they are not known."""

@@ -219,13 +219,13 @@ class Selection:
             graphs = _with_ops_of_both(self.graph, other.graph)
         missing = dict[Graph, list[str]]()
         for graph in graphs:
-            (own, lost), (others, missing_names) = _ops_in_snapshot(self, graph), _ops_in_snapshot(other, graph)
-            if not lost and (sign != "|" or not missing_names):
+            (own, missing_own), (others, missing_names) = _ops_in_snapshot(self, graph), _ops_in_snapshot(other, graph)
+            if not missing_own and (sign != "|" or not missing_names):
                 numbers = combine(own, others)
                 if self.graph.derived or other.graph.derived:  # no query of an editor finds these ops
                     return selection_from(graph, numbers)
                 return Selection(graph, numbers, Query(verb, (), (self.query, other.query)))
-            missing[graph] = [*lost, *missing_names]
+            missing[graph] = [*missing_own, *missing_names]
         lacks = [f"{_graph_title(graph)} does not have {few(map(repr, names))}" for graph, names in missing.items()]
         way = "Leave out the ops that the second graph does not have: first.on(second.graph) | second"
         raise SelectionError(request, ", and ".join(lacks), way)
@@ -255,7 +255,7 @@ class Selection:
         """
         if graph is self.graph:
             return self
-        way = "If a plan has built the second graph from the first, type selection.moved(graph)"
+        way = "If a plan has built the second graph from the first, type selection.by_names_in(graph)"
         self._refuse_foreign(graph, "selection.on(graph)", way)
         mask, lost = _ops_in_snapshot(self, graph)
         ends = {tensor: _tensor_in_snapshot(self.graph, tensor, graph) for tensor in (*self.inputs, *self.outputs)}

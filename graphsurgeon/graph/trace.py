@@ -444,14 +444,14 @@ class Trace:
         return pandas.DataFrame(self.rows()).set_index("tensor")
 
     def __repr__(self) -> str:
-        bad = self.first_bad()
+        first_bad = self.first_bad()
         lines = [
             f"trace of {self.graph.title}: {counted(len(self), 'tensors')} of {counted(self.graph.size, 'ops')}, "
             f"{1e3 * self.seconds:,.1f} ms in ops"
         ]
         lines += [f"  stopped: {self.stop_reason}"] * bool(self.stop_reason)
         ran = "the part that ran" if self.stop_reason else "all"
-        lines += [f"  first not finite: {bad}" if bad else f"  {ran} is finite"]
+        lines += [f"  first not finite: {first_bad}" if first_bad else f"  {ran} is finite"]
         return "\n".join(lines)
 
     # -- files ----------------------------------------------------------------------------------
@@ -509,13 +509,13 @@ class Trace:
             columns = (about["tensors"], about["rounds"], parts["numbers"], parts["samples"], about["dtypes"])
             notes = tuple(TensorStats(t, tuple(r), n, s, d) for t, r, n, s, d in zip(*columns, strict=False))
             costs = {row[0]: OpCost(*row) for row in about["costs"]}
-            results, fed = unpack_arrays(arrays, "result"), unpack_arrays(arrays, "feed")
+            results, feeds = unpack_arrays(arrays, "result"), unpack_arrays(arrays, "feed")
         except FileNotFoundError:
             raise OpenError(request, "there is no such file", "Give the path that trace.save(path) was given") from None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise OpenError(request, f"it is not a trace: {error}", "Give a file that trace.save(path) wrote") from None
         archive = (about["same"], about["stopped"], about["unrecorded"], frozenset(about["added"]))
-        return cls(graph, notes, costs, results, fed, *archive)
+        return cls(graph, notes, costs, results, feeds, *archive)
 
 
 def refuse_no_tolerance(tolerance: Any, request: str) -> None:

@@ -250,7 +250,7 @@ class Gradients:
     Example:
         >>> rows = [("h", "Tanh", []), ("y", "Neg", ["h"]), ("gradients/h_grad/TanhGrad", "TanhGrad", ["h"])]
         >>> found = Gradients(Graph.from_ops(rows))
-        >>> found.ops.tolist(), found.known.tolist()
+        >>> found.ops.tolist(), found.with_gradient.tolist()
         ([False, False, True], [True, False, False])
     """
 
@@ -266,7 +266,7 @@ class Gradients:
             self._op_of[scope] = self._op_of[scopes.parents[scope]] if forward_op < 0 else forward_op
         of = self._op_of[scopes.scope_of]
         self.ops: Mask = of >= 0
-        self.known: Mask = graph.mask(np.unique(of[of >= 0]))
+        self.with_gradient: Mask = graph.mask(np.unique(of[of >= 0]))
 
     def gradients_of(self, ops: Sequence[int]) -> Mask:
         """Returns the gradient ops of some ops."""
@@ -294,14 +294,15 @@ class Gradients:
             return after.index.get(names.get(graph.names[op], graph.names[op]), -1)
 
         passing = ~self.ops & ~graph.type_mask(_STOPS)
-        to_loss = backward(graph, self.known & passing, control=False, within=passing) & passing
+        to_loss = backward(graph, self.with_gradient & passing, control=False, within=passing) & passing
         flows = (
-            forward(graph, (self.known | self._trained_variables()) & passing, control=False, within=passing) & passing
+            forward(graph, (self.with_gradient | self._trained_variables()) & passing, control=False, within=passing)
+            & passing
         )
         there = [new for i in np.flatnonzero(flows).tolist() if (new := now_at(i)) >= 0]
         through = ~after.type_mask(_STOPS)
         flows_now = forward(after, after.mask(there) & through, control=False, within=through) & through
-        affected = [op for op in changed_ops if self.known[op]]
+        affected = [op for op in changed_ops if self.with_gradient[op]]
         for op, was, now in edges:
             source, port = _value(graph, was)
             if not to_loss[op] or (now_at(source), port) == _value(after, now):
@@ -310,7 +311,7 @@ class Gradients:
                 affected.append(op)
         if not affected:
             return [], []
-        above = backward(graph, graph.mask(affected), control=False, within=passing) & self.known
+        above = backward(graph, graph.mask(affected), control=False, within=passing) & self.with_gradient
         stale = np.flatnonzero(self.gradients_of(np.flatnonzero(above).tolist())).tolist()
         return sorted(set(affected)), [i for i in stale if now_at(i) >= 0]
 
@@ -424,13 +425,15 @@ def updates(graph: Graph, region: Mask, inputs: Iterable[tuple[int, int]]) -> Up
     candidates = _candidates(graph)
     if not candidates:
         return Updates()
-    fed = forward(graph, graph.mask(op for tensor in cuts for op, _ in graph.consumers_of(tensor)), control=False)
-    others = fed & ~region & _non_update_ops(graph, candidates)
+    downstream = forward(
+        graph, graph.mask(op for tensor in cuts for op, _ in graph.consumers_of(tensor)), control=False
+    )
+    others = downstream & ~region & _non_update_ops(graph, candidates)
     variables = _variables_read(graph, region)
     inside, outside = [], {}
     for number in candidates:
         target = int(graph.data.row(number)[0])
-        needs = _needs(graph, number, cuts, fed & region, others)
+        needs = _needs(graph, number, cuts, downstream & region, others)
         if needs is None or not (needs.reads or (target in variables and target in needs.variables)):
             continue
         if needs.missing:

@@ -146,7 +146,7 @@ def run(info: Any, transformer: Any, replacements: Mapping[Any, Any]) -> list[An
 
 
 def _run(info: Any, transformer: Any, replacements: Mapping[Any, Any]) -> list[Any]:
-    info.given = mapping = TensorMap(replacements.items())
+    info.replacement_ts = mapping = TensorMap(replacements.items())
     waiting: list[tuple[Any, Any, Any]] = []
     ops = sorted(info.sgv.ops, key=graph_parts.number_of)
     first = unique_name(info.graph_, info.new_name(ops[0].name)) if ops else ""
@@ -329,7 +329,7 @@ class TmpInfo:
         self.graph, self.scope, self.graph_, self.scope_ = sgv.graph, src_scope, dst_graph, dst_scope
         self.transformed_ops: dict[Any, Any] = {}
         self.transformed_ts: Any = TensorMap()
-        self.given = TensorMap()
+        self.replacement_ts = TensorMap()
         self.placeholders: MutableMapping[Any, Any] = TensorMap()
         self.tmp_cyclic_ts: list[tuple[Any, Any, Any]] = []
 
@@ -393,7 +393,7 @@ class TransformerInfo:
     def __init__(self, info: Any) -> None:
         self._graph, self._scope, self._graph_, self._scope_ = info.graph, info.scope, info.graph_, info.scope_
         self._transformed_ops, self._transformed_ts = info.transformed_ops, info.transformed_ts
-        self._replacements = info.given
+        self._replacements = info.replacement_ts
         self._back: dict[int, Any] | None = None
 
     def transformed(self, original: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:

@@ -466,7 +466,7 @@ def get_within_boundary_ops(
     """
     control_inputs, control_outputs = check_cios(control_inputs, control_outputs, control_ios)
     seeds, boundary = _ops_of(seed_ops), set(_ops_of(boundary_ops))
-    whole = isinstance(ops, graph_parts.Graph) and all(op.graph is ops for op in seeds[:1])
+    is_graph = isinstance(ops, graph_parts.Graph) and all(op.graph is ops for op in seeds[:1])
     ops = util.make_list_of_op(ops)
     both = [op.name for op in seeds if op in boundary]
     if both:
@@ -475,7 +475,7 @@ def get_within_boundary_ops(
             "the boundary is intersecting with the seeds",
             "Start from ops inside of the boundary",
         )
-    within, reached, wave = None if whole else set(ops), set(seeds), list(seeds)
+    within, reached, wave = None if is_graph else set(ops), set(seeds), list(seeds)
     plain = not control_inputs and control_outputs is None
     while wave:
         if plain and is_worth(len(reached), seeds[0].graph):
@@ -484,7 +484,7 @@ def get_within_boundary_ops(
                 mask = wiring.around(seeds, boundary, within)
                 if not inclusive:
                     mask[wiring.numbers(boundary)] = False
-                hit = mask if whole else mask[wiring.numbers(ops)]
+                hit = mask if is_graph else mask[wiring.numbers(ops)]
                 return list(compress(ops, hit.tolist()))
         op = wave.pop()
         for near in _neighbors(op, control_inputs, control_outputs):

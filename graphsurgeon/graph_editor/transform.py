@@ -81,7 +81,7 @@ def run(info: Any, transformer: Any, replacements: Mapping[Any, Any], variables:
     pairs = [(old[i], live[name]) for i, name in zip(copied.ops.tolist(), copied.names, strict=True)]
     _keep(info, inputs, pairs)
     for placeholder in copied.placeholders:
-        info.given[info.graph.as_graph_element(placeholder.original)] = info.graph_.get_tensor_by_name(
+        info.replacement_ts[info.graph.as_graph_element(placeholder.original)] = info.graph_.get_tensor_by_name(
             f"{placeholder.name}:0"
         )
     note_originals(info, transformer, pairs)
@@ -121,7 +121,7 @@ def copy_plain_view(info: Any, inputs: Mapping[Any, Any]) -> list[tuple[Any, Any
 def _keep(info: Any, inputs: TensorMap, pairs: list[tuple[Any, Any]]) -> None:
     info.transformed_ops = dict(pairs)
     info.transformed_ts = OutputMap(info.transformed_ops)
-    info.given = TensorMap(inputs.items())
+    info.replacement_ts = TensorMap(inputs.items())
 
 
 def _external_inputs(
@@ -325,11 +325,13 @@ def _view_of(info: Any, ops: list[Any]) -> Any:
             own.update(ops)
         return not readers or not own.issuperset(readers)
 
-    inputs = util.concatenate_unique([], [info.given[t] for t in info.sgv.inputs if t in info.given])
+    inputs = util.concatenate_unique([], [info.replacement_ts[t] for t in info.sgv.inputs if t in info.replacement_ts])
     outputs = [info.transformed_ts[t] for t in info.sgv.outputs if t in info.transformed_ts and leaves(t)]
     edge = None
     if len(ops) == len(info.sgv.ops) and info.moved_as_it_is:
-        entering = util.concatenate_unique([], [info.given[t] for t in info.sgv.edge[0] if t in info.given])
+        entering = util.concatenate_unique(
+            [], [info.replacement_ts[t] for t in info.sgv.edge[0] if t in info.replacement_ts]
+        )
         edge = entering, [info.transformed_ts[t] for t in info.sgv.edge[1] if leaves(t)]
     return subgraph.SubGraphView().reset(info.graph_, ops, inputs, outputs, (), edge)
 

@@ -109,7 +109,7 @@ def _inner_names(step: Step) -> Iterator[str]:
 DEVICES = ("clear", "keep")
 #: Argument that is a mapping -> examples of its value, for messages.
 _MAPPINGS = {
-    "inputs": "{'x:0': 'new:0'}", "reuse": "{'w': 'net/w'}", "constants": "{'x:0': array}",
+    "inputs": "{'x:0': 'new:0'}", "reuse": "{'w': 'net/w'}",
     "names": "{'x': 'net/y'}", "variables": "'copy' or {'w': 'freeze'}", "device": "'/cpu:0' or {'/gpu:0': '/cpu:0'}",
 }  # fmt: skip
 
@@ -323,10 +323,15 @@ class Arguments:
             raise PlanError(self.request, "a tensor is named twice", "Name each tensor once")
         return tuple(first), tuple(second)
 
-    def mapped_pairs(self, source: Graph, inputs: Mapping[Any, Any]) -> tuple[tuple[str, str], ...]:
-        """Returns pairs of names: a tensor of a source, and the tensor of the graph that replaces it."""
-        pairs: list[tuple[Any, Any]] = []
+    def mapped_pairs(
+        self, source: Graph, inputs: Mapping[Any, Any]
+    ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, Any], ...]]:
+        """Returns pairs of names, a tensor of a source and the tensor that replaces it; and tensors with constants."""
+        pairs, constants = list[tuple[Any, Any]](), list[tuple[str, Any]]()
         for old, new in inputs.items():
+            if _is_array(new):
+                constants.append((self.tensor_in(source, old), new))
+                continue
             olds, news = ([one] if isinstance(old, str) else self.backend.component_tensors(one) for one in (old, new))
             if len(olds) != len(news):
                 counts = f"{type(old).__name__} is made of {counted(len(olds), 'tensors')}"
@@ -334,7 +339,7 @@ class Arguments:
                 suggestion = "Replace it by an object of the same kind, or map its tensors one by one"
                 raise PlanError(self.request, problem, suggestion)
             pairs += zip(olds, news, strict=True)
-        return tuple((self.tensor_in(source, a), self.tensor(b)) for a, b in pairs)
+        return tuple((self.tensor_in(source, a), self.tensor(b)) for a, b in pairs), tuple(constants)
 
     def tensor_in(self, source: Graph, obj: Any) -> str:
         """Returns the name of a tensor of a source; a layer of the source means its output."""
@@ -439,6 +444,13 @@ def display_text(objects: Any) -> Any:
 def display_name(name: Callable[[Any], str], obj: Any) -> str:
     """Returns the text of one given object for a message; `name` returns the name of an op or tensor."""
     return repr(name(obj) if is_named(obj) else obj)
+
+
+def _is_array(obj: Any) -> bool:
+    """Returns whether something is an array, a number, or a list of numbers."""
+    if isinstance(obj, (list, tuple)):
+        return not any(map(is_named, obj))
+    return isinstance(obj, (bool, int, float, complex, bytes)) or (hasattr(obj, "__array__") and not is_named(obj))
 
 
 def is_named(obj: Any) -> bool:

@@ -107,7 +107,7 @@ class Backend:
         """Returns sentences about the parts of a copy that are not in the snapshot, such as functions."""
         return []
 
-    def initial_only_copies(self, copy_result: CopyResult) -> dict[str, str]:
+    def untrained_copies(self, copy_result: CopyResult) -> dict[str, str]:
         """Returns variable -> reason, for variables that would get initial values although the copy has values."""
         return {}
 

@@ -213,8 +213,12 @@ def open_code(code: str, title: str, sources: Sources, suffix: str = "") -> str:
 
 def _copy_call(step: CopyStep, word: str, names: CodeNames, same_graph: bool) -> str:
     policy = dict(step.variables)
+    replacements = [f"{a!r}: {b!r}" for a, b in step.inputs]
+    if step.constants:
+        constants = names.constants_code(step)
+        replacements.append(constants[1:-1] if constants.startswith("{") else f"**{constants}")
     texts = {
-        "inputs": "{" + ", ".join(f"{a!r}: {b!r}" for a, b in step.inputs) + "}" if step.inputs else "",
+        "inputs": "{" + ", ".join(replacements) + "}" if replacements else "",
         "unmapped": _other(step.unmapped, "refuse"),
         "control": _other(step.control, "keep" if same_graph else "refuse"),
         "variables": _other(policy["*"] if len(policy) == 1 else policy, "copy"),
@@ -223,7 +227,6 @@ def _copy_call(step: CopyStep, word: str, names: CodeNames, same_graph: bool) ->
         "device": _other(_device_code(step.device), "keep"),
         "seeds": _other(step.seeds, "keep"),
         "reuse": "" if step.reuse is None else _pairs(step.reuse),
-        "constants": names.constants_code(step) if step.constants else "",
         "names": "" if step.names is None else _pairs(step.names),
         "trainable": _other(step.trainable, True),
     }

@@ -295,7 +295,10 @@ def copied_entries(copy_result: CopyResult, collection: str) -> tuple[Collection
         copy_result: the copy.
         collection: the name of the collection in the source.
     """
-    new_names, whole = {v.original: v.name for v in copy_result.variables}, bool(copy_result.step.selection.mask.all())
+    new_names, is_whole_graph = (
+        {v.original: v.name for v in copy_result.variables},
+        bool(copy_result.step.selection.mask.all()),
+    )
     out = list[CollectionEntry]()
     for entry in copy_result.source.state.collections.get(collection, ()):
         if entry.kind == "variable":
@@ -304,7 +307,7 @@ def copied_entries(copy_result: CopyResult, collection: str) -> tuple[Collection
             parts = tuple(copy_result.renamed(part) for part in entry.parts if copy_result.contains(part))
             out += [replace(entry, parts=parts)] if len(parts) == len(entry.parts) else []
         elif entry.kind == "value":
-            out += [entry] if whole else []  # an entry without ops is copied only with the whole graph
+            out += [entry] if is_whole_graph else []  # an entry without ops is copied only with the whole graph
         elif entry.kind != "other" and copy_result.contains(op_name(entry.name)):
             out.append(replace(entry, name=copy_result.renamed(entry.name)))
     return tuple(out)
@@ -339,14 +342,14 @@ def current_externals(graph: Graph, copy_result: CopyResult) -> dict[Tensor, tup
 
 def without_ops(copy_result: CopyResult, dropped: Iterable[int]) -> CopyResult:
     """Returns a copy of a whole graph without the copies of some source ops, which are given by number."""
-    lost = copy_result.source.mask(dropped)
-    if not lost.any():
+    removed = copy_result.source.mask(dropped)
+    if not removed.any():
         return copy_result
-    stay = copy_result.ops[~lost[copy_result.ops]]
+    stay = copy_result.ops[~removed[copy_result.ops]]
     place = np.full(copy_result.source.size, -1, np.int32)
     place[stay] = int(copy_result.positions[copy_result.ops].min()) + np.arange(len(stay), dtype=np.int32)
     names = [copy_result.source.names[i] for i in stay.tolist()]
-    variables = [v for v in copy_result.variables if not lost[copy_result.source.index[v.original]]]
+    variables = [v for v in copy_result.variables if not removed[copy_result.source.index[v.original]]]
     return replace(
         copy_result, ops=stay, names=[copy_result.renamed(n) for n in names], positions=place, variables=variables
     )

@@ -141,7 +141,7 @@ class EditorLike(Protocol):
     def risks(self) -> Risks:
         """The parts of the graph that reach outside of it."""
 
-    def check(self, target: str, outputs: Any = None, inputs: Any = None, *, prove: bool = False) -> Compatibility:
+    def check(self, target: str, outputs: Any = None, inputs: Any = None, *, verify: bool = False) -> Compatibility:
         """The reasons why the graph does not run on a target."""
 
     def feeds_needed(self, fetches: Any = None) -> dict[str, TensorInfo | None]:

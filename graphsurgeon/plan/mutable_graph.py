@@ -298,7 +298,7 @@ class MutableGraph:
         self._enter_new()
         for number in names:
             old = self.names[number]
-            self._leave(old, number)
+            self._unregister(old, number)
             if self.index.new.get(old, number) == number:
                 self.index.new[old] = -1
         for number, name in names.items():
@@ -360,7 +360,7 @@ class MutableGraph:
         for scope in _with_scopes(name):
             self._scopes.setdefault(scope, {})[number] = None
 
-    def _leave(self, name: str, number: int) -> None:
+    def _unregister(self, name: str, number: int) -> None:
         if number >= self.graph.size or number in self._renamed_ops:
             for scope in _with_scopes(name):
                 self._scopes[scope].pop(number, None)

@@ -91,7 +91,7 @@ class Plan:
         base = self.backend.with_runtime_shapes(self.base)
         return replace(self, base=base, steps=with_inlined_calls(base, self.steps, step))
 
-    def _given(self, request: str) -> Arguments:
+    def _arguments(self, request: str) -> Arguments:
         """Returns an object that checks the arguments of a call."""
         return Arguments(self.base, self.steps, self.backend, request)
 
@@ -102,7 +102,7 @@ class Plan:
         selection: OpsLike,
         to: str = "",
         *,
-        inputs: TensorMap | None = None,
+        inputs: TensorMap | FeedDict | None = None,
         unmapped: str = "refuse",
         control: str | None = None,
         variables: str | Mapping[str, TensorLike] = "copy",
@@ -111,7 +111,6 @@ class Plan:
         device: str | Mapping[str, str] = "keep",
         seeds: str = "keep",
         reuse: Mapping[str, str] | None = None,
-        constants: FeedDict | None = None,
         names: Mapping[str, str] | None = None,
         trainable: bool = True,
     ) -> Plan:
@@ -121,7 +120,8 @@ class Plan:
             selection: the ops to copy: a selection of any graph; or ops, name scopes and layers of this graph, by name
                 or object. Ops that their variables need are also copied.
             to: the scope. The name of a copy is ``to/`` plus the old name. Empty: the old names.
-            inputs: tensor of the source -> tensor of the destination that replaces it.
+            inputs: tensor of the source -> tensor of the destination that replaces it; or an array or number, for a
+                constant.
             unmapped: the treatment of entering tensors that `inputs` does not list. ``refuse``: the plan has a fault.
                 ``placeholder``: the copy reads a new placeholder. ``keep``: the copy reads the original tensor (same
                 graph only). ``include``: the ancestors of the tensor are copied too.
@@ -140,7 +140,6 @@ class Plan:
             seeds: ``keep`` the seeds of random ops, so that the copy draws the same numbers; or ``new``, for new seeds.
             reuse: source op -> its existing copy in the destination, from an earlier call. If this argument is given,
                 even as an empty dict, the scope may be in use.
-            constants: source tensor -> array; a constant with this value replaces the tensor.
             names: source op -> full name of its copy, and source tensor -> name of its placeholder, for names other
                 than ``to/`` plus the old name. If this argument is given, even as an empty dict, the scope may be in
                 use.
@@ -149,9 +148,9 @@ class Plan:
         Raises:
             PlanError: if an argument is not one of its allowed values. `check` finds all other faults.
         """
-        arguments = self._given(f"copy(to={to!r})")
+        arguments = self._arguments(f"copy(to={to!r})")
         selection = arguments.selection(selection)
-        for what, mapping in (("inputs", inputs), ("reuse", reuse), ("constants", constants), ("names", names)):
+        for what, mapping in (("inputs", inputs), ("reuse", reuse), ("names", names)):
             arguments.check_mapping(what, {} if mapping is None else mapping)
         policies = arguments.policies(variables)
         arguments.check_choice("unmapped", unmapped, UNMAPPED)
@@ -161,11 +160,10 @@ class Plan:
         if control is None:
             control = "keep" if selection.graph.folded.owner is self.base.owner else "refuse"
         arguments.check_choice("control", control, CONTROL)
+        mapped, constants = arguments.mapped_pairs(selection.graph, inputs or {})
         step = steps.CopyStep(
-            selection, str(to).strip("/"), arguments.mapped_pairs(selection.graph, inputs or {}), unmapped, control,
-            tuple(policies.items()), values, collections, devices, seeds, reuse,
-            tuple((arguments.tensor_in(selection.graph, old), new) for old, new in (constants or {}).items()),
-            names, bool(trainable),
+            selection, str(to).strip("/"), mapped, unmapped, control, tuple(policies.items()), values, collections,
+            devices, seeds, reuse, constants, names, bool(trainable),
         )  # fmt: skip
         return self._with(step)
 
@@ -194,7 +192,7 @@ class Plan:
             for at, (one, end) in enumerate(zip(tensor, ends, strict=True)):
                 plan = plan.connect(one, to=end, input=input if several else input + at)
             return plan
-        arguments = self._given(f"connect({display_name(tensor_name, tensor)}, to={display_name(op_name, to)})")
+        arguments = self._arguments(f"connect({display_name(tensor_name, tensor)}, to={display_name(op_name, to)})")
         return self._with(steps.ConnectStep(arguments.tensor(tensor), *arguments.consumer(to, arguments.number(input))))
 
     def with_policy(self, step: int, variable: str, policy: TensorLike) -> Plan:
@@ -208,7 +206,7 @@ class Plan:
         Raises:
             PlanError: if that step is not a copy, or the policy is not valid.
         """
-        arguments = self._given(f"with_policy({step}, {variable!r}, {policy!r})")
+        arguments = self._arguments(f"with_policy({step}, {variable!r}, {policy!r})")
         old = self._copy_at(step, arguments.request)
         rules = {**dict(old.variables), variable: arguments.policy(variable, policy)}
         return self.with_step(step, replace(old, variables=tuple(rules.items())))
@@ -236,7 +234,7 @@ class Plan:
             (['t/x:0'], ['z:0'])
         """
         word = replacement if isinstance(replacement, str) else str(getattr(replacement, "name", "a constant"))
-        arguments = self._given(f"with_input({step}, {tensor_name(tensor)!r}, {word!r})")
+        arguments = self._arguments(f"with_input({step}, {tensor_name(tensor)!r}, {word!r})")
         old = self._copy_at(step, arguments.request)
         name = arguments.tensor_in(old.selection.graph, tensor)
         inputs, constants = dict(old.inputs), dict(old.constants)
@@ -374,7 +372,7 @@ class Plan:
             >>> after.input_names(2), after.input_names(3)
             (['b:0'], ['a:0'])
         """
-        arguments = self._given(f"reroute({display_text(old)!r}, to={display_text(to)!r})")
+        arguments = self._arguments(f"reroute({display_text(old)!r}, to={display_text(to)!r})")
         limits = arguments.optional_ops(only)
         return self._with(steps.RerouteStep(*arguments.tensor_pairs(old, to), limits, arguments.ops(exclude)))
 
@@ -386,7 +384,7 @@ class Plan:
             b: the other tensor, or a list of the same length. Omit this argument if `a` is a dict.
         """
         return self._with(
-            steps.SwapStep(*self._given(f"swap({display_text(a)!r}, {display_text(b)!r})").tensor_pairs(a, b))
+            steps.SwapStep(*self._arguments(f"swap({display_text(a)!r}, {display_text(b)!r})").tensor_pairs(a, b))
         )
 
     def bypass(self, ops: OpsLike, *, input: int | str | None = None, output: int | str | None = None) -> Plan:
@@ -407,7 +405,7 @@ class Plan:
             >>> gs.Plan(g).bypass("s").after().input_names(3)
             ['x:0']
         """
-        arguments = self._given(f"bypass({display_text(ops)!r})")
+        arguments = self._arguments(f"bypass({display_text(ops)!r})")
         first, last = (end if end is None or isinstance(end, int) else arguments.tensor(end) for end in (input, output))
         scope, names = arguments.scope_or_ops(ops)
         if not names:
@@ -433,7 +431,7 @@ class Plan:
             >>> after.input_names(2), after.input_names(3)
             (['y_0_detached:0'], ['y:0'])
         """
-        arguments = self._given(f"detach({display_text(ops)!r})")
+        arguments = self._arguments(f"detach({display_text(ops)!r})")
         arguments.check_choice("side", side, SIDES)
         return self._with(
             steps.DetachStep(arguments.ops(ops), side, arguments.optional_ops(only), arguments.ops(exclude))
@@ -472,8 +470,8 @@ class Plan:
             >>> gs.Plan(g).insert("Identity", on=["a", "b"], name="probe").after().input_names(2)
             ['probe:0', 'probe_1:0']
         """
-        word = self._given("insert()").code_name(op, "function") if callable(op) else ""
-        arguments = self._given(f"insert({word or repr(op)}, on={display_text(on)!r})")
+        word = self._arguments("insert()").code_name(op, "function") if callable(op) else ""
+        arguments = self._arguments(f"insert({word or repr(op)}, on={display_text(on)!r})")
         limits, pairs = arguments.optional_ops(only), tuple(attributes.items())
         if callable(op) and pairs:
             problem = f"a function has no attribute {pairs[0][0]!r}"
@@ -535,7 +533,7 @@ class Plan:
             >>> plan.check(), plan.after().input_names(2)
             ((), ['fit:0'])
         """
-        arguments = self._given(f"adapt({display_name(tensor_name, tensor)})")
+        arguments = self._arguments(f"adapt({display_name(tensor_name, tensor)})")
         kinds = (kinds,) if isinstance(kinds, str) else tuple(kinds)
         pairs = tuple((key, as_tuples(value)) for key, value in options.items())
         problem = option_fault(kinds, pairs)
@@ -565,7 +563,7 @@ class Plan:
                 one is compatible.
         """
         return self._with(
-            steps.RemoveStep(self._given(f"remove({display_text(ops)!r})").ops_to_remove(ops), bool(stitch))
+            steps.RemoveStep(self._arguments(f"remove({display_text(ops)!r})").ops_to_remove(ops), bool(stitch))
         )
 
     def set_attr(self, ops: OpsLike, name: str, value: Any) -> Plan:
@@ -576,7 +574,7 @@ class Plan:
             name: the name of the attribute, such as ``strides``.
             value: its new value in Python: a number, text, dtype, shape or list; None clears it.
         """
-        arguments = self._given(f"set_attr({display_text(ops)!r}, {name!r})")
+        arguments = self._arguments(f"set_attr({display_text(ops)!r}, {name!r})")
         return self._with(steps.SetStep(arguments.ops(ops), ((name, value),)))
 
     def set_device(self, ops: OpsLike, device: str) -> Plan:
@@ -586,7 +584,7 @@ class Plan:
             ops: names, objects, a selection or a scope.
             device: the device, such as ``/gpu:0``, or an empty text.
         """
-        arguments = self._given(f"set_device({display_text(ops)!r}, {device!r})")
+        arguments = self._arguments(f"set_device({display_text(ops)!r}, {device!r})")
         return self._with(steps.SetStep(arguments.ops(ops), (), str(device)))
 
     def add_control(self, op: OpLike, after: OpsLike) -> Plan:
@@ -596,7 +594,7 @@ class Plan:
             op: the op that waits.
             after: the op or ops that run before it.
         """
-        arguments = self._given(f"add_control({display_text(op)!r})")
+        arguments = self._arguments(f"add_control({display_text(op)!r})")
         return self._with(steps.OrderStep(arguments.single_op(op), arguments.ops(after), False))
 
     def remove_control(self, op: OpLike, after: OpsLike | None = None) -> Plan:
@@ -606,7 +604,7 @@ class Plan:
             op: the op that waits.
             after: the op or ops to remove from its control inputs. Default: all.
         """
-        arguments = self._given(f"remove_control({display_text(op)!r})")
+        arguments = self._arguments(f"remove_control({display_text(op)!r})")
         others = arguments.optional_ops(after)
         return self._with(steps.OrderStep(arguments.single_op(op), others, True))
 
@@ -618,7 +616,7 @@ class Plan:
             to: one op or several.
             only, exclude: the waiting ops, as in `reroute`.
         """
-        arguments = self._given(f"reroute_control({display_text(old)!r}, to={display_text(to)!r})")
+        arguments = self._arguments(f"reroute_control({display_text(old)!r}, to={display_text(to)!r})")
         limits = arguments.optional_ops(only)
         return self._with(
             steps.RerouteOrderStep(arguments.single_op(old), arguments.ops(to), limits, arguments.ops(exclude))
@@ -652,7 +650,7 @@ class Plan:
             >>> gs.Plan(g).rename({"a": "b", "b": "a"}).after().names
             ['b/x', 'a/x']
         """
-        arguments = self._given(f"rename({display_text(old)!r})")
+        arguments = self._arguments(f"rename({display_text(old)!r})")
         if isinstance(old, Mapping) == (to is not None):
             problem = "a dict contains both names" if to is not None else "no new name is given"
             raise PlanError(arguments.request, problem, "Type rename('old', to='new'), or rename({'old': 'new', ...})")
@@ -694,7 +692,7 @@ class Plan:
             >>> plan.mode, after.names[4:], after.input_names(2), after.input_names(4)
             ('append', ['new/y', 'new/z'], ['a:0'], ['b:0'])
         """
-        arguments = self._given(f"on_copies(scope={scope!r})")
+        arguments = self._arguments(f"on_copies(scope={scope!r})")
         arguments.check_choice("assign", assign, ASSIGN)
         arguments.check_choice("collections", collections, INITIAL_COLLECTIONS)
         return self._with(steps.OnCopiesStep(str(scope).strip("/"), arguments.ends(until), assign, collections))
@@ -739,14 +737,14 @@ class Plan:
                 `within` belong to another graph.
             SelectionError: if `pattern` is not a pattern. `check` finds all other faults.
         """
-        arguments = self._given("replace()")
+        arguments = self._arguments("replace()")
         if isinstance(pattern, str | Layer) and arguments.layer(pattern) is not None:
             pattern = arguments.selection(pattern)
         words = (
             arguments.code_name(pattern, "pattern"),
             replacement if isinstance(replacement, str) else arguments.code_name(replacement, "replacement"),
         )
-        arguments = self._given(
+        arguments = self._arguments(
             f"replace({words[0]}, {repr(replacement) if isinstance(replacement, str) else words[1]})"
         )
         arguments.check_choice("external", external, EXTERNAL)
@@ -786,7 +784,7 @@ class Plan:
             selection: a selection, a name scope, or names.
             name: the name of the call, which must be free.
         """
-        scope, ops = self._given(f"collapse(name={name!r})").scope_or_ops(selection)
+        scope, ops = self._arguments(f"collapse(name={name!r})").scope_or_ops(selection)
         return self._with(steps.CollapseStep(ops, str(name).strip("/"), scope))
 
     def inline(self, calls: OpsLike) -> Plan:
@@ -800,7 +798,7 @@ class Plan:
         Args:
             calls: ``PartitionedCall``, ``If``, ``Case`` or ``While`` ops, by name or object.
         """
-        return self._with(steps.InlineStep(self._given("inline()").ops(calls)))
+        return self._with(steps.InlineStep(self._arguments("inline()").ops(calls)))
 
     def unroll(self, loop: OpLike, times: int) -> Plan:
         """Replaces a loop by a fixed number of copies of its body, one after another.
@@ -816,7 +814,7 @@ class Plan:
         Raises:
             PlanError: if `times` is not a number of iterations. `check` finds all other faults.
         """
-        arguments = self._given(f"unroll({display_name(op_name, loop)}, {times!r})")
+        arguments = self._arguments(f"unroll({display_name(op_name, loop)}, {times!r})")
         count = arguments.number(times, "times", "the number of rounds", "it as times=3")
         if count < 0:
             raise PlanError(arguments.request, f"times={count} is less than 0", "Type the number of rounds as times=3")
@@ -846,7 +844,7 @@ class Plan:
             >>> after.names, after.input_names(2), after.input_names(3)
             (['x', 'p', 'b', 'y'], ['x:0'], ['b:0'])
         """
-        arguments = self._given(f"resolve_condition({display_name(tensor_name, predicate)}, {value!r})")
+        arguments = self._arguments(f"resolve_condition({display_name(tensor_name, predicate)}, {value!r})")
         plain = value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
         if not isinstance(plain, int):
             problem = f"{value!r} is neither a bool nor a number"

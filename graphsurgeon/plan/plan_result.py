@@ -258,20 +258,20 @@ class PlanResult:
         wide = max(after.size, 1)
         old = place[base.control.rows].astype(np.int64) * wide + place[base.control.node]
         old = old[stay[base.control.rows] & stay[base.control.node]]
-        lost = np.flatnonzero(stay[base.control.rows] & ~stay[base.control.node])
+        removed_edges = np.flatnonzero(stay[base.control.rows] & ~stay[base.control.node])
         mine = after.control.rows < self.first_new
         new = after.control.rows.astype(np.int64) * wide + after.control.node
-        waits, frees = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+        added_controls, frees = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
         for key in new[mine & ~np.isin(new, old)].tolist():
-            waits[after.names[key // wide]].append(after.names[key % wide])
+            added_controls[after.names[key // wide]].append(after.names[key % wide])
         for key in old[~np.isin(old, new)].tolist():
             frees[after.names[key // wide]].append(after.names[key % wide])
-        for at in lost.tolist():
+        for at in removed_edges.tolist():
             name = base.names[int(base.control.rows[at])]
             frees[self.renamed.get(name, name)].append(base.names[int(base.control.node[at])])
         return {
-            name: OpChange(added_controls=tuple(waits[name]), removed_controls=tuple(frees[name]))
-            for name in dict.fromkeys([*waits, *frees])
+            name: OpChange(added_controls=tuple(added_controls[name]), removed_controls=tuple(frees[name]))
+            for name in dict.fromkeys([*added_controls, *frees])
             if name not in self.changes
         }
 
@@ -290,7 +290,7 @@ class AppliedOps:
         origins: in a rebuilt graph, variable -> the same variable of the old graph.
         variable_infos: new variable op name -> its parts, by names of the destination.
         values: new variable op name -> its future value: an array, or a `StoredValue`, which is read on demand.
-        initial_only: new variable op name, or constant -> why it has an initial value although values were given.
+        untrained: new variable op name, or constant -> why it has an initial value although values were given.
         frozen_values: name of a new constant -> the value of the variable that it freezes; cleared once it is made.
         initial: new variable op names that start from their initial value.
         collections: (name, item) pairs added, in order.
@@ -307,7 +307,7 @@ class AppliedOps:
     origins: dict[str, str] = field(default_factory=dict)
     variable_infos: dict[str, VariableInfo] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
-    initial_only: dict[str, str] = field(default_factory=dict)
+    untrained: dict[str, str] = field(default_factory=dict)
     frozen_values: dict[str, Any] = field(default_factory=dict)
     initial: list[str] = field(default_factory=list)
     collections: list[tuple[str, Any]] = field(default_factory=list)

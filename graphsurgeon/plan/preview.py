@@ -121,7 +121,7 @@ class Preview:
     @cached_property
     def _untrained_copies(self) -> dict[int, dict[str, str]]:
         """Copy -> variables of the source that have only their initial value, with the reason."""
-        return {id(copied): self.backend.initial_only_copies(copied) for copied in self.effect.copies}
+        return {id(copied): self.backend.untrained_copies(copied) for copied in self.effect.copies}
 
     def start_value(self, copy_result: CopyResult, variable: str, policy: str) -> str:
         """Returns a description of the value that a copy of a variable starts from.

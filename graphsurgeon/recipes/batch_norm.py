@@ -444,16 +444,16 @@ def why_unfolded(context: RecipeContext, op: int, data: Tensor) -> tuple[str, st
 
 def _waits_for(context: RecipeContext, op: int) -> list[str]:
     """Returns the variables that prevent folding after an op; empty if other ops prevent it, too."""
-    graph, needed, scaled, last = context.graph, context.inputs_of(op)[1:2], False, op
+    graph, tensors_to_check, scaled, last = context.graph, context.inputs_of(op)[1:2], False, op
     while len(readers := context.consumers_of(last)) == 1 and graph.types[readers[0][0]] in _AFFINE:
         last, at = readers[0]
         other = context.inputs_of(last)[1 - at]
         info = graph.info(*other)
         scaled |= graph.types[last] in _SCALING and (info is None or info.shape != ())
-        needed.append(other)
+        tensors_to_check.append(other)
     sources = {
         context.inputs_of(one)[0][0] if graph.types[one] == "ReadVariableOp" else one
-        for one in unknowns(context, needed)
+        for one in unknowns(context, tensors_to_check)
     }
     all_variables = scaled and all(graph.types[one] in VARIABLE_TYPES for one in sources)
     return [graph.names[one] for one in sorted(sources)] if all_variables else []

@@ -108,7 +108,7 @@ def use_averages(obj: Editor | Plan, outputs: TensorsLike | None = None, *, suff
         raise context.precondition_error(
             problem, "Averages of a checkpoint: gs.recipes.restore_averages(ed, checkpoint)"
         )
-    needed = backward(graph, graph.mask([graph.tensor(name)[0] for name in targets]))
+    ancestors = backward(graph, graph.mask([graph.tensor(name)[0] for name in targets]))
     plan, none = context.plan, True
     for name, average in pairs.items():
         # A reference variable is read through one op. The consumers of that op then read the op of the average.
@@ -116,7 +116,7 @@ def use_averages(obj: Editor | Plan, outputs: TensorsLike | None = None, *, suff
         variable_pairs = [(graph.index[a], graph.index[b]) for a, b in kinds if a in graph.index and b in graph.index]
         own = {op for op, _ in variable_pairs}
         for holder, other in variable_pairs:
-            for op in dict.fromkeys(op for op, _ in graph.consumers_of((holder, 0)) if needed[op] and op not in own):
+            for op in dict.fromkeys(op for op, _ in graph.consumers_of((holder, 0)) if ancestors[op] and op not in own):
                 if graph.types[op].startswith(("Assign", "VarIsInitialized", "IsVariableInitialized")):
                     continue
                 for at, tensor in enumerate(context.inputs_of(op)):

@@ -84,7 +84,7 @@ def recompute(
         raise context.precondition_error(
             problem, "Differentiate it first, for example with minimize(loss) of an optimizer"
         )
-    copied, consumers_of, waits = graph.mask([]), dict[Tensor, set[int]](), dict[int, list[int]]()
+    copied, consumers_of, control_inputs = graph.mask([]), dict[Tensor, set[int]](), dict[int, list[int]]()
     for name, block in _named_blocks(context, blocks) if blocks is not None else backprop.parts():
         again = backprop.recomputed_block(block)
         if blocks is not None and isinstance(again, str):
@@ -94,7 +94,7 @@ def recompute(
         if not isinstance(again, str):
             copied |= again.ops
             consumers_of |= again.consumers
-            waits |= dict.fromkeys(again.first, again.after)
+            control_inputs |= dict.fromkeys(again.first, again.after)
             backprop.note_dependencies(again)
     if not copied.any():
         problem = "no gradient reads an op that could be recomputed"
@@ -111,7 +111,7 @@ def recompute(
     for who, tensors_read in readers.items():
         pairs = {graph.name(one): f"{to}/{graph.name(one)}" for one in tensors_read}
         plan = plan.reroute(pairs, only=[graph.names[op] for op in who])
-    for op, after in waits.items():
+    for op, after in control_inputs.items():
         plan = plan.add_control(f"{to}/{graph.names[op]}", [graph.names[one] for one in after])
     return plan
 

@@ -148,27 +148,27 @@ def set_signature(ed: Editor, outputs: TensorsLike, inputs: TensorsLike | None =
         raise context.precondition_error("a plan is not a model", "Give the editor, after ed.apply(plan)")
     outputs, inputs = context.resolver.named_tensors(outputs), context.resolver.named_tensors(inputs)
     targets = results(ed, outputs, context)
-    fed = tensors(graph, inputs, context.request)
+    input_tensors = tensors(graph, inputs, context.request)
     own = list(described(ed).limited_to(graph.index).inputs.values()) if inputs is None else []
-    starts = [graph.tensor(name) for name in dict.fromkeys([*fed, *own])]
+    starts = [graph.tensor(name) for name in dict.fromkeys([*input_tensors, *own])]
     last = graph.mask([graph.tensor(name)[0] for name in targets])
     needed = required_ops(graph, last, frozenset(starts))
     refuse_part(graph, needed, starts, context.request, map(graph.tensor, targets))
     region = block(graph, needed, starts, targets)
-    lost = [tensor for tensor in placeholders_in(graph, region.mask) if tensor not in (*fed, *own)]
+    lost = [tensor for tensor in placeholders_in(graph, region.mask) if tensor not in (*input_tensors, *own)]
     if inputs is not None and lost:
         read = few(list(map(repr, lost)))
         problem = f"the ops that compute {few(map(repr, targets))} also read {read}, which no input feeds"
-        raise context.precondition_error(problem, f"Add it: inputs={[*fed, *lost]!r}")
+        raise context.precondition_error(problem, f"Add it: inputs={[*input_tensors, *lost]!r}")
     tensors_read = inputs_of(ed, region)
-    unread = [name for name in fed if name not in tensors_read]
+    unread = [name for name in input_tensors if name not in tensors_read]
     if unread:
         problem = f"no output needs {few(map(repr, unread))}"
         raise context.precondition_error(
-            problem, f"Leave it out: inputs={[name for name in fed if name in tensors_read]!r}"
+            problem, f"Leave it out: inputs={[name for name in input_tensors if name in tensors_read]!r}"
         )
     model = Ends(inputs=ed.inputs, outputs=ed.outputs)
-    ends = model.chosen(_like(inputs, fed) if fed else tensors_read, _like(outputs, targets))
+    ends = model.chosen(_like(inputs, input_tensors) if input_tensors else tensors_read, _like(outputs, targets))
     return part(ed, region, ends, ed.title, context.request)
 
 

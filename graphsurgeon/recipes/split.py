@@ -66,7 +66,7 @@ def part(ed: Editor, selection: Selection, ends: Ends, title: str, request: str)
     for fault in plan.check():
         raise PlanError(request, fault.problem, fault.suggestion)
     applied = new_editor.apply(plan)
-    now = ends.moved(lambda tensor: applied[tensor].name)
+    now = ends.with_tensors(lambda tensor: applied[tensor].name)
     new_inputs = dict(zip(ends.inputs.values(), now.inputs.values(), strict=True))
     new_editor.opened_graph = new_editor.opened_graph.with_models(
         {"": (described(ed), new_inputs.get)}, now.inputs, now.outputs
@@ -133,11 +133,17 @@ def split_at(
     if not cuts:
         raise context.precondition_error("at= is empty", "Name one or several tensors, for example at='features:0'")
     targets = list(dict.fromkeys(results(ed, outputs, context)))
-    fed = tensors(context.graph, inputs, context.request)
-    before, after, early, late = _sides(context, cuts, targets, fed)
+    input_tensors = tensors(context.graph, inputs, context.request)
+    before, after, early, late = _sides(context, cuts, targets, input_tensors)
     names = [one for one in (named, ed.inputs, ed.outputs) if isinstance(one, Mapping)]
     known = {tensor: key for one in names for key, tensor in one.items()}
-    ends = [*ed.inputs.values(), *cuts, *fed, *targets, *placeholders_in(context.graph, (before | after).mask)]
+    ends = [
+        *ed.inputs.values(),
+        *cuts,
+        *input_tensors,
+        *targets,
+        *placeholders_in(context.graph, (before | after).mask),
+    ]
     keys = {tensor: key for key, tensor in tensors_by_key(list(dict.fromkeys(ends)), known).items()}
     halves = Halves(*(
         part(
@@ -151,7 +157,7 @@ def split_at(
         notes = (*half.opened_graph.serving.notes, f"each half has its own copy of {both}")
         half.opened_graph = replace(half.opened_graph, serving=replace(half.opened_graph.serving, notes=notes))
     if verify:
-        _prove(context, ed, halves, targets, fed, feeds, {key: tensor for tensor, key in keys.items()})
+        _prove(context, ed, halves, targets, input_tensors, feeds, {key: tensor for tensor, key in keys.items()})
     return halves
 
 

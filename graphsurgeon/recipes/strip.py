@@ -203,14 +203,14 @@ def for_inference(
     """
     context = recipe_context(obj, "for_inference()")
     targets = results(obj, outputs, context)
-    fed = tensors(context.graph, inputs, context.request)
-    context = start = recipe_context(obj, context.request, [*targets, *fed])
+    input_tensors = tensors(context.graph, inputs, context.request)
+    context = start = recipe_context(obj, context.request, [*targets, *input_tensors])
     if training is not None:
         context = context.with_plan(context.plan.resolve_condition(training, False))
-    needed = _needed_ops(context, targets, fed)
+    needed = _needed_ops(context, targets, input_tensors)
     context = context.with_plan(settle(context, needed))
-    context = context.with_plan(settle_ranges(context, _needed_ops(context, targets, fed)))
-    context = context.with_plan(_without_training(context, targets, fed))
+    context = context.with_plan(settle_ranges(context, _needed_ops(context, targets, input_tensors)))
+    context = context.with_plan(_without_training(context, targets, input_tensors))
     for part in (_without_checks, _without_dropout, _without_identities):
         context = context.with_plan(part(context))
     variables = context.ops_of_type("Variable", "VariableV2", "VarHandleOp")
@@ -218,7 +218,7 @@ def for_inference(
         fold_batch_norm = not variables
     new_plan = fold(context) if fold_batch_norm else context.plan
     context = context.with_plan(new_plan)
-    leftovers = remaining_ops(context, _needed_ops(context, targets, fed), bool(fold_batch_norm))
+    leftovers = remaining_ops(context, _needed_ops(context, targets, input_tensors), bool(fold_batch_norm))
     if new_plan is not start.plan:
         return replace(new_plan, notes=(*new_plan.notes, *(f"{one.text}. {one.suggestion}" for one in leftovers)))
     if leftovers:
@@ -366,15 +366,15 @@ def _needed_ops(context: RecipeContext, targets: Iterable[str], fed_tensors: Ite
 
 def _without_training(context: RecipeContext, targets: list[str], fed_tensors: list[str]) -> Plan:
     plan, graph = context.plan, context.graph
-    needed = _needed_ops(context, targets, fed_tensors)
+    needed_ops = _needed_ops(context, targets, fed_tensors)
     ends = [graph.tensor(name) for name in targets if ":" in name and name not in fed_tensors]
-    refuse_part(graph, needed, map(graph.tensor, fed_tensors), context.request, ends)
+    refuse_part(graph, needed_ops, map(graph.tensor, fed_tensors), context.request, ends)
     for name in fed_tensors:
         op, _ = graph.tensor(name)
         if graph.types[op] == "Placeholder":
             continue
-        if needed[op]:
-            tensors_read = [f"{graph.names[op]}:{at}" for reader, at in graph.consumers.ends(op) if needed[reader]]
+        if needed_ops[op]:
+            tensors_read = [f"{graph.names[op]}:{at}" for reader, at in graph.consumers.ends(op) if needed_ops[reader]]
             other = next(
                 one
                 for one in [*tensors_read, *targets]
@@ -386,7 +386,7 @@ def _without_training(context: RecipeContext, targets: list[str], fed_tensors: l
     placeholder_ops = {
         graph.tensor(name)[0] for name in fed_tensors if graph.types[graph.tensor(name)[0]] == "Placeholder"
     }
-    removed = ~_needed_with_state(context, needed | graph.mask(sorted(placeholder_ops)), fed_tensors)
+    removed = ~_needed_with_state(context, needed_ops | graph.mask(sorted(placeholder_ops)), fed_tensors)
     names = [graph.names[i] for i in np.flatnonzero(removed).tolist()]
     plan, renamed = restore_names(plan, context, fed_tensors) if plan is not context.plan else (plan, {})
     return plan.remove([renamed.get(name, name) for name in names]) if names else plan

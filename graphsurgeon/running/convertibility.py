@@ -42,7 +42,7 @@ def check(
     target: str,
     outputs: Any,
     inputs: Any,
-    prove: bool,
+    verify: bool,
     feeds: Mapping[Any, Any] | None,
     timeout: float,
 ) -> Compatibility:
@@ -63,14 +63,14 @@ def check(
         try:
             frozen = editor.save(path, **ends, freeze=True, verify=False)
             if target == "tfjs":
-                conversion = tf.save.converters.to_tfjs(path, targets, timeout, prove, request)
+                conversion = tf.save.converters.to_tfjs(path, targets, timeout, verify, request)
             else:
-                run = {"feeds": feeds, "timeout": timeout} if prove else {"verify": False, "timeout": timeout}
+                run = {"feeds": feeds, "timeout": timeout} if verify else {"verify": False, "timeout": timeout}
                 saved = editor.save(model, **ends, **run)
-                proof = _proof_text(saved) if prove else ""
+                proof = _proof_text(saved) if verify else ""
         except Unconvertible as error:
-            conversion = error.made
-    if prove and conversion.model:
+            conversion = error.result
+    if verify and conversion.model:
         size = counted(len(conversion.model), "bytes")
         proof = f"converted: {size}; it cannot be run here, so its results were not compared"
     blocked = _with_fixes(editor, blockers(graph, conversion), part_inputs, targets)
@@ -86,21 +86,21 @@ def explain_unfreezable(editor: EditorLike, error: Unconvertible, outputs: Any) 
         error: the error.
         outputs: the requested tensors, in the form of `Editor.save`.
     """
-    if not any(one.code == VARIABLE for one in error.made.errors):
+    if not any(one.code == VARIABLE for one in error.result.errors):
         return error
     targets = list((tensors_by_key(outputs) or editor.outputs).values())
     keep = error.suggestion[:1].lower() + error.suggestion[1:]
     if not targets:
         suggestion = f"Name the outputs, outputs=[...], so that only what they need is frozen; or {keep}"
-        return Unconvertible(error.request, error.problem, suggestion, error.made)
-    blocked = blockers(editor.snapshot, error.made)
+        return Unconvertible(error.request, error.problem, suggestion, error.result)
+    blocked = blockers(editor.snapshot, error.result)
     ways = _fixes_by_code(editor, blocked, targets)
     lines = [f"{how} removes {few(list(map(repr, removed)))}" for how, removed in ways.items()]
     remaining = [one.op for one in blocked if not any(one.op in removed for removed in ways.values())]
     if not lines:
         return error
     more = f"no known plan removes {few(list(map(repr, remaining)))}: " if remaining else "or "
-    return Unconvertible(error.request, error.problem, "; ".join([*lines, more + keep]), error.made)
+    return Unconvertible(error.request, error.problem, "; ".join([*lines, more + keep]), error.result)
 
 
 def _with_fixes(

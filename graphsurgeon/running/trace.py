@@ -167,15 +167,15 @@ def trace(
     op_names = None if ops is None else _recorded_names(editor, ops)
     if op_names is not None and fetches is None:
         fetches = _ends_of(editor, op_names) or None
-    targets, fed = resolve_fetches(editor, fetches), resolve_feeds(editor, feeds, request, random=True)
+    targets, fed_tensors = resolve_fetches(editor, fetches), resolve_feeds(editor, feeds, request, random=True)
     graph = editor.snapshot
     refuse_inner(graph, [(graph.index[op_name(name)], 0) for name in targets], "trace()")
-    needed = _ops_to_run(editor, targets, fed)
-    open_ends = [name for name in placeholders_in(needed.graph, needed.mask) if name not in fed]
+    needed_ops = _ops_to_run(editor, targets, fed_tensors)
+    open_ends = [name for name in placeholders_in(needed_ops.graph, needed_ops.mask) if name not in fed_tensors]
     if open_ends and random is None:
         raise missing_feeds(editor, open_ends, request)
     draw = np.random.RandomState(random)
-    fed |= random_feeds(editor, open_ends, draw, request)
+    fed_tensors |= random_feeds(editor, open_ends, draw, request)
 
     if tf.run.sessions.has_external_effects(editor.graph) if isolated is None else isolated:
         tf.run.sessions.require_trusted(editor.graph, request)
@@ -187,13 +187,13 @@ def trace(
             "new_names": new_names,
         }
         how["ops"] = None if op_names is None else sorted(op_names)
-        return isolated_trace(editor, targets, fed, session=session, watch=watch, **how)
+        return isolated_trace(editor, targets, fed_tensors, session=session, watch=watch, **how)
     with gc_paused():
         return _run(
             editor,
-            needed,
+            needed_ops,
             targets,
-            fed,
+            fed_tensors,
             _RunOptions(session, timeout, rounds, watch, seed, new_names or {}, memory, op_names),
         )
 
@@ -208,17 +208,17 @@ def _refuse_no_limit(*, timeout: Any, rounds: Any, watch: Any, memory: Any) -> N
     def at_least(value: Any, minimum: float, kinds: Any) -> bool:
         return isinstance(value, kinds) and not isinstance(value, bool) and value >= minimum
 
-    whole = (int, np.integer)
-    if timeout is not None and not (at_least(timeout, 0, (*whole, float, np.floating)) and timeout):
+    integers = (int, np.integer)
+    if timeout is not None and not (at_least(timeout, 0, (*integers, float, np.floating)) and timeout):
         how = "Give seconds, for example timeout=60"
         raise PlanError(f"trace(timeout={timeout!r})", "the value is not a time", how)
-    if not at_least(rounds, 1, whole):
+    if not at_least(rounds, 1, integers):
         how = "Give 1 or more, for example rounds=1000"
         raise PlanError(f"trace(rounds={rounds!r})", "the value is not a number of rounds", how)
     if watch is not None and not callable(watch):
         suggestion = "Give a function, for example watch=lambda done, total: done < 500"
         raise PlanError(f"trace(watch={watch!r})", "the value cannot be called", suggestion)
-    if memory is not None and not at_least(memory, 1, whole):
+    if memory is not None and not at_least(memory, 1, integers):
         how = "Give bytes, for example memory=200 << 20 for 200 MB"
         raise PlanError(f"trace(memory={memory!r})", "the value is not a number of bytes", how)
 
@@ -319,15 +319,15 @@ def resolve_fetches(editor: EditorLike, fetches: Any, request: str = "trace", ke
     if not several:
         problem = "the list is empty"
         raise PlanError(f"{request}({key}={fetches!r})", problem, f"Name a tensor or an op, or leave out {key}=")
-    layers, things, targets = (
+    layers, names, targets = (
         ReferenceResolver(graph, editor.layers, f"{request}({key}={fetches!r})"),
         list[Any](),
         list[str](),
     )
     for one in several:
         own = isinstance(one, str) and one in editor.outputs
-        things += [editor.outputs[one]] if own else layers.ends([one])
-    for name in (getattr(one, "name", one) for one in things):
+        names += [editor.outputs[one]] if own else layers.ends([one])
+    for name in (getattr(one, "name", one) for one in names):
         if ":" in str(name):
             graph.tensor(tensor_name(name), f"{request}({key}={name!r})")
             targets.append(tensor_name(name))
@@ -344,8 +344,8 @@ def _run(
     feed_values: Mapping[str, Any],
     options: _RunOptions,
 ) -> Trace:
-    within, whole = needed_ops.graph, needed_ops
-    needed_ops, fetches, lacking = _with_kernels(needed_ops, fetches)
+    within, requested_ops = needed_ops.graph, needed_ops
+    needed_ops, fetches, missing_kernels = _with_kernels(needed_ops, fetches)
     aside = [name for name in feed_values if not needed_ops.mask[within.tensor(name)[0]]]
     stand_ins = {name: _placeholder_for(name, within.index) for name in aside}
     scratch, base, full_graph = _runnable_copy(editor, needed_ops, fetches, stand_ins, options)
@@ -355,8 +355,8 @@ def _run(
     same, unrecorded = _aliases(base)
     if options.ops is not None:
         _drop_unrecorded(options.ops, within, base, same, unrecorded)
-    for op in (whole - needed_ops).numbers:
-        why = f"the run stopped before it: {lacking}"
+    for op in (requested_ops - needed_ops).numbers:
+        why = f"the run stopped before it: {missing_kernels}"
         unrecorded |= {f"{within.names[op]}:{port}": why for port in range(len(within.outputs(op) or ()))}
     runs = backward(base, base.mask(base.index[name.partition(":")[0]] for name in names.values()))
     tensors = [
@@ -387,18 +387,21 @@ def _run(
     lives = [started(scratch)]
     about: Any = (lives[0], base, list(names.values()), feed_values, probed)
     limits: dict[str, Any] = {"timeout": options.timeout, "watch": options.watch, "repeat": again}
-    ran = (
+    outcome = (
         tf.run.traced_run.run_with_probes(*about, **limits)
         if options.memory is None
         else tf.run.traced_run.run_in_passes(*about, **limits, memory=options.memory)
     )
     lives.pop().close()
-    results = {name: ran.results[now] for name, now in names.items() if now in ran.results}
-    stopped, notes = lacking or ran.stop_reason, (*tf.run.probes.constants(base, constant_tensors), *ran.stats)
-    unrecorded |= ran.unrecorded
+    results = {name: outcome.results[now] for name, now in names.items() if now in outcome.results}
+    stopped, notes = (
+        missing_kernels or outcome.stop_reason,
+        (*tf.run.probes.constants(base, constant_tensors), *outcome.stats),
+    )
+    unrecorded |= outcome.unrecorded
     same |= {name: stand_ins[name] for name in feeds if stand_ins.get(name, name) != name}
     full_graph = replace(full_graph, title=editor.snapshot.title)
-    return Trace(full_graph, notes, ran.costs, results, feeds, same, stopped, unrecorded, _added_ops(within, base))
+    return Trace(full_graph, notes, outcome.costs, results, feeds, same, stopped, unrecorded, _added_ops(within, base))
 
 
 def _drop_unrecorded(
@@ -453,13 +456,13 @@ def _with_kernels(needed_ops: Selection, fetches: Sequence[str]) -> tuple[Select
     """
     graph = needed_ops.graph
     kinds = {graph.types[i]: None for i in needed_ops.numbers}
-    lost = tf.run.sessions.without_kernel(kinds, graph.functions)
-    if not lost:
+    missing_kernels = tf.run.sessions.without_kernel(kinds, graph.functions)
+    if not missing_kernels:
         return needed_ops, list(fetches), ""
-    ops = [i for i in needed_ops.numbers if graph.types[i] in lost]
+    ops = [i for i in needed_ops.numbers if graph.types[i] in missing_kernels]
     dead = forward(graph, graph.mask(ops))
     remaining = [name for name in fetches if not dead[graph.index[name.partition(":")[0]]]]
-    where = " or ".join(lost[graph.types[ops[0]]])
+    where = " or ".join(missing_kernels[graph.types[ops[0]]])
     why = f"TensorFlow runs it on {where} alone" if where else "this TensorFlow has no kernel for it"
     reason = f"{graph.names[ops[0]]!r} ({graph.types[ops[0]]}) cannot run here: {why}"
     lost_ops = select(graph, name=[graph.names[i] for i in np.flatnonzero(dead).tolist()])
@@ -549,7 +552,7 @@ def _uses_given_moments(graph: Graph, op: int) -> bool:
 def _aliases(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:
     """Returns tensor -> the tensor that it is equal to, and tensor without values to record -> the reason."""
     same, unrecorded = {}, {}
-    waits = graph.control.degrees
+    control_counts = graph.control.degrees
     for op in range(graph.size):
         infos = graph.outputs(op) or ()
         for port, info in enumerate(infos):
@@ -560,7 +563,7 @@ def _aliases(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:
                 unrecorded[name] = "it is a variable itself: its consumers have the numbers"
             elif port >= _BATCH_MOMENTS and _uses_given_moments(graph, op):
                 unrecorded[name] = "TensorFlow does not set it with is_training=False: its value is undefined"
-        if graph.types[op] in _IDENTITY_TYPES and not waits[op] and infos:
+        if graph.types[op] in _IDENTITY_TYPES and not control_counts[op] and infos:
             source = graph.data.ends(op)[0]
             given = graph.info(*source)
             if given is not None and not given.dtype.endswith("_ref") and given.dtype not in _HANDLES:

@@ -57,9 +57,9 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: CallTree | None = Non
     inside = Selection(graph, mask, Query("select"))
     crossing = inside.boundary
     kinds = list(inside.types.items())
-    whole, within = graph, mask
+    searched_graph, within = graph, mask
     if calls is not None and tree.calls is not None:
-        whole, within = calls.searchable.graph, _within(calls.searchable, tree.calls, np.flatnonzero(mask))
+        searched_graph, within = calls.searchable.graph, _within(calls.searchable, tree.calls, np.flatnonzero(mask))
     more = int(within.sum()) - len(inside)
     head = ["ops", f"{len(inside):,}" + (f", and {more:,} in calls" if more > 0 else "")]
     rows = [head, *([kind, f"{n:,}"] for kind, n in kinds[:_KINDS])]
@@ -72,9 +72,9 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: CallTree | None = Non
     if crossing.variables:
         rows.append(["variables", f"{len(crossing.variables):,}"])
     sized_ops = within.copy()
-    _, at = whole.data.gather(np.flatnonzero(within))
-    sized_ops[whole.data.node[at]] = True  # a Keras layer reads variables that are outside its scope
-    size = bytes_of(whole, sized_ops)
+    _, at = searched_graph.data.gather(np.flatnonzero(within))
+    sized_ops[searched_graph.data.node[at]] = True  # a Keras layer reads variables that are outside its scope
+    size = bytes_of(searched_graph, sized_ops)
     if size:
         rows.append(["holds", f"{size_text(size)} in constants and variables"])
     counted_flops = _flops(facts, tree, np.flatnonzero(mask).tolist(), calls)
@@ -242,7 +242,7 @@ def _op(tree: Tree, op: int, facts: Facts, calls: CallTree | None) -> dict[str, 
     about = numbers(value) if value is not None else {"rows": [], "histogram": None}
     rows += about["rows"]
     readers = sorted({graph.names[i] for i in graph.consumers.row(op).tolist()})
-    waits = graph.control_names(op)
+    control_inputs = graph.control_names(op)
     waiting = graph.control_consumers.row(op)
     outputs = graph.declared_outputs(op)
     ports = np.unique(graph.consumers.ports(op)).tolist() or [0] if outputs is None else range(len(outputs))
@@ -259,7 +259,7 @@ def _op(tree: Tree, op: int, facts: Facts, calls: CallTree | None) -> dict[str, 
         rows.append(["waited for by", counted(len(waiting), "ops")])
     name = graph.names[op]
     ends = {
-        "inputs": graph.input_names(op), "outputs": [f"{name}:{p}" for p in ports], "control_inputs": waits,
+        "inputs": graph.input_names(op), "outputs": [f"{name}:{p}" for p in ports], "control_inputs": control_inputs,
         "consumers": readers,
     }  # fmt: skip
     return _panel(

@@ -61,7 +61,7 @@ def html_page(
         raise SurgeryError(f"to_html(theme={theme!r})", "there is no such theme", f"The themes are {themes}")
     tree = Tree(graph)
     first = build(tree, [key for key in open_folds if not key.endswith("+")], marks)
-    placed = place(first, direction=direction)
+    layout = place(first, direction=direction)
     code = (_STATIC / "page.js").read_text(encoding="utf-8").rstrip("\n")
     hashed = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
     scheme, paper, dark = _GROUND[theme]
@@ -73,25 +73,25 @@ def html_page(
         paper=paper,
         dark=dark,
         text=escape(f"{graph.title}: {counted(graph.size, 'ops')}, {counted(len(first.boxes), 'boxes')}"),
-        svg=base64.b64encode(to_svg(placed.to_dict(), title=graph.title).encode("utf-8")).decode(),
-        graph=_pack(tree, first, placed, facts, marks, theme),
+        svg=base64.b64encode(to_svg(layout.to_dict(), title=graph.title).encode("utf-8")).decode(),
+        graph=_pack(tree, first, layout, facts, marks, theme),
         code=code,
     )
 
 
-def _pack(tree: Tree, first: Scene, placed: PlacedScene, facts: Facts, marks: Marks | None, theme: str) -> str:
+def _pack(tree: Tree, first: Scene, layout: PlacedScene, facts: Facts, marks: Marks | None, theme: str) -> str:
     """Returns the data that a page needs to draw a graph, to fold and unfold it, and to search it, compressed."""
     graph, rows = tree.graph, ROWS
     types, _, type_of = graph.type_index
     while True:
-        nesting = nest(tree, first, placed, marks, rows)
+        nesting = nest(tree, first, layout, marks, rows)
         data = {
             "title": graph.title,
             "theme": theme,
             "rows": nesting.rows,
             "inside": nesting.inside,
             "open": nesting.open,
-            "direction": placed.direction,
+            "direction": layout.direction,
             "ops": graph.size,
             "families": DESCRIPTIONS,
             "limits": {"boxes": MAX_BOXES, "controls": CONTROL_MOST},

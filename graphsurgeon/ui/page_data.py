@@ -192,15 +192,15 @@ def _input_rows(number: int, step: CopyStep, copy_result: CopyResult | None, pla
     constants, same = dict(step.constants), graph.folded.owner is plan.base.owner
     ends = Marks.around(step.selection)
     names = dict.fromkeys(ends.inputs if copy_result is None else _boundary_inputs(copy_result))
-    stands = {} if copy_result is None else {p.original: p.name for p in copy_result.placeholders}
+    new_names = {} if copy_result is None else {p.original: p.name for p in copy_result.placeholders}
     rows = []
     for name in [*names, *(n for n in (*inputs, *constants) if n not in names)]:
         if name in constants:
             kind, by = "constant", repr(np.asarray(constants[name]).tolist())[:200]
         elif name in inputs:
             kind, by = ("keep", "") if same and inputs[name] == name else ("tensor", inputs[name])
-        elif name in stands:
-            kind, by = "placeholder", stands[name]
+        elif name in new_names:
+            kind, by = "placeholder", new_names[name]
         else:
             kind, by = ("keep" if copy_result is not None or step.unmapped == "keep" else step.unmapped), ""
         rows.append({**tensor_row(graph, name), "step": number, "kind": kind, "source": by, "same": same, "end": "in"})

@@ -137,7 +137,7 @@ class Pane:
                 return True
         return False
 
-    def set_layout(self, scene: Scene, placed: PlacedScene, key: Any) -> None:
+    def set_layout(self, scene: Scene, layout: PlacedScene, key: Any) -> None:
         """Sets a scene and its layout.
 
         Args:
@@ -146,7 +146,7 @@ class Pane:
         """
         if self._key is not None and self._key[1] != key[1]:  # the direction was chosen anew
             self._last.clear()
-        self._last.append((key, scene, placed.to_dict()))
+        self._last.append((key, scene, layout.to_dict()))
         self.show(key)
 
     def previous(self, direction: str, fallback: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
@@ -255,14 +255,14 @@ def opening_of_copies(
         budget: the number of boxes up to which copies are opened.
     """
     keys = set() if same_graph else set(first_unfolded(tree))
-    leads = {f"{copied.step.to}/" if copied.step.to else "" for copied in effect.copies}
-    keys |= leads
-    for lead in leads:
+    prefixes = {f"{copied.step.to}/" if copied.step.to else "" for copied in effect.copies}
+    keys |= prefixes
+    for lead in prefixes:
         keys |= {_under(lead, key) for key in open_folds if not key.endswith("+")}
     keys = {key for key in keys if _is_there(tree, key)} - {""}
     if not same_graph:
         return frozenset(keys)
-    for some in (keys, keys & leads):
+    for some in (keys, keys & prefixes):
         if boxes_shown(tree, some | open_folds) <= budget:
             return frozenset(some)
     return frozenset()

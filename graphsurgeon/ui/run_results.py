@@ -251,16 +251,16 @@ class RunOverlay:
     @cached_property
     def report_data(self) -> dict[str, Any]:
         """The report for the page: one line, the first value that is not finite, the most expensive ops, the code."""
-        trace, bad = self.trace, self._first_bad
+        trace, first_bad = self.trace, self._first_bad
         tops = {}
         for what in _ALL:
             top = sorted(trace.numbers(what).items(), key=lambda one: -one[1])[:_MAX_LISTED]
             tops[what] = [[op, self.cost_text(what, number)] for op, number in top if number]
-        shown_bad = None if bad is None else {
-            "op": bad.op,
-            "text": f"{repr(bad.stats)[len(bad.tensor) :].strip()}, by {bad.type}",
-            "inputs": [repr(note) for note in bad.inputs],
-            "path": list(bad.path),
+        shown_bad = None if first_bad is None else {
+            "op": first_bad.op,
+            "text": f"{repr(first_bad.stats)[len(first_bad.tensor) :].strip()}, by {first_bad.type}",
+            "inputs": [repr(note) for note in first_bad.inputs],
+            "path": list(first_bad.path),
         }  # fmt: skip
         return {
             "line": self.line,

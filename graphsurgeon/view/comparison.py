@@ -146,16 +146,16 @@ def _mark_boxes(scene: Scene, marks: Mapping[int, str], texts: Mapping[int, str]
 
 def _mark_box(box: Box, states: Counter[str], neighbor_states: Counter[str], text: str) -> None:
     kinds = set(states)
-    whole = (
+    uniform = (
         len(kinds) == 1 and sum(states.values()) >= box.count - sum(neighbor_states.values()) and kinds != {"changed"}
     )
-    box.state = kinds.pop() if whole else "changed"
+    box.state = kinds.pop() if uniform else "changed"
     texts = []
-    if states and not whole and box.kind not in ("op", "variable"):
+    if states and not uniform and box.kind not in ("op", "variable"):
         texts.append(count_text(states + neighbor_states))
     elif text and states:
         texts.append(text)
-    elif neighbor_states and not whole:
+    elif neighbor_states and not uniform:
         texts.append(f"{count_text(neighbor_states)} hidden")
     if texts:
         box.subtitle = " · ".join([box.subtitle, *texts])
@@ -193,12 +193,12 @@ class Aligned:
         """Returns both scenes with their places in a placed `whole`."""
         return self._part(placed, 0), self._part(placed, 1)
 
-    def _part(self, placed: PlacedScene, side: int) -> PlacedScene:
+    def _part(self, layout: PlacedScene, side: int) -> PlacedScene:
         scene = self.scenes[side]
-        frame_of = {group.id: group for group in placed.groups}  # empty if the layout has no frames
+        frame_of = {group.id: group for group in layout.groups}  # empty if the layout has no frames
         boxes = [
             replace(box, hidden=dict(box.hidden), x=at.x, y=at.y, w=at.w, h=at.h)
-            for box, at in ((box, placed.boxes[i]) for box, i in zip(scene.boxes, self.boxes[side], strict=True))
+            for box, at in ((box, layout.boxes[i]) for box, i in zip(scene.boxes, self.boxes[side], strict=True))
         ]
         groups = [
             replace(group, x=at.x, y=at.y, w=at.w, h=at.h)
@@ -206,11 +206,11 @@ class Aligned:
             if (at := frame_of.get(f"g{i}")) is not None
         ]
         edges = [
-            replace(edge, path=placed.edges[i].path) for edge, i in zip(scene.edges, self.edges[side], strict=True)
+            replace(edge, path=layout.edges[i].path) for edge, i in zip(scene.edges, self.edges[side], strict=True)
         ]
-        place_labels(boxes, groups, edges, placed.w)
-        stats = dict(scene.stats, degraded=placed.stats["degraded"])
-        return PlacedScene(scene.rev, placed.w, placed.h, placed.direction, boxes, groups, edges, stats, placed.columns)
+        place_labels(boxes, groups, edges, layout.w)
+        stats = dict(scene.stats, degraded=layout.stats["degraded"])
+        return PlacedScene(scene.rev, layout.w, layout.h, layout.direction, boxes, groups, edges, stats, layout.columns)
 
 
 def align_scenes(before: Scene, after: Scene, common_ops: tuple[Ints, Ints]) -> Aligned:

@@ -47,19 +47,19 @@ def ways(
     for side in (0, 1):
         skip[np.arange(count), np.minimum([pair[side] for pair in ends], len(boxes))] = True
     at, to, chosen = np.zeros(count, int), last.copy(), [[0] for _ in stops]
-    left = np.arange(count)
-    while len(left):
-        free = to[left] <= at[left] + 1
-        tested = left[~free]
+    remaining = np.arange(count)
+    while len(remaining):
+        free = to[remaining] <= at[remaining] + 1
+        tested = remaining[~free]
         if len(tested):
             start, end = table[tested, at[tested]], table[tested, to[tested]]
             free[~free] = ~_meets(start, end, grown, skip[tested, :-1])
-        for i in left[free].tolist():
+        for i in remaining[free].tolist():
             chosen[i].append(int(to[i]))
-        at[left[free]] = to[left[free]]
-        to[left] = np.where(free, last[left], (at[left] + to[left]) // 2)
-        to[left] = np.maximum(to[left], at[left] + 1)
-        left = left[at[left] < last[left]]
+        at[remaining[free]] = to[remaining[free]]
+        to[remaining] = np.where(free, last[remaining], (at[remaining] + to[remaining]) // 2)
+        to[remaining] = np.maximum(to[remaining], at[remaining] + 1)
+        remaining = remaining[at[remaining] < last[remaining]]
     return [_curves(table[i, places]) for i, places in enumerate(chosen)]
 
 
@@ -74,8 +74,8 @@ def _meets(start: Points, end: Points, boxes: Points, skip: NDArray[np.bool_]) -
     x, y = x[:, :, None], y[:, :, None]
     left, top, right, bottom = boxes.T
     inside = (x > left) & (x < right) & (y > top) & (y < bottom)
-    found: NDArray[np.bool_] = (inside.any(axis=1) & ~skip).any(axis=1)
-    return found
+    out: NDArray[np.bool_] = (inside.any(axis=1) & ~skip).any(axis=1)
+    return out
 
 
 def _curves(points: Points) -> Points:
@@ -107,8 +107,8 @@ def bend(points: Sequence[Any]) -> Points:
 
 def _towards(a: Points, b: Points) -> Points:
     far = float(np.hypot(*(b - a))) or 1.0
-    found: Points = a + (b - a) * min(_RADIUS, far / 2) / far
-    return found
+    out: Points = a + (b - a) * min(_RADIUS, far / 2) / far
+    return out
 
 
 Point = tuple[float, float]
@@ -233,23 +233,23 @@ def _free_places(
     points = np.arange(count.sum()) + np.repeat(begin - np.cumsum(count) + count, count)
     beside = tried[(left[free][tried] <= across[points]) & (across[points] <= right[free][tried])]
     free[label[beside], place[beside]] = False
-    taken, used = np.empty((4, len(paths))), 0
+    labels, used = np.empty((4, len(paths))), 0
     for i, row in enumerate(free):
         places = np.flatnonzero(row)
-        clear = places[~_overlap(rects[:, i, places, None], taken[:, :used]).any(axis=1)] if len(places) else places
+        clear = places[~_overlap(rects[:, i, places, None], labels[:, :used]).any(axis=1)] if len(places) else places
         if not len(clear):
             yield None
             continue
         at = i, clear[0]
-        taken[:, used] = rects[:, *at]
+        labels[:, used] = rects[:, *at]
         used += 1
         yield float(x[at]), float(y[at])
 
 
 def _overlap(a: Points, b: Points) -> NDArray[np.bool_]:
     """Returns whether rectangles overlap; the first axis is left, top, right and bottom."""
-    found: NDArray[np.bool_] = (a[0] < b[2]) & (b[0] < a[2]) & (a[1] < b[3]) & (b[1] < a[3])
-    return found
+    out: NDArray[np.bool_] = (a[0] < b[2]) & (b[0] < a[2]) & (a[1] < b[3]) & (b[1] < a[3])
+    return out
 
 
 def _sides(g: Group) -> list[Rect]:
@@ -310,13 +310,13 @@ def wires(graph: Graph, boxes: list[Box], op_box: Ints) -> tuple[list[Edge], int
         out.append(Edge(f"e{len(out)}", boxes[a].id, boxes[b].id, count, control, names, label=label))
         return out[-1]
 
-    known: dict[tuple[int, int], tuple[str, TensorInfo | None, str]] = {}  # many edges have the same tensor
+    wires_by_end: dict[tuple[int, int], tuple[str, TensorInfo | None, str]] = {}  # many edges have the same tensor
 
     def tensor(op: int, port: int) -> tuple[str, TensorInfo | None, str]:
-        if (op, port) not in known:
+        if (op, port) not in wires_by_end:
             info = output_at(graph.declared_outputs(op), port)
-            known[op, port] = f"{graph.names[op]}:{port}", info, str(info) if info else ""
-        return known[op, port]
+            wires_by_end[op, port] = f"{graph.names[op]}:{port}", info, str(info) if info else ""
+        return wires_by_end[op, port]
 
     between: set[tuple[int, int]] = set()
     for (a, b), tensors in _pairs(graph.data, op_box, n):

@@ -35,14 +35,14 @@ def ends(tree: Tree, interface: Endpoints = ((), ())) -> tuple[Ints, Ints]:
     graph = tree.graph
     if interface[0] or interface[1]:
         numbers = [[graph.index.get(op_name(n), -1) for n in names] for names in interface]
-        fed, outputs = (np.unique([i for i in ops if i >= 0]).astype(np.int32) for ops in numbers)
-        return fed[:LISTED], outputs[:LISTED]
+        inputs, outputs = (np.unique([i for i in ops if i >= 0]).astype(np.int32) for ops in numbers)
+        return inputs[:LISTED], outputs[:LISTED]
     visible = (tree.default_helpers.kind == 0) & (tree.helpers.kind != ORPHAN)
     likely = likely_ends(graph)
-    fed, outputs = (
+    inputs, outputs = (
         graph.mask(graph.index[op_name(n)] for n in side.values()) & visible for side in (likely.inputs, likely.outputs)
     )
-    return _first(graph, fed), _first(graph, outputs)
+    return _first(graph, inputs), _first(graph, outputs)
 
 
 def pinned_ops(tree: Tree, interface: Endpoints = ((), ())) -> tuple[int, ...]:
@@ -176,8 +176,8 @@ def _best(tree: Tree, items: list[Item]) -> list[Item]:
         return []
     ranked = []
     ahead = [i for i in items if not i.alike and not behind(i.leaf)]
-    whole, total = max(1, sum(tree.core_of(i) for i in ahead)), int(tree.core[0])
-    if 2 * _repeated_ops(tree, ahead) > whole:
+    op_count, total = max(1, sum(tree.core_of(i) for i in ahead)), int(tree.core[0])
+    if 2 * _repeated_ops(tree, ahead) > op_count:
         return []
     for item in items:
         if not item.keys or item.kind == "variable" or (n >= FEW and len(item.blocks()) > 1):
@@ -192,7 +192,7 @@ def _best(tree: Tree, items: list[Item]) -> list[Item]:
         if item.alike or back:
             limit = LIMIT if n < FEW else 0
         else:
-            limit = LIMIT if n < FEW else FULL if size >= SHARE * whole else 0
+            limit = LIMIT if n < FEW else FULL if size >= SHARE * op_count else 0
         if n - 1 + inner <= limit:
             layered = item.alike and size > NEARLY * total and _layers(tree, item.units()) > 0
             ranked.append((item.alike and not layered, back, n - 1 + inner > FULL, -size, item.first, item))

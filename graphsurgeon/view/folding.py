@@ -89,19 +89,19 @@ def _with_blocks(
     graph: Graph, items: list[Item], edges: Ints, likeness: Likeness, path: str, prefix: str
 ) -> tuple[list[Item], Ints]:
     """Folds items into blocks by their names."""
-    into, made = list(range(len(items))), {}
+    into, block_items = list(range(len(items))), {}
     for head, places in blocks([item.leaf for item in items], edges, prefix).items():
         some = [items[i] for i in places]
         inner = _level(graph, some, among(edges, places), likeness, path, head)
         if len(inner) == 1:  # a series with all items of the block
             inner = list(inner[0].members)
         first, key = min(places), f"~{path}{head}/"
-        made[first] = Item(
+        block_items[first] = Item(
             "block", key, elide(head), keys=(key,), members=tuple(inner), first=items[first].first, leaf=head
         )
         for i in places:
             into[i] = first
-    return merge_items(items, edges, into, made) if made else (items, edges)
+    return merge_items(items, edges, into, block_items) if block_items else (items, edges)
 
 
 def _alike(graph: Graph, items: list[Item], likeness: Likeness) -> list[tuple[str, list[tuple[int, int]]]]:

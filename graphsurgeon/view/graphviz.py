@@ -115,13 +115,13 @@ class _Machine:
             return address
 
         size_at = int(malloc(store, 4))
-        found = exports["graphviz_render"](store, write(dot), write(form), write("dot"), size_at)
-        if not found:
+        pointer = exports["graphviz_render"](store, write(dot), write(form), write("dot"), size_at)
+        if not pointer:
             at = exports["graphviz_last_error"](store)
             text = bytes(memory.read(store, at, at + 4096)).split(b"\0")[0].decode(errors="replace")
             raise LayoutError("laying out the picture", f"Graphviz refused: {text.strip()}", "Report this, please")
         size = struct.unpack("<I", memory.read(store, size_at, size_at + 4))[0]
-        return bytes(memory.read(store, found, found + size))
+        return bytes(memory.read(store, pointer, pointer + size))
 
 
 @cache

@@ -93,7 +93,7 @@ class Helpers:
     def from_graph(cls, graph: Graph) -> Helpers:
         """Finds the helpers of a graph, in time linear in the number of edges."""
         kind = np.zeros(graph.size, np.int8)
-        thing = np.arange(graph.size, dtype=np.int32)
+        owner = np.arange(graph.size, dtype=np.int32)
         makers, readers = graph.data.node, graph.data.rows
         consumers: Counts = np.bincount(makers, minlength=graph.size)
         const = graph.type_mask(["Const"])
@@ -104,7 +104,7 @@ class Helpers:
         kind[const] = CONSTANT
         kind[graph.type_mask(["NoOp", "ControlTrigger"])] = NOOP
         kind[graph.type_mask(k for k in graph.type_index[0] if k.endswith(("Summary", "SummaryV2")))] = SUMMARY
-        _variables(graph, graph.type_mask(VARIABLES), kind, thing)
+        _variables(graph, graph.type_mask(VARIABLES), kind, owner)
         _classify_captures(graph, graph.type_mask(["_Arg", "Placeholder"]), kind)
         checks = graph.type_mask(QUERY_TYPES)
         _reads(
@@ -112,27 +112,27 @@ class Helpers:
             graph.type_mask(["Identity", "ReadVariableOp"]) | checks,
             (consumers > 0) | ~graph.type_mask(["Identity"]),
             kind,
-            thing,
+            owner,
         )
         _savers(graph, graph.type_mask(_SAVERS), kind)
         _classify_assignments(graph, graph.type_mask(["Assign", "AssignVariableOp"]), consumers, kind)
         _initializers(kind, makers, readers, consumers, ~graph.type_mask(INPUT_TYPES))  # an input is never a helper
         _leftovers(graph, checks, kind)
         _queues(graph, kind)
-        return cls(kind, thing)
+        return cls(kind, owner)
 
 
 def filter_helpers(helpers: Helpers, graph: Graph, filters: Filters) -> Helpers:
     """Returns the hidden ops after the user's choices."""
-    kind, thing = helpers.kind.copy(), helpers.owner.copy()
+    kind, owner = helpers.kind.copy(), helpers.owner.copy()
     orphans = np.asarray([graph.index[name] for name in filters.hidden_orphans if name in graph.index], np.int64)
-    kind[orphans], thing[orphans] = ORPHAN, orphans
+    kind[orphans], owner[orphans] = ORPHAN, orphans
     back = np.isin(kind, [KINDS.index(word) for word in filters.shown])
-    kind[back], thing[back] = 0, np.flatnonzero(back)
+    kind[back], owner[back] = 0, np.flatnonzero(back)
     if filters.training != "scopes":
         kind[training_ops(graph) & (kind == 0)] = TRAINING
     kind[graph.type_mask(filters.hidden) & (kind == 0)] = HIDDEN
-    return Helpers(kind, thing)
+    return Helpers(kind, owner)
 
 
 def _variables(graph: Graph, variables: Mask, kind: NDArray[np.int8], obj: Ints) -> None:
@@ -225,27 +225,27 @@ def _queues(graph: Graph, kind: NDArray[np.int8]) -> None:
     queues = graph.type_mask(k for k in graph.type_index[0] if _QUEUES.fullmatch(k))
     if not queues.any():
         return
-    makers, readers, drawn = graph.data.node, graph.data.rows, kind == 0
-    within = drawn[makers] & drawn[readers]
+    makers, readers, is_core = graph.data.node, graph.data.rows, kind == 0
+    within = is_core[makers] & is_core[readers]
     part = connected_parts(makers[within], readers[within], graph.size)
     waited = np.zeros(graph.size, np.bool_)
-    waited[part[queues & drawn]] = True
-    waited[part[drawn & ~queues & ~graph.type_mask(k for k in graph.type_index[0] if _TOKENS.fullmatch(k))]] = False
-    kind[drawn & waited[part]] = QUEUE
+    waited[part[queues & is_core]] = True
+    waited[part[is_core & ~queues & ~graph.type_mask(k for k in graph.type_index[0] if _TOKENS.fullmatch(k))]] = False
+    kind[is_core & waited[part]] = QUEUE
 
 
 def _leftovers(graph: Graph, queries: Mask, kind: NDArray[np.int8]) -> None:
     """Hides the rest of a cond that initializes a variable: unread ops that depend only on variables."""
-    makers, readers, drawn = graph.data.node, graph.data.rows, kind == 0
-    within = (drawn | queries)[makers] & drawn[readers]  # ops that depend on the same check form one part
+    makers, readers, is_core = graph.data.node, graph.data.rows, kind == 0
+    within = (is_core | queries)[makers] & is_core[readers]  # ops that depend on the same check form one part
     part = connected_parts(makers[within], readers[within], graph.size)
-    enters, leaves = drawn[readers] & ~drawn[makers], drawn[makers] & ~drawn[readers]
+    enters, leaves = is_core[readers] & ~is_core[makers], is_core[makers] & ~is_core[readers]
     classified = np.isin(kind, (CONSTANT, VARIABLE, INITIALISER))
     serves = np.zeros(graph.size, np.bool_)
     serves[part[makers[leaves & (kind[readers] == INITIALISER)]]] = True
     serves[part[readers[enters & ~classified[makers]]]] = False
     serves[part[makers[leaves & ~classified[readers]]]] = False
-    kind[drawn & serves[part]] = INITIALISER
+    kind[is_core & serves[part]] = INITIALISER
 
 
 def _initializers(kind: NDArray[np.int8], producers: Ints, readers: Ints, consumers: Counts, candidates: Mask) -> None:

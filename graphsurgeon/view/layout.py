@@ -131,15 +131,15 @@ def place(
     if not scene.boxes:
         return PlacedScene(scene.rev, 2 * MARGIN, 2 * MARGIN, "TB", [], [], [], dict(scene.stats), {})
     end = time.monotonic() + timeout
-    known = str(previous["direction"]) if previous and direction == "auto" else direction
+    axis = str(previous["direction"]) if previous and direction == "auto" else direction
     failed: LayoutError | None = None
     for effort, degraded, share in _EFFORTS:
         run = Run(engine, effort, time.monotonic() + (end - time.monotonic()) * share, cancelled)
         try:
-            best = _place_scene(scene, "LR" if known == "LR" else "TB", direction == "auto", run, previous)
-            if known == "auto" and _shape(best) > WIDEST:  # no single level is too long, but the whole is
+            best = _place_scene(scene, "LR" if axis == "LR" else "TB", direction == "auto", run, previous)
+            if axis == "auto" and _shape(best) > WIDEST:  # no single level is too long, but the whole is
                 best = min(best, _place_scene(scene, "TB", True, run, previous, COLUMN_FACTOR), key=_shape)
-            if known == "auto" and _shape(best) > WIDEST:
+            if axis == "auto" and _shape(best) > WIDEST:
                 best = min(best, _place_scene(scene, "LR", True, run, previous), key=_shape)
         except LayoutCancelled:
             raise
@@ -189,11 +189,11 @@ def inside_frames(
     Raises:
         LayoutError: the layout took too long.
     """
-    levels, engine, found = list(levels), graphviz.live(), dict[int, dict[str, Any]]()
+    levels, engine, data = list(levels), graphviz.live(), dict[int, dict[str, Any]]()
     if not scene.boxes:
-        found[-1] = {"size": [2 * MARGIN, 2 * MARGIN], "label": "", "heading": 0.0, "rects": [], "lines": []}
-    if engine is None or not levels or found:
-        return found
+        data[-1] = {"size": [2 * MARGIN, 2 * MARGIN], "label": "", "heading": 0.0, "rects": [], "lines": []}
+    if engine is None or not levels or data:
+        return data
     for effort in _EFFORTS:
         run = Run(engine, effort[0], time.monotonic() + _PATIENCE + len(levels), lambda: False)
         try:
@@ -203,7 +203,7 @@ def inside_frames(
         except LayoutError:
             if effort is _EFFORTS[-1]:
                 raise
-    return found
+    return data
 
 
 def _shape(placed: PlacedScene) -> float:
@@ -294,22 +294,22 @@ class _Picture:
         for ends in lines:
             for key in ends:
                 crowd[key] += 1
-        found = []
+        entries = []
         for ends, edges in lines.items():
             weight = 0 if all(e.control for e in edges) else 1 if max(crowd[key] for key in ends) >= HUB else 2
             free = all(boxes[place[e.source]].beside or boxes[place[e.target]].beside for e in edges)
-            found.append((Line(numbers[ends[0]], numbers[ends[1]], weight, free), ends))
-        found.sort(key=lambda one: one[0])
+            entries.append((Line(numbers[ends[0]], numbers[ends[1]], weight, free), ends))
+        entries.sort(key=lambda one: one[0])
         pairs = tuple(
             (numbers[other], number)
             for (kind, i), number in list(numbers.items())[:count]
             if kind == "box" and boxes[i].beside and (other := ("box", place[boxes[i].beside])) in numbers
         )
-        touched = {end for line, _ in found for end in line[:2]}.union(*pairs)
+        touched = {end for line, _ in entries for end in line[:2]}.union(*pairs)
         lone = [number for number in range(count) if number not in touched]
         rest = [Line(a, b, -1, False) for a, b in grid(lone, self.down)]
-        structure = Structure(count, (len(sides[0]), len(sides[1])), (*(line for line, _ in found), *rest), pairs)
-        self.structures[level] = structure, [ends for _, ends in found]
+        structure = Structure(count, (len(sides[0]), len(sides[1])), (*(line for line, _ in entries), *rest), pairs)
+        self.structures[level] = structure, [ends for _, ends in entries]
         return structure
 
     def lay_out(
@@ -320,7 +320,7 @@ class _Picture:
         only: Iterable[int] | None = None,
     ) -> None:
         """Lays out levels, the innermost first. Items that are also in `previous` keep their order and columns."""
-        before, known = {}, previous["columns"] if previous else {}
+        before, old_columns = {}, previous["columns"] if previous else {}
         if previous:
             x, w = ("x", "w") if self.down else ("y", "h")
             before = {one["name"]: one[x] + one[w] / 2 for one in (*previous["groups"], *previous["boxes"])}
@@ -332,8 +332,8 @@ class _Picture:
             ends += [(None, None)] * (len(structure.lines) - len(ends))
             border = ((HEAD + PAD, PAD) if self.down else (PAD, PAD)) if level >= 0 else (0.0, 0.0)
             name = self._name(("frame", level)) if level >= 0 else ""
-            starts = () if not columns else self._starts(keys, known[name]) if name in known else None
-            found = laid_out(
+            starts = () if not columns else self._starts(keys, old_columns[name]) if name in old_columns else None
+            layout = laid_out(
                 structure,
                 self.ranks[level],
                 sizes,
@@ -345,9 +345,9 @@ class _Picture:
                 column_limits,
             )
             was = [before.get(self._name(key), np.nan) for key in keys]
-            if np.isfinite(was).sum() > 1 and _is_reversed(was, found, sizes, self.ranks[level]):
-                found = found.mirror(sizes)
-            self.levels[level] = found
+            if np.isfinite(was).sum() > 1 and _is_reversed(was, layout, sizes, self.ranks[level]):
+                layout = layout.mirror(sizes)
+            self.levels[level] = layout
 
     def _starts(self, keys: list[Key], names: list[str]) -> tuple[int, ...]:
         """Returns the numbers of the items with these names."""
@@ -393,29 +393,29 @@ class _Picture:
     def inside(self, level: int, row_of: Mapping[str, int]) -> tuple[int, dict[str, Any]]:
         """Returns the row of a frame and its inside, see `inside_frames`; level -1 is the whole picture."""
         turn = 1 if self.down else -1
-        found, (_, ends) = self.levels[level], self.structures[level]
-        start, size, row, label, heading = (MARGIN, MARGIN), tuple(v + 2 * MARGIN for v in found.size), -1, "", 0.0
+        layout, (_, ends) = self.levels[level], self.structures[level]
+        start, size, row, label, heading = (MARGIN, MARGIN), tuple(v + 2 * MARGIN for v in layout.size), -1, "", 0.0
         if level >= 0:
             start, size, group = self._inner(level), self._size(("frame", level)), self.scene.groups[level]
             row, label, heading = row_of[group.name], group.label, self._heading(level)
-        things: list[Box | Group] = []
-        for key, corner in zip(self.items[level], (found.positions + start).tolist(), strict=False):
+        items: list[Box | Group] = []
+        for key, corner in zip(self.items[level], (layout.positions + start).tolist(), strict=False):
             thing: Box | Group = self.scene.boxes[key[1]] if key[0] == "box" else self.scene.groups[key[1]]
             (x, y), (w, h) = corner[::turn], self._size(key)[::turn]
-            things.append(replace(thing, x=round(x, 1), y=round(y, 1), w=round(w, 1), h=round(h, 1)))
+            items.append(replace(thing, x=round(x, 1), y=round(y, 1), w=round(w, 1), h=round(h, 1)))
         lines: list[list[Any]] = []
-        edges, paths = list[Edge](), found.paths[: len(ends)]
+        edges, paths = list[Edge](), layout.paths[: len(ends)]
         for (tail, head), points, text in zip(ends, paths, _texts(paths, start, self.down), strict=True):
             path = np.round((points + start)[:, ::turn], 1).ravel().tolist()
             lines.append([row_of[self._name(tail)], row_of[self._name(head)], path])
             edge, whole = self.lines[level][tail, head][0], tail[0] == head[0] == "box"
             edges.append(replace(edge, path="M{}{}".format(*text), label=edge.label if whole else ""))
         w, h = (round(v, 1) for v in size[::turn])
-        boxes, groups = [b for b in things if isinstance(b, Box)], [g for g in things if isinstance(g, Group)]
+        boxes, groups = [b for b in items if isinstance(b, Box)], [g for g in items if isinstance(g, Group)]
         place_labels(boxes, groups, edges, w)
         for line, edge in zip(lines, edges, strict=True):
             line += [edge.label_x, edge.label_y] if edge.label else []
-        rects = [[row_of[one.name], one.x, one.y, one.w, one.h] for one in things]
+        rects = [[row_of[one.name], one.x, one.y, one.w, one.h] for one in items]
         return row, {"size": [w, h], "label": label, "heading": heading, "rects": rects, "lines": lines}
 
     def placed(self) -> PlacedScene:
@@ -426,8 +426,8 @@ class _Picture:
         corner = {-1: (MARGIN, MARGIN)}
         texts: dict[tuple[int, tuple[Key, Key]], tuple[str, str]] = {}
         for level in self.order:
-            found, start = self.levels[level], np.array(corner[level])
-            for key, (a, b) in zip(self.items[level], (found.positions + start).tolist(), strict=False):
+            layout, start = self.levels[level], np.array(corner[level])
+            for key, (a, b) in zip(self.items[level], (layout.positions + start).tolist(), strict=False):
                 x, y = (a, b) if self.down else (b, a)
                 thing: Box | Group = boxes[key[1]] if key[0] == "box" else groups[key[1]]
                 thing.x, thing.y = round(x, 1), round(y, 1)
@@ -437,16 +437,16 @@ class _Picture:
                     inner = self._inner(key[1])
                     corner[key[1]] = a + inner[0], b + inner[1]
             lines = self.structures[level][1]
-            for ends, text in zip(lines, _texts(found.paths[: len(lines)], start, self.down), strict=True):
+            for ends, text in zip(lines, _texts(layout.paths[: len(lines)], start, self.down), strict=True):
                 texts[level, ends] = text
         edges = []
         for edge, way in zip(scene.edges, self.ways, strict=True):
             pieces = [texts[line] for line in way]
             edges.append(Edge(**{**vars(edge), "path": f"M{pieces[0][0]}{''.join(rest for _, rest in pieces)}"}))
         columns = {}
-        for level, found in self.levels.items():
+        for level, layout in self.levels.items():
             keys, name = list(self.items[level]), self._name(("frame", level)) if level >= 0 else ""
-            columns[name] = [self._name(keys[number]) for number in found.starts]
+            columns[name] = [self._name(keys[number]) for number in layout.starts]
         across, along = self.levels[-1].size
         w, h = (round(v + 2 * MARGIN, 1) for v in ((across, along) if self.down else (along, across)))
         return PlacedScene(scene.rev, w, h, self.direction, boxes, groups, edges, dict(scene.stats), columns)

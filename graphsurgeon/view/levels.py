@@ -139,13 +139,13 @@ def rank_items(structure: Structure, run: Run) -> list[int]:
         run: runs Graphviz.
     """
 
-    def found() -> list[int]:
+    def rank() -> list[int]:
         ranks = [0] * (structure.items + sum(structure.gates))
         for name, value in run.values(_rank_dot(structure, run.effort), "rank"):
             ranks[name] = int(value)
         return ranks
 
-    return _cached((structure, run.effort), found)
+    return _cached((structure, run.effort), rank)
 
 
 def laid_out(
@@ -173,26 +173,26 @@ def laid_out(
         column_limits: a factor for the heights in `THIN`.
     """
 
-    def made() -> Level:
+    def place() -> Level:
         parts = [_part(structure, nodes) for nodes in _parts(structure)]
         layouts = [part.layout(ranks, sizes, spacing, columns, run, column_limits) for part in parts]
         along = max(layout.along for layout in layouts)
         at = np.zeros((structure.items, 2))
         gates, paths = np.zeros(sum(structure.gates)), [np.zeros((1, 2)) for _ in structure.lines]
-        starts, left = list[int](), 0.0
+        starts, offset = list[int](), 0.0
         for part, layout in zip(parts, layouts, strict=True):
             far = border[0], border[1] + along - layout.along
             level = layout.level(tuple(ends[number] for number in part.lines), far)
-            items, aside = part.structure.items, np.array([left, 0.0])
+            items, aside = part.structure.items, np.array([offset, 0.0])
             at[part.nodes[:items]] = level.positions + aside
-            gates[part.nodes[items:] - structure.items] = np.array(level.gates) + left
+            gates[part.nodes[items:] - structure.items] = np.array(level.gates) + offset
             for number, path in zip(part.lines, level.paths, strict=True):
                 paths[number] = path + aside
             starts += part.nodes[level.starts].tolist()
-            left += level.size[0] + GAP * spacing[0]
-        return Level((left - GAP * spacing[0], along), at, gates.tolist(), paths, starts)
+            offset += level.size[0] + GAP * spacing[0]
+        return Level((offset - GAP * spacing[0], along), at, gates.tolist(), paths, starts)
 
-    return _cached((structure, sizes, ends, spacing, border, columns, run.effort, column_limits), made)
+    return _cached((structure, sizes, ends, spacing, border, columns, run.effort, column_limits), place)
 
 
 class _Part(NamedTuple):
@@ -243,13 +243,13 @@ def _part(s: Structure, nodes: list[int]) -> _Part:
     number = {node: i for i, node in enumerate(nodes)}
     lines = tuple(i for i, line in enumerate(s.lines) if line.tail in number)
     items, start = (sum(node < end for node in nodes) for end in (s.items, s.items + s.gates[0]))
-    found = Structure(
+    structure = Structure(
         items,
         (start - items, len(nodes) - start),
         tuple(line._replace(tail=number[line.tail], head=number[line.head]) for line in (s.lines[i] for i in lines)),
         tuple((number[x], number[y]) for x, y in s.pairs if x in number),
     )
-    return _Part(found, np.array(nodes), lines)
+    return _Part(structure, np.array(nodes), lines)
 
 
 class _Layout:
@@ -306,13 +306,13 @@ class _Layout:
     def _bands(self, spacing: float, columns: tuple[int, ...] | None) -> None:
         """Computes the column of each rank, and its band along the flow."""
         s, count = self.structure, max(self.rank) + 1
-        high, room = [0.0] * count, [spacing] * count
+        high, heights = [0.0] * count, [spacing] * count
         for node in range(s.items):
             high[self.rank[node]] = max(high[self.rank[node]], self.sizes[node][1])
         for rank, lines in Counter(self.rank[a] for chain in self.chains for a in chain[:-1]).items():
             gates = (rank == 0 and s.gates[0]) or (rank == count - 2 and s.gates[1])
-            room[rank] = (0.25 if gates else 1.0) * spacing + min(30.0, 2.0 * max(0, lines - 4))
-        pitch = [a + b for a, b in zip(high, room, strict=True)]
+            heights[rank] = (0.25 if gates else 1.0) * spacing + min(30.0, 2.0 * max(0, lines - 4))
+        pitch = [a + b for a, b in zip(high, heights, strict=True)]
         wide = float((self.x + self.half).max() - (self.x - self.half).min())
         cuts = self._cuts(pitch, wide) if columns is None else sorted({self.rank[item] for item in columns})
         self.starts = [self.rank.index(cut) for cut in cuts]
@@ -324,15 +324,15 @@ class _Layout:
             self.band.append((at, at + high[rank]))
             at += pitch[rank]
         self.along = max(end for _, end in self.band) + over
-        left, self.gutters = 0.0, list[float]()
+        offset, self.gutters = 0.0, list[float]()
         column = np.array(self.column)[self.rank]
         for number in range(len(cuts) + 1):
             here = column == number
             low, top = float((self.x - self.half)[here].min()), float((self.x + self.half)[here].max())
-            self.x[here] += left - low
-            self.gutters.append(left + top - low + GUTTER / 2)
-            left += top - low + GUTTER
-        self.across = left - GUTTER
+            self.x[here] += offset - low
+            self.gutters.append(offset + top - low + GUTTER / 2)
+            offset += top - low + GUTTER
+        self.across = offset - GUTTER
 
     def _cuts(self, pitch: Sequence[float], width: float) -> list[int]:
         """Returns the ranks at which a long thin level begins a new column. Few lines cross these ranks."""
@@ -345,13 +345,13 @@ class _Layout:
             crossing.update(range(low + 1, top + 1))
         items = self.rank[: self.structure.items]
         starts = {r: sum(pitch[:r]) for r in set(items) if r > min(items) and crossing[r] <= MAX_CROSSINGS}
-        columns, found = max(2, round(math.sqrt(high / (COLUMN * width)))), list[int]()
+        columns, breaks = max(2, round(math.sqrt(high / (COLUMN * width)))), list[int]()
         for k in range(1, columns):
             ideal = high * k / columns
-            near = [r for r, at in starts.items() if abs(at - ideal) < high / columns / 3 and r not in found]
+            near = [r for r, at in starts.items() if abs(at - ideal) < high / columns / 3 and r not in breaks]
             if near:
-                found.append(min(near, key=lambda r: (crossing[r], abs(starts[r] - ideal))))
-        return sorted(found)
+                breaks.append(min(near, key=lambda r: (crossing[r], abs(starts[r] - ideal))))
+        return sorted(breaks)
 
     def level(self, ends: Sequence[tuple[float | None, float | None]], border: tuple[float, float]) -> Level:
         s, at = self.structure, self.at

@@ -46,7 +46,7 @@ class Nesting:
     open: list[int] = field(default_factory=list)
 
 
-def nest(tree: Tree, first: Scene, placed: PlacedScene, marks: Marks | None, limit: int) -> Nesting:
+def nest(tree: Tree, first: Scene, layout: PlacedScene, marks: Marks | None, limit: int) -> Nesting:
     """Returns the boxes of all levels of a graph, with the layout of each level.
 
     Levels of the first picture are laid out as there; in all other levels, the folds are closed.
@@ -82,13 +82,13 @@ def nest(tree: Tree, first: Scene, placed: PlacedScene, marks: Marks | None, lim
         row_of = np.array([*(number[box.name] for box in scene.boxes), -1], np.int32)
         out.row_at.append(row_of[scene.op_box])
         new = [i for i, group in enumerate(scene.groups) if group.depth == depth - 1 and group.name not in open_first]
-        out.inside |= inside_frames(scene, new, placed.direction, number)
+        out.inside |= inside_frames(scene, new, layout.direction, number)
         items = _open(tree, items, out, opened, limit, open_first) if depth < DEPTH else []
         if not items:
             break
     out.open = [number[group.name] for group in first.groups]
     whole = range(-1, len(first.groups))
-    out.inside |= inside_frames(first, whole, placed.direction, number, placed.to_dict())
+    out.inside |= inside_frames(first, whole, layout.direction, number, layout.to_dict())
     out.holder = row_of[scene.boxes_of(np.arange(tree.graph.size))]
     _count_hidden(tree, out)
     return out
@@ -110,15 +110,15 @@ def _open(
     tree: Tree, items: Iterable[Item], out: Nesting, opened: set[str], limit: int, always: Collection[str]
 ) -> list[Item]:
     """Adds keys of the folds among some items to `opened`, as far as they fit, and returns the items inside them."""
-    found = list[Item]()
+    rows = list[Item]()
     for item in items:
         below = tree.inside(item) if item.keys else []
-        if below and item.name not in always and len(out.rows) + len(found) + len(below) > limit:
+        if below and item.name not in always and len(out.rows) + len(rows) + len(below) > limit:
             out.closed_count += 1
         elif below:
             opened.add(item.keys[0])
-            found += below
-    return found
+            rows += below
+    return rows
 
 
 def connections(graph: Graph, nesting: Nesting) -> dict[str, Any]:
@@ -135,13 +135,13 @@ def connections(graph: Graph, nesting: Nesting) -> dict[str, Any]:
     numbers, tensors = dict[tuple[int, int, bool], int](), list[list[str]]()
 
     def numbered(pair: Pair, control: bool) -> list[int]:
-        (a, b), found = pair
-        for op, port in found[:TENSORS]:
+        (a, b), tensor_ends = pair
+        for op, port in tensor_ends[:TENSORS]:
             if (op, port, control) not in numbers:
                 numbers[op, port, control] = len(tensors)
                 name, info = elide(graph.names[op], 400), None if control else graph.declared_info(op, port)
                 tensors.append([f"^{name}", ""] if control else [f"{name}:{port}", str(info or "")])
-        return [a, b, len(found), *(numbers[op, port, control] for op, port in found[:TENSORS])]
+        return [a, b, len(tensor_ends), *(numbers[op, port, control] for op, port in tensor_ends[:TENSORS])]
 
     edges = [numbered(pair, False) for pair in _pairs(graph.data, nesting)]
     between = {frozenset(edge[:2]) for edge in edges}

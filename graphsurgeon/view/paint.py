@@ -178,7 +178,7 @@ class Paint:
 Legend = list[dict[str, Any]]
 
 
-def paint_scene(scene: Scene, tree: Tree, placed: Mapping[str, Any], paint: Paint) -> dict[str, Any]:
+def paint_scene(scene: Scene, tree: Tree, layout: Mapping[str, Any], paint: Paint) -> dict[str, Any]:
     """Returns a placed scene with ``paint`` on its boxes and a legend.
 
     The paint of a box is ``{"key", "color", "bars", "text"}``: its entry of the legend, its color, the shares of its
@@ -199,7 +199,7 @@ def paint_scene(scene: Scene, tree: Tree, placed: Mapping[str, Any], paint: Pain
         (['', '2.5 ms'], 'ms')
     """
     if paint.by == "family":
-        return {**placed, "legend": _families(placed["boxes"])}
+        return {**layout, "legend": _families(layout["boxes"])}
     if paint.by == "values":
         colors, items, title = _numbers(scene, tree.graph, paint)
     elif paint.by == "words":
@@ -211,11 +211,11 @@ def paint_scene(scene: Scene, tree: Tree, placed: Mapping[str, Any], paint: Pain
     else:
         colors, items = _kinds(scene, tree.graph, paint.by)
         title = paint.by
-    boxes = [{**box, "paint": one} for box, one in zip(placed["boxes"], colors, strict=True)]
+    boxes = [{**box, "paint": one} for box, one in zip(layout["boxes"], colors, strict=True)]
     counts = Counter(one["key"] for one in colors)
     for item in items:
         item["boxes"] = counts[item["key"]]
-    return {**placed, "boxes": boxes, "legend": {"by": paint.by, "title": title, "items": items}}
+    return {**layout, "boxes": boxes, "legend": {"by": paint.by, "title": title, "items": items}}
 
 
 def _families(boxes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -50,8 +50,8 @@ def mark(marks: Marks, boxes: Sequence[Box], groups: Sequence[Group], op_box: In
     inside: dict[int, Counter[str]] = defaultdict(Counter)
     around: dict[int, Counter[str]] = defaultdict(Counter)
     members: Counter[int] = Counter()
-    drawn = np.bincount(op_box[op_box >= 0], minlength=len(boxes)).tolist()
-    for box, count in zip(boxes, drawn, strict=True):
+    op_counts = np.bincount(op_box[op_box >= 0], minlength=len(boxes)).tolist()
+    for box, count in zip(boxes, op_counts, strict=True):
         for group in frames(groups, box.group):
             members[group] += count
     for op, state in marks.items():
@@ -61,7 +61,7 @@ def mark(marks: Marks, boxes: Sequence[Box], groups: Sequence[Group], op_box: In
             for group in frames(groups, boxes[at].group):
                 around[group][state] += 1
     for at, states in inside.items():
-        boxes[at].state = _state(states, drawn[at])
+        boxes[at].state = _state(states, op_counts[at])
     for group, states in around.items():
         groups[group].state = _state(states, members[group])
 

@@ -67,7 +67,7 @@ def _word(op_type: str) -> str:
 
 def _residual(tree: Tree, item: Item) -> bool:
     """Returns whether an op of a block adds two tensors that both depend on the same input of the block."""
-    graph, drawn = tree.graph, tree.helpers.kind == 0
+    graph, is_core = tree.graph, tree.helpers.kind == 0
     inside = set(tree.ops_of(item).tolist())
     sums = {one.op for one in item.flat() if one.kind == "op" and graph.types[one.op] in _SUMS}
     if not sums:
@@ -79,7 +79,7 @@ def _residual(tree: Tree, item: Item) -> bool:
         for maker in graph.data.row(op).tolist():
             if maker in inside:
                 bits.append(hang.get(maker, 0))
-            elif drawn[maker]:
+            elif is_core[maker]:
                 bits.append(1 << entries.setdefault(maker, len(entries)))
         if op in sums and len(bits) == 2 and bits[0] & bits[1]:
             return True
@@ -400,8 +400,8 @@ def _hide(tree: Tree, boxes: list[Box], op_box: Ints) -> tuple[Ints, dict[str, i
     graph, helpers = tree.graph, tree.helpers
     away = op_box < 0
     helped_box = np.full(graph.size, -1, np.int32)
-    things = helpers.owner[away]
-    lone, first = np.unique(things, return_index=True)
+    owners = helpers.owner[away]
+    lone, first = np.unique(owners, return_index=True)
     kinds = helpers.kind[np.flatnonzero(away)[first]]
     counts = np.bincount(kinds, minlength=len(KINDS))
     totals = {KINDS[k]: int(counts[k]) for k in range(1, len(KINDS)) if counts[k]}
@@ -413,14 +413,14 @@ def _hide(tree: Tree, boxes: list[Box], op_box: Ints) -> tuple[Ints, dict[str, i
     helper = np.concatenate([makers[out], readers[back]])
     box = np.concatenate([op_box[readers[out]], op_box[makers[back]]])
     pairs = np.unique(helpers.owner[helper].astype(np.int64) * len(boxes) + box)
-    thing, at = pairs // len(boxes), pairs % len(boxes)
+    owner, at = pairs // len(boxes), pairs % len(boxes)
     of_thing = np.full(graph.size, -1, np.int32)
-    of_thing[thing[::-1]] = at[::-1]
-    helped_box[away] = of_thing[things]
+    of_thing[owner[::-1]] = at[::-1]
+    helped_box[away] = of_thing[owners]
     kind_of = np.zeros(graph.size, np.int8)
     kind_of[lone] = kinds
     sums = np.zeros((len(boxes), len(KINDS)), np.int64)
-    np.add.at(sums, (at, kind_of[thing]), 1)
+    np.add.at(sums, (at, kind_of[owner]), 1)
     for i in np.flatnonzero(sums.any(axis=1)).tolist():
         boxes[i].hidden = {KINDS[k]: int(sums[i, k]) for k in range(1, len(KINDS)) if sums[i, k]}
     return helped_box, totals

@@ -237,11 +237,11 @@ def find_item(tree: Tree, name: str) -> Item | None:
 
     A block ``~a/block_3/`` is also found without the ``~``, if no other item has this name.
     """
-    item = _found(tree, name)
-    return item if item is not None or name.startswith("~") else _found(tree, f"~{name.rstrip('/')}/")
+    item = _item_at(tree, name)
+    return item if item is not None or name.startswith("~") else _item_at(tree, f"~{name.rstrip('/')}/")
 
 
-def _found(tree: Tree, name: str) -> Item | None:
+def _item_at(tree: Tree, name: str) -> Item | None:
     path = name.lstrip("~").rstrip("/")
     while True:
         path = path.rpartition("/")[0]

@@ -40,18 +40,18 @@ def test_gradient_ops_are_told_by_the_names_of_what_they_are_the_gradient_of():
     graph = Graph.from_ops(ROWS)
     found = Gradients(graph)
     assert [graph.names[i] for i in found.ops.nonzero()[0]] == [row[0] for row in ROWS if row[0].startswith("grad")]
-    assert [graph.names[i] for i in found.known.nonzero()[0]] == ["h", "r", "loss"]
+    assert [graph.names[i] for i in found.with_gradient.nonzero()[0]] == ["h", "r", "loss"]
 
 
 @pytest.mark.parametrize("root", ["gradients", "train/gradients_1", "slopes"])
 def test_the_scope_of_gradients_may_have_any_name(root):
     graph = Graph.from_ops([("a/h", "Tanh", []), (f"{root}/a/h_grad/TanhGrad", "TanhGrad", ["a/h"])])
-    assert Gradients(graph).known.tolist() == [True, False]
+    assert Gradients(graph).with_gradient.tolist() == [True, False]
 
 
 def test_gradients_of_a_copy_are_told_in_its_scope():
     graph = Graph.from_ops([("c/a/h", "Tanh", []), ("c/gradients/a/h_grad/TanhGrad", "TanhGrad", ["c/a/h"])])
-    assert Gradients(graph).known.tolist() == [True, False]
+    assert Gradients(graph).with_gradient.tolist() == [True, False]
 
 
 def test_a_name_like_a_gradient_of_no_op_is_none():

@@ -109,9 +109,9 @@ def test_a_trial_that_succeeds_may_tell_the_shapes():
     graph, read = Live(), Graph.from_ops([("a", "Const", [])])
     waiting = LazyGraph(Graph.from_ops([]), fill, trial=lambda shapes: (read, None))
     waiting.attach_to(graph)
-    assert not waiting.tried
+    assert not waiting.is_importable
     waiting.infer(graph)
-    assert waiting.tried
+    assert waiting.is_importable
     assert waiting.inferred
     assert (waiting.read, graph.filled) == (read, 0)
     assert materialize(graph).filled == 1

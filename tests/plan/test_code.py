@@ -159,10 +159,10 @@ def test_how_a_graph_was_opened():
 
 def test_reuse_and_constants_are_in_the_code():
     plan = Plan(Graph.from_ops([])).copy(
-        select(G, name=["net/w", "net/w/read"]), to="t", reuse={}, constants={"net/w/start:0": 1.5}
+        select(G, name=["net/w", "net/w/read"]), to="t", reuse={}, inputs={"net/w/start:0": 1.5}
     )
     assert "reuse={}" in plan.to_code()
-    assert "constants={'net/w/start:0': 1.5}" in plan.to_code()
+    assert "inputs={'net/w/start:0': 1.5}" in plan.to_code()
 
 
 def test_names_are_quoted():

@@ -123,7 +123,7 @@ def test_no_op_is_lost_or_exchanged_if_a_plan_removes_ops():
 def test_a_selection_is_carried_by_name_into_a_graph_that_was_built_anew():
     g, after = after_removal()
     anew = Graph.from_ops([(name, "NoOp", []) for name in after.names])
-    with refuses(SelectionError, "selection.on(graph): they belong to two graphs", "type selection.moved(graph)"):
+    with refuses(SelectionError, "selection.on(graph): they belong to two graphs", "type selection.by_names_in(graph)"):
         select(g, name="b").on(anew)
     assert select(g, name="b").by_names_in(anew).names == ["b"]
 

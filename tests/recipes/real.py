@@ -455,7 +455,7 @@ def tflite(corpus: Any, id: str) -> str:
     """Asserts that a graph in which the converter finds nothing in the way is a model that gives its numbers."""
     ed, _, feeds, fetches = filled(corpus, id)
     feeds = {name: feeds[name] for name in reaching(ed.snapshot, feeds, fetches)}
-    found = ed.check("tflite", list(fetches), list(feeds), prove=True, feeds=feeds)
+    found = ed.check("tflite", list(fetches), list(feeds), verify=True, feeds=feeds)
     assert bool(found.proof) == found.passed
     return str(found).partition("\n")[0].partition(": ")[2]
 
@@ -468,7 +468,7 @@ def tfjs(corpus: Any, id: str) -> str:
         return "tensorflowjs is not installed"
     ed, _, feeds, fetches = filled(corpus, id)
     inputs = reaching(ed.snapshot, feeds, fetches)
-    found = ed.check("tfjs", list(fetches), inputs, prove=True)
+    found = ed.check("tfjs", list(fetches), inputs, verify=True)
     assert bool(found.proof) == found.passed, str(found)
     if {one.kind for one in found} == {"missing"}:
         with tempfile.TemporaryDirectory() as folder:

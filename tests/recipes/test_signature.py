@@ -78,7 +78,7 @@ def test_values_that_nobody_trained_stay_untrained():
     with tf.Graph().as_default() as graph:
         x = tf1.placeholder(tf.float32, [None, 4], name="x")
         tf.identity(x * tf1.get_variable("w", initializer=2.0), name="y")
-    assert set(gs.recipes.set_signature(gs.open(graph), "y:0").initial_only()) == {"w"}
+    assert set(gs.recipes.set_signature(gs.open(graph), "y:0").untrained()) == {"w"}
 
 
 def test_a_result_that_a_plan_has_renamed_keeps_its_key(tmp_path):

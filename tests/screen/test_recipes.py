@@ -289,7 +289,7 @@ def test_a_check_colors_what_is_in_the_way(ed, monkeypatch):
 
     monkeypatch.setattr(gs.Editor, "check", check)
     reported = ed.screen.check("tflite", outputs="y:0", inputs="conv:0")
-    assert asked == [("tflite", {"outputs": ["y:0"], "inputs": ["conv:0"], "prove": False})]
+    assert asked == [("tflite", {"outputs": ["y:0"], "inputs": ["conv:0"], "verify": False})]
     assert reported["code"] == "ed.check('tflite', outputs='y:0', inputs='conv:0')"
     assert reported["lines"][0] == "net: 1 of 9 ops keeps it from TFLite, according to a converter"
     shown = traits(ed.screen)
@@ -300,5 +300,5 @@ def test_a_check_colors_what_is_in_the_way(ed, monkeypatch):
     assert next((one["text"], one["boxes"]) for one in scene["legend"]["items"]) == ("custom op", 1)
     assert scene["legend"]["title"] == "TFLite"
     assert shown["plan"]["saved"]["title"] == "Check"
-    ed.screen.check("tfjs", prove=True)
-    assert asked[1] == ("tfjs", {"prove": True})
+    ed.screen.check("tfjs", verify=True)
+    assert asked[1] == ("tfjs", {"verify": True})

@@ -95,7 +95,7 @@ def test_frozen_it_gives_the_golden_or_says_why_not(corpus, id, tmp_path):
         with pytest.raises(PlanError, match=r"needs? a variable, and freezing would make it a constant"):
             src.save(tmp_path / "f.pb", outputs=list(fetches), freeze=True)
         return
-    values = "initial" if src.initial_only() else None  # a bundle whose checkpoint is not there
+    values = "initial" if src.untrained() else None  # a bundle whose checkpoint is not there
     src.save(tmp_path / "f.pb", outputs=list(fetches), freeze=True, device="clear", values=values)
     back = gs.open(tmp_path / "f.pb")
     assert not back.snapshot.state.variables

@@ -198,5 +198,5 @@ def test_a_value_that_is_missing_is_told_and_the_old_session_goes_on():
     ed.rebuild()
     new = ed.session(m.session)
     assert np.array_equal(new.run("net/w:0"), m.session.run(m.w))
-    assert ed.initial_only()["net/b"] == "not in the session"
-    assert "net/w" not in ed.initial_only()
+    assert ed.untrained()["net/b"] == "not in the session"
+    assert "net/w" not in ed.untrained()

@@ -161,7 +161,7 @@ def _removal_delta(graph: Graph, decision: PredicateEffect) -> GraphDelta:
             extra.setdefault(reader, []).extend(passing.control_inputs(old[0], reading=True))
     waiting = np.flatnonzero(removed[graph.control.node] & ~removed[graph.control.rows])
     reordered = dict.fromkeys([*(op for op, more in extra.items() if more), *graph.control.rows[waiting].tolist()])
-    waits: dict[int, list[int]] = {}
+    control_inputs: dict[int, list[int]] = {}
     loop = loops_of(graph) if reordered else None
     for op in reordered:
         new: list[int] = []
@@ -170,14 +170,15 @@ def _removal_delta(graph: Graph, decision: PredicateEffect) -> GraphDelta:
         new += extra.get(op, [])
         if loop is not None and loop[op] >= 0 and not new and not len(graph.data.row(op)):
             new = _in_frame(removed, passing, graph.control.row(op).tolist())
-        waits[op] = list(dict.fromkeys(new))
+        control_inputs[op] = list(dict.fromkeys(new))
     region = np.flatnonzero(removed).tolist()
     ends = {f"{graph.names[op]}:{port}": f"{graph.names[new[0]]}:{new[1]}" for (op, port), new in subs.items()}
     match = Region(graph, region, {}, {name: name for name in ends})
     scope = graph.names[decision.switches[0]].rpartition("/")[0]
     lost = counted(int(decision.dead.sum()), "ops")
     return GraphDelta(
-        edges=edges, control_inputs=waits, is_acyclic=True, removed=frozenset(region), pruned=frozenset(region),
+        edges=edges, control_inputs=control_inputs, is_acyclic=True,
+        removed=frozenset(region), pruned=frozenset(region),
         replacements=[Replacement(match, scope, ends, ())],
         warnings=[f"{lost} removed, because nothing can make them run any more: "
                   + few(graph.names[i] for i in np.flatnonzero(decision.dead).tolist())] if decision.dead.any() else [],

@@ -271,9 +271,9 @@ def _control_inputs(
     step: CopyStep, mutable_graph: MutableGraph, copy_set: _CopySet, entry: _EnteringTensors, same_graph: bool
 ) -> _ControlInputs:
     graph, closure = step.selection.graph, copy_set.closure
-    mapping, dropped, released, looping = dict[int, str](), list[tuple[str, str]](), list[str](), list[str]()
+    mapping, crossing_edges, released, looping = dict[int, str](), list[tuple[str, str]](), list[str](), list[str]()
     original = list[tuple[int, int]]()
-    loop, lost = loops_of(graph), list[tuple[int, int]]()
+    loop, loop_edges = loops_of(graph), list[tuple[int, int]]()
     # An op that waits for a replaced op waits for its replacement.
     follows = {op: name for (op, _), (name, _) in entry.input_map.items()}
     for inside, outside in control_entering(graph, copy_set.mask):
@@ -286,17 +286,19 @@ def _control_inputs(
             looping.append(f"{graph.names[inside]} after {graph.names[outside]}")
         elif outside in follows and step.control != "drop":
             mapping[outside] = follows[outside]
-            lost.append((inside, outside))
+            loop_edges.append((inside, outside))
         elif step.control == "keep" and same_graph:
             about, name = graph.unfolded, graph.names[outside]
             mapping[outside] = mutable_graph.names[outside if about is None else about.graph.index[about.call_of(name)]]
             original.append((inside, outside))
         else:
-            dropped.append((graph.names[inside], graph.names[outside]))
-            lost.append((inside, outside))
-    faults = [control_fault(step, dropped)] if dropped and step.control != "drop" else []
+            crossing_edges.append((graph.names[inside], graph.names[outside]))
+            loop_edges.append((inside, outside))
+    faults = [control_fault(step, crossing_edges)] if crossing_edges and step.control != "drop" else []
     own = [one for one in lost_writes(graph, copy_set.mask, original) if copy_set.mask[graph.index[one.holder]]]
-    return _ControlInputs(mapping, dropped, released, looping, faults, [*lost_writes(graph, copy_set.mask, lost), *own])
+    return _ControlInputs(
+        mapping, crossing_edges, released, looping, faults, [*lost_writes(graph, copy_set.mask, loop_edges), *own]
+    )
 
 
 def _names(step: CopyStep, graph: MutableGraph, copy_set: _CopySet) -> tuple[list[str], str]:

@@ -58,11 +58,11 @@ def _present(links: Iterable[AddedEdge], graph: MutableGraph) -> list[AddedEdge]
 
 def _remove(links: Sequence[AddedEdge], graph: MutableGraph) -> None:
     """Removes control edges, and restores the former inputs, the last one first."""
-    waits = defaultdict[int, set[int]](set)
+    sources_by_op = defaultdict[int, set[int]](set)
     for link in reversed(links):
         if link.input is None:
-            waits[link.op].add(link.source)
+            sources_by_op[link.op].add(link.source)
         else:
             graph.set_input(link.op, link.input, link.previous)
-    for op, sources in waits.items():
+    for op, sources in sources_by_op.items():
         graph.set_control_inputs(op, [i for i in graph.control_inputs(op) if i not in sources])

@@ -100,15 +100,15 @@ def _refuse(
     request, graph, removed = request_of(step), effect.after, effect.after.mask(sorted(effect.removed))
     copies = "Choose assign='copy': it also copies these ops, and the copies set the same state"
     if downstream_ops.unaffected_target >= 0:
-        missed = graph.names[downstream_ops.unaffected_target]
+        target = graph.names[downstream_ops.unaffected_target]
         wide = downstream(graph, edited, removed, targets, True)
         if wide.unaffected_target < 0:
             between = np.flatnonzero(wide.ops & downstream(graph, edited, removed).uncopied_writers).tolist()
             what = few([graph.names[i] for i in between])
-            problem = f"the path from the changed ops to {missed!r} leads through ops that set state: {what}"
+            problem = f"the path from the changed ops to {target!r} leads through ops that set state: {what}"
             raise PlanError(request, problem, copies)
         names = few([graph.names[i] for i in np.flatnonzero(edited).tolist()])
-        problem = f"{missed!r} does not depend on the changed ops ({names})"
+        problem = f"{target!r} does not depend on the changed ops ({names})"
         raise PlanError(request, problem, "Name an op in until= that depends on them, or leave until= out")
     acts = np.flatnonzero(
         downstream_ops.ops & downstream_ops.uncopied_writers | edited & downstream_ops.uncopied_writers

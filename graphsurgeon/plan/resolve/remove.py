@@ -302,7 +302,7 @@ def _bypass_input(step: BypassStep, graph: Graph, mask: Mask, entering: list[Ten
     if len(entering) == len(leaving) == 1:
         return entering[0]  # a tensor that does not fit gets a fault later
     candidates = [
-        t for t in entering if all(fits_for(graph, t, out) for out in leaving) and _leads(graph, mask, t, leaving)
+        t for t in entering if all(fits_for(graph, t, out) for out in leaving) and _reaches(graph, mask, t, leaving)
     ]
     if len(candidates) == 1:
         return candidates[0]
@@ -312,7 +312,9 @@ def _bypass_input(step: BypassStep, graph: Graph, mask: Mask, entering: list[Ten
         raise PlanError(request_of(step), problem, f"Choose one: input={graph.name(candidates[0])!r}")
     sides = [few([_tensor_text(graph, t) for t in side], 4) for side in (entering, leaving)]
     problem = f"no entering tensor can replace all leaving tensors: {sides[0]} against {sides[1]}"
-    pairs = [(t, out) for t in entering for out in leaving if fits_for(graph, t, out) and _leads(graph, mask, t, [out])]
+    pairs = [
+        (t, out) for t in entering for out in leaving if fits_for(graph, t, out) and _reaches(graph, mask, t, [out])
+    ]
     way = f"input={graph.name(pairs[0][0])!r}, output={graph.name(pairs[0][1])!r}" if pairs else ""
     raise PlanError(
         request_of(step), problem, f"Choose the tensors: {way}" if way else "Select ops that keep the shape"
@@ -322,7 +324,7 @@ def _bypass_input(step: BypassStep, graph: Graph, mask: Mask, entering: list[Ten
 def way_through(graph: Graph, mask: Mask, leaving: Tensor) -> Tensor | None:
     """Returns the only tensor that enters some ops, leads to a leaving tensor, and fits it; None if not exactly one."""
     candidates = [
-        t for t in entering_tensors(graph, mask) if fits_for(graph, t, leaving) and _leads(graph, mask, t, [leaving])
+        t for t in entering_tensors(graph, mask) if fits_for(graph, t, leaving) and _reaches(graph, mask, t, [leaving])
     ]
     return candidates[0] if len(candidates) == 1 else None
 
@@ -343,7 +345,7 @@ def fits_for(graph: Graph | MutableGraph, new: Tensor, old: Tensor) -> bool:
     return a is None or b is None or fits(a, b)
 
 
-def _leads(graph: Graph, mask: Mask, start: Tensor, ends: list[Tensor]) -> bool:
+def _reaches(graph: Graph, mask: Mask, start: Tensor, ends: list[Tensor]) -> bool:
     readers = graph.mask(op for op, _ in consumers_of(graph, start) if mask[op])
     below = forward(graph, readers, control=False, within=mask)
     return all(below[op] for op, _ in ends)
@@ -433,14 +435,14 @@ def remove_ops(effect: PlanResult) -> PlanResult:
     if entry_counts:
         counts = [f"{key} {count}" for key, count in entry_counts.items()]
         warnings.append(f"collection entries of removed ops, also removed: {few(counts, 6)}")
-    lost = set(names)
+    removed_names = set(names)
     return replace(
         effect,
         after=graph_without_ops(graph, order),
         first_new=effect.first_new - len(order),
         copies=tuple(replace(c, input_map=current_externals(graph, c)) for c in effect.copies),
-        connections=tuple(c for c in effect.connections if c.to not in lost),
-        edits=tuple(edit for edit in effect.edits if edit[0] not in lost),
+        connections=tuple(c for c in effect.connections if c.to not in removed_names),
+        edits=tuple(edit for edit in effect.edits if edit[0] not in removed_names),
         warnings=tuple(warnings),
     )
 

@@ -131,9 +131,9 @@ def rewire_control(
         for k, outputs in enumerate(grafted.outputs)
     ]
     control: dict[int, list[int]] = {op: list(ops) for op, ops in first.items()}
-    waits: dict[int, tuple[list[str], list[str]]] = {}
+    control_inputs: dict[int, tuple[list[str], list[str]]] = {}
     moved_edges: list[str] = []
-    dropped: list[str] = []
+    dropped_edges: list[str] = []
     names = graph.names
     above = backward(graph, graph.mask(sorted({op for ops in ends for op in ops})), control=False)
     for k, site in enumerate(sites):
@@ -143,21 +143,21 @@ def rewire_control(
             for op in heads:
                 control.setdefault(op, graph.control.row(op).tolist())
                 control[op] += [i for i in after if i not in control[op]]
-            (moved_edges if heads else dropped).append(f"{names[inside]} after {names[outside]}")
+            (moved_edges if heads else dropped_edges).append(f"{names[inside]} after {names[outside]}")
         for inside, outside in _pairs(graph.control_consumers, site.match.numbers, owner, k):
             if outside in owner:
                 continue  # the loop above adds this wait for the match of `outside`
             control.setdefault(outside, graph.control.row(outside).tolist())
             new = [i for i in ends[k] if i != outside]
             control[outside] = list(dict.fromkeys([*(i for i in control[outside] if i != inside), *new]))
-            new_waits, freed = waits.setdefault(outside, ([], []))
+            new_waits, freed = control_inputs.setdefault(outside, ([], []))
             new_waits += [names[i] for i in new if names[i] not in new_waits]
             freed.append(names[inside])
             moved_edges.append(f"{names[outside]} after {names[inside]}")
     after_all = rewire_inputs(graph, edges)
     after_all = set_control_inputs(after_all, control) if control else after_all
     groups = [[*site.match.numbers, *ops] for site, ops in zip(sites, own, strict=True)]
-    return RewiredEdges(after_all, edges, control, waits, substitutes, groups, moved_edges, dropped)
+    return RewiredEdges(after_all, edges, control, control_inputs, substitutes, groups, moved_edges, dropped_edges)
 
 
 def _pairs(edges: Edges, ops: Sequence[int], owner: Mapping[int, int], group: int) -> list[tuple[int, int]]:

@@ -127,13 +127,13 @@ def graph_def(snapshot: Graph, graph: TFGraph, provenance: bool) -> Any:
     """Returns the GraphDef of a graph without its orphans, except for orphans that other ops read."""
     from ...plan.dependencies import needed_ops
 
-    whole = graph.as_graph_def()
+    proto = graph.as_graph_def()
     kept_mask = needed_ops(snapshot, ~orphan_mask(snapshot))
-    out = type(whole)()
-    out.versions.CopyFrom(whole.versions)
-    if whole.HasField("library"):
-        out.library.CopyFrom(whole.library)
-    out.node.extend(node for node in whole.node if kept_mask[snapshot.index[node.name]])
+    out = type(proto)()
+    out.versions.CopyFrom(proto.versions)
+    if proto.HasField("library"):
+        out.library.CopyFrom(proto.library)
+    out.node.extend(node for node in proto.node if kept_mask[snapshot.index[node.name]])
     origins_by_name = recorded_origins(snapshot, graph) if provenance else {}
     for node in out.node if origins_by_name else ():
         if node.name in origins_by_name:
@@ -258,10 +258,10 @@ def _scope_in_use(effect: PlanResult, names: Sequence[str]) -> str:
 def load_values(copy_result: CopyResult, result: AppliedOps) -> None:
     """Collects the values for the variables and constants of a copy in `result`."""
     reasons = initial_values_of(copy_result)
-    result.initial_only.update(
+    result.untrained.update(
         {v.name: reasons[v.original] for v in copy_result.variables if v.original in reasons and not v.info.local}
     )
-    result.initial_only.update(
+    result.untrained.update(
         {c.name: reasons[c.frozen_variable] for c in copy_result.constants if c.frozen_variable in reasons}
     )
     provider, source = value_provider(copy_result.step.values), source_of(copy_result.step.values)
@@ -311,7 +311,7 @@ def value_faults(effect: PlanResult) -> list[Fault]:
         try:
             provider = value_provider(values)
             if provider is not None and provider.graph is graph:
-                untrained = provider.initial_only(names={info.op for info in infos})
+                untrained = provider.untrained(names={info.op for info in infos})
                 infos = [info for info in infos if untrained.get(info.op) == NOT_IN_SESSION]
                 values = provider.read_session() if infos else {}
             refuse_unfit(values, infos, graph, request, initial=True)
@@ -416,13 +416,13 @@ def differences(effect: PlanResult, after: Graph) -> list[str]:
     ours, theirs = expected.node_def_inputs(), after.node_def_inputs()
 
     def same(i: int, j: int) -> bool:
-        reads = ours[i] == theirs[j] or sorted(ours[i], key=_waits) == sorted(theirs[j], key=_waits)
+        reads = ours[i] == theirs[j] or sorted(ours[i], key=_input_sort_key) == sorted(theirs[j], key=_input_sort_key)
         return reads and expected.types[i] == after.types[j]
 
     return [f"{name!r} differs" for i, name in enumerate(expected.names) if not same(i, after.index[name])]
 
 
-def _waits(text: str) -> str:
+def _input_sort_key(text: str) -> str:
     """Returns a sort key: control inputs, which have no order, are sorted by text; other inputs keep their order."""
     return text if text.startswith("^") else ""
 
@@ -452,21 +452,21 @@ def materialize(effect: PlanResult) -> AppliedOps:
     """
     base = effect.base
     names = effect.renamed
-    whole = Plan(Graph.from_ops([], owner=object())).copy(
+    copy_plan = Plan(Graph.from_ops([], owner=object())).copy(
         select(base), to="", variables="initial", collections="keep", names=names or None
     )
-    if base.size and whole.effect.faults:  # an empty graph needs no copy
-        raise whole.effect.faults[0].to_error()
+    if base.size and copy_plan.effect.faults:  # an empty graph needs no copy
+        raise copy_plan.effect.faults[0].to_error()
     key_fields: dict[str, Any] = {"state_prefix": "", "keys": rename_keys(base, names)}
     less = len(effect.removed)
     copies = [
         replace(c, positions=np.where(c.positions >= 0, c.positions - less, -1)) if less else c for c in effect.copies
     ]
     both = PlanResult(
-        base=whole.base,
+        base=copy_plan.base,
         steps=effect.steps,
         after=effect.after,
-        copies=(*(replace(without_ops(c, effect.removed), **key_fields) for c in whole.effect.copies), *copies),
+        copies=(*(replace(without_ops(c, effect.removed), **key_fields) for c in copy_plan.effect.copies), *copies),
         connections=effect.connections,
         added=effect.added,
         replacements=effect.replacements,

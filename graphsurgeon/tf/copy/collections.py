@@ -49,7 +49,7 @@ def copy_collections(
     if not targets:
         return
     source, move = copy_result.source.live_graph, _CopyFinder(copy_result, result, originals)
-    whole = bool(copy_result.step.selection.mask.all())
+    is_whole_graph = bool(copy_result.step.selection.mask.all())
     for was, items in collections_of(source).items():
         if was not in targets:
             continue
@@ -59,7 +59,7 @@ def copy_collections(
                 new = move(item)  # the most frequent type of item, which needs no other check
             else:
                 kind = describe_item(source, item).kind
-                if kind == "other" or (kind == "value" and not whole):
+                if kind == "other" or (kind == "value" and not is_whole_graph):
                     continue
                 new = contexts.get(id(item))
                 if new is None:

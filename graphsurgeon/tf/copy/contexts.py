@@ -78,10 +78,10 @@ def copy_contexts(
     # A proto also lists tensors that a context only uses, so the contexts of the ops are set from the source ops.
     for old, new in pairs:
         context = innermost_context(old)
-        while context is not None and id(context) not in carrier.made:
+        while context is not None and id(context) not in carrier.copies:
             context = context.outer_context
-        set_context(new, carrier.made.get(id(context)))
-    return {key: carrier.made[key] for key in tops if key in carrier.made}, carrier.missed
+        set_context(new, carrier.copies.get(id(context)))
+    return {key: carrier.copies[key] for key in tops if key in carrier.copies}, carrier.partial_names
 
 
 def prepare_gradients(ops: Iterable[TFOp], name: str) -> None:
@@ -113,8 +113,8 @@ class _ContextCopier:
     def __init__(self, copy_result: CopyResult, graph: TFGraph, partial_contexts: set[int]) -> None:
         self._rename, self._graph, self._source = Renamer(copy_result), graph, copy_result.source.live_graph
         self._partial_contexts = partial_contexts  # contexts that are copied in part
-        self.made: dict[int, Any] = {}
-        self.missed: list[str] = []
+        self.copies: dict[int, Any] = {}
+        self.partial_names: list[str] = []
         self._loops: list[tuple[Any, Any]] = []
 
     def copy(self, old: Any) -> None:
@@ -126,11 +126,11 @@ class _ContextCopier:
         new = self._like(old)
         if new is None:
             if id(old) in self._partial_contexts:
-                self.missed.append(str(old.name))
+                self.partial_names.append(str(old.name))
             for inner in nested_contexts(old):
                 self.copy(inner)
             return
-        self.made[id(old)] = new
+        self.copies[id(old)] = new
         loop = differentiated_loop(old)
         if loop is not None:
             self._loops.append((new, loop[0]))
@@ -151,7 +151,7 @@ class _ContextCopier:
         Their gradients would be wrong. The protos of TensorFlow do not contain this mark.
         """
         for new, forward in self._loops:
-            set_differentiated_loop(new, self.made.get(id(forward)))
+            set_differentiated_loop(new, self.copies.get(id(forward)))
 
 
 class Renamer:

@@ -117,17 +117,17 @@ def _public_import(
     mapping: dict[str, Any] = {f"{name}:{port}": tensor for (name, port), tensor in tensors.items()}
     mapping.update({f"^{name}": op.outputs[0] for name, op in controls.items() if op.outputs})
     graph_def, places = without_outer_colocations(graph_def)
-    waits = []  # the public import supports control inputs only from ops with outputs
+    control_edges = []  # the public import supports control inputs only from ops with outputs
     for node in graph_def.node:
         mute = [t for t in node.input if t[0] == "^" and t[1:] in controls and not controls[t[1:]].outputs]
         if mute:
-            waits.append((node.name, [controls[text[1:]] for text in mute]))
+            control_edges.append((node.name, [controls[text[1:]] for text in mute]))
             node.input[:] = [text for text in node.input if text not in mute]
     with graph.as_default(), clear_stacks():
         tf1.import_graph_def(graph_def, input_map=mapping or None, name="")
     for name, value in places.items():
         set_attribute(graph.get_operation_by_name(name), "_class", value)
-    for name, ops_before in waits:
+    for name, ops_before in control_edges:
         set_control_inputs(graph.get_operation_by_name(name), (), ops_before)
     return {node.name: graph.get_operation_by_name(node.name) for node in graph_def.node}
 

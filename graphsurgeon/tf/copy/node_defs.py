@@ -180,14 +180,14 @@ def _rekey(node: TFNodeDef, prefix: bytes, name: str, keys: Mapping[bytes, bytes
 
 
 def _colocate(node: TFNodeDef, copy_result: CopyResult, cache: dict[bytes, bytes]) -> None:
-    places, lost = node.attr["_class"].list.s, False
+    places, is_partial = node.attr["_class"].list.s, False
     for at, place in enumerate(places):
         new = cache.get(place)  # most colocations are shared by several ops
         if new is None:
             new = cache[place] = _new_colocation(place, copy_result)
         places[at] = new
-        lost |= not new
-    if lost:
+        is_partial |= not new
+    if is_partial:
         places[:] = [place for place in places if place]
         if not places:
             del node.attr["_class"]

@@ -81,7 +81,9 @@ class _SiteTracer:
         arguments = self._arguments(site)
         infos = {name: self._info(site.inputs[name]) for name in arguments.values()}
         key_parts = tuple((word, str(infos[name])) for word, name in arguments.items())
-        key = None if self._asks(site) else key_parts  # a function of the match may make different ops for each site
+        key = (
+            None if self._takes_match(site) else key_parts
+        )  # a function of the match may make different ops for each site
         template = self.templates.get(key) if key is not None and _fixed(infos.values()) else None
         if template is not None:
             return self._again(number, site, template, [site.inputs[name] for name in arguments.values()])
@@ -138,7 +140,7 @@ class _SiteTracer:
         names = list(site.inputs)
         several = [p for p in self.parameters if p.kind == p.VAR_POSITIONAL]
         words = [p.name for p in self.parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-        words = [w for w in words if not (self._asks(site) and w == "match")]
+        words = [w for w in words if not (self._takes_match(site) and w == "match")]
         free = [p.name for p in self.parameters if p.default is inspect.Parameter.empty and p.name in words]
         if set(free) <= set(names) and free:
             out = {word: word for word in words if word in names}
@@ -155,13 +157,13 @@ class _SiteTracer:
             )
         return out
 
-    def _asks(self, site: InsertionSite) -> bool:
+    def _takes_match(self, site: InsertionSite) -> bool:
         """Whether the match is an argument of the function."""
         takes_match = any(p.name == "match" for p in self.parameters)
         return takes_match and site.match is not None and "match" not in site.inputs
 
     def _call_function(self, site: InsertionSite, tensors: Mapping[str, Any]) -> Any:
-        more = {"match": site.match} if self._asks(site) else {}
+        more = {"match": site.match} if self._takes_match(site) else {}
         if any(p.kind == p.VAR_POSITIONAL for p in self.parameters):
             call: Callable[[], Any] = lambda: self.function(*tensors.values(), **more)  # noqa: E731
         else:

@@ -153,7 +153,7 @@ class BodyOutputs:
         arguments: Mapping[str, ArgumentInfo],
         owner: Any,
     ) -> None:
-        self._nodes, self._functions, self.known, self.owner = nodes, functions, arguments, owner
+        self._nodes, self._functions, self.argument_infos, self.owner = nodes, functions, arguments, owner
 
     def __call__(self, number: int) -> Sequence[TensorInfo] | None:
         if self._nodes[number].op == "_Retval":
@@ -166,7 +166,7 @@ class BodyOutputs:
     def declared_outputs(self, number: int) -> Sequence[TensorInfo] | None:
         """Returns the same, but only dtypes before TensorFlow is imported, and before the trial of a file."""
         node, waiting = self._nodes[number], lazy_graph_of(self.owner)
-        if (is_loaded() and (waiting is None or waiting.tried)) or node.op == "_Retval":
+        if (is_loaded() and (waiting is None or waiting.is_importable)) or node.op == "_Retval":
             return self(number)
         signature = self._signatures.get(node.op) or op_definition(node.op)
         output_types = None if signature is None else dtypes(signature.output_arg, node, signature)
@@ -209,7 +209,7 @@ class BodyOutputs:
         if node.op not in ("_Arg", "_Retval"):
             return
         new.attr.clear()
-        argument = self.known.get(node.name, ArgumentInfo())
+        argument = self.argument_infos.get(node.name, ArgumentInfo())
         if node.op == "_Retval":
             new.op = "Identity"
             new.attr["T"].CopyFrom(node.attr["T"])

@@ -215,15 +215,15 @@ class GraphFunction(tf.Module):
 _MADE_OF: WeakKeyDictionary[TFGraph, WeakKeyDictionary[Any, list[str]]] = WeakKeyDictionary()
 
 
-def note_separate_variables(base: Graph, made: Any) -> None:
+def note_separate_variables(base: Graph, result: Any) -> None:
     """Adds a note to a function or layer for each earlier one of the same graph that has its own copies of variables.
 
     Args:
         base: snapshot of the graph.
         made: a `GraphFunction` or `GraphLayer`.
     """
-    function = isinstance(made, GraphFunction)
-    names = (variable.name.removesuffix(":0") for variable in made.variables)
+    function = isinstance(result, GraphFunction)
+    names = (variable.name.removesuffix(":0") for variable in result.variables)
     own = [name.replace("/", ".") if function else name.rpartition("/")[2] for name in names]
     kind, others = "function" if function else "layer", _MADE_OF.setdefault(base.owner, WeakKeyDictionary())
     notes = [
@@ -232,11 +232,11 @@ def note_separate_variables(base: Graph, made: Any) -> None:
         for other, there in others.items()
         if (same := [name for name in own if name in there])
     ]
-    others[made] = own
+    others[result] = own
     if function:
-        object.__setattr__(made, "notes", (*made.notes, *notes))
+        object.__setattr__(result, "notes", (*result.notes, *notes))
     else:
-        made.add_notes(notes)
+        result.add_notes(notes)
 
 
 def function_module(
@@ -274,7 +274,7 @@ def function_module(
     served = {
         key: f.__dict__["__call__"] if signatures[key].defaults else concrete_of(f) for key, f in functions.items()
     }
-    tree, lost = dict[str, Any](), list[str]()
+    tree, missing_paths = dict[str, Any](), list[str]()
     for path, op in sorted((path, op) for op, path in paths.items() if op in variables):
         *scopes, leaf = path.split("/")
         parent: Any = tree
@@ -283,12 +283,12 @@ def function_module(
         if isinstance(parent, dict):
             parent[leaf] = variables[op]
         else:
-            lost.append(path)
-    _attach(module, tree, lost)
-    return module, served, lost
+            missing_paths.append(path)
+    _attach(module, tree, missing_paths)
+    return module, served, missing_paths
 
 
-def _attach(module: Any, tree: Mapping[str, Any], lost: list[str], path: str = "") -> Any:
+def _attach(module: Any, tree: Mapping[str, Any], missing_paths: list[str], path: str = "") -> Any:
     """Makes the items of a tree attributes of a module, and returns the module.
 
     Args:
@@ -299,20 +299,20 @@ def _attach(module: Any, tree: Mapping[str, Any], lost: list[str], path: str = "
     """
     for name, item in tree.items():
         if hasattr(module, name):
-            lost.append(path + name)
+            missing_paths.append(path + name)
         else:
-            setattr(module, name, _item(item, lost, f"{path}{name}/"))
+            setattr(module, name, _item(item, missing_paths, f"{path}{name}/"))
     return module
 
 
-def _item(tree: Any, lost: list[str], path: str) -> Any:
+def _item(tree: Any, missing_paths: list[str], path: str) -> Any:
     """Returns a variable, a list or a module; a list has an empty module for each item without variables."""
     if not isinstance(tree, dict):
         return tree
     if tree and all(name.isdecimal() and len(name) < _DIGITS for name in tree):
         size = 1 + max(map(int, tree))
-        return [_item(tree.get(str(i), {}), lost, f"{path}{i}/") for i in range(size)]
-    return _attach(tf.Module(), tree, lost, path)
+        return [_item(tree.get(str(i), {}), missing_paths, f"{path}{i}/") for i in range(size)]
+    return _attach(tf.Module(), tree, missing_paths, path)
 
 
 def concrete_of(function: GraphFunction) -> Any:

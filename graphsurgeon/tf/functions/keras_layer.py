@@ -442,12 +442,12 @@ def _body(concrete: Any, layer: GraphLayer) -> dict[str, Any]:
     definitions = with_handles(plain, calls, functions_of(concrete.graph), plain)
     del graph_def.library.function[:]
     graph_def.library.function.extend(definitions[name] for name in plain)
-    lost = []
+    without_gradient = []
     for nodes in (graph_def.node, *(f.node_def for f in graph_def.library.function)):
         for node in nodes:
             gradient = node.attr["_gradient_op_type"].s if "_gradient_op_type" in node.attr else b""
             if gradient.startswith(_LOCAL_GRADIENT):
-                lost.append(node.name)
+                without_gradient.append(node.name)
                 del node.attr["_gradient_op_type"]
     outside = concrete.captured_inputs
     groups = (
@@ -462,7 +462,7 @@ def _body(concrete: Any, layer: GraphLayer) -> dict[str, Any]:
         "captures": [[t.op.name, *places[id(c)]] for c, t in zip(outside, stand_ins, strict=True)],
         "gives": [t.name for t in concrete.graph.outputs],
         "shapes": [_sizes(t) for t in concrete.graph.outputs],
-        "gradients": lost,
+        "gradients": without_gradient,
     }
 
 

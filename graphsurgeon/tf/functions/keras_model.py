@@ -169,7 +169,7 @@ def keras_model(
 
 def _facts(origin: ModelOrigin, new_names: Mapping[str, str], partition: _LayerPartition) -> TrainingFacts:
     """Returns the training facts for the rebuilt regions; without masks, which later layers get as arguments."""
-    return replace(origin.facts(new_names, partition.kept), masked=frozenset())
+    return replace(origin.facts(new_names, partition.kept_layers), masked=frozenset())
 
 
 def _input(package: Any, graph: Graph, key: str, tensor: str, request: str) -> Any:
@@ -238,13 +238,13 @@ def _surgery_of(
     kept_layers = [one for one in layers if any(one is other for other in model.layers)]
     removed_layers = [one for one in layers if not any(one is other for other in kept_layers)]
     why = {one.name: partition.reason(one) for one in removed_layers}
-    lost = [
+    omitted = [
         one.name
         for one in removed_layers
         if partition.is_passthrough(one) and any(map(differs, [one, *keras_layers(one)]))
     ]
-    notes = (*notes, *[f"not in the new model, which computes in training as in inference: {few(map(repr, lost))}"]
-             * bool(lost))  # fmt: skip
+    notes = (*notes, *[f"not in the new model, which computes in training as in inference: {few(map(repr, omitted))}"]
+             * bool(omitted))  # fmt: skip
     return Surgery(tuple(one.name for one in kept_layers), why, names, notes)
 
 
@@ -500,21 +500,21 @@ class _LayerPartition:
         self.steps: list[int | _Region] = []
         #: Tensor of the graph -> id of its Keras tensor in the opened model, or 0.
         self.symbols = symbols = {name: id(symbol) for name, symbol in self.have.items()}
-        made, waiting = {*self._symbols}, sorted(self.last)
+        computed, waiting = {*self._symbols}, sorted(self.last)
         state = graph.type_mask([kind for kind in set(graph.types) if kind in VARIABLE_TYPES or is_stateful(kind)])
         once = np.zeros(graph.size, np.bool_)
         while True:
             demanded: dict[str, int] = {}
             for number in list(waiting):
-                missing = dict(self._missing_inputs(number, made, symbols, waiting))
-                if missing or any(self._waits(number, key, waiting) for key in self._new_inputs[number]):
+                missing = dict(self._missing_inputs(number, computed, symbols, waiting))
+                if missing or any(self._is_blocked(number, key, waiting) for key in self._new_inputs[number]):
                     demanded = missing | demanded
                     continue
                 waiting.remove(number)
                 self.steps.append(number)
                 one = self._calls[number]
                 for symbol in one.node.outputs:
-                    made.add(id(symbol))
+                    computed.add(id(symbol))
                     if id(symbol) in one.tensors and id(symbol) not in self._passthroughs:
                         symbols[ways.current_tensor(one.tensors[id(symbol)])] = id(symbol)
             demanded |= {name: 0 for name in self._model_outputs if name not in symbols and name not in demanded}
@@ -539,7 +539,7 @@ class _LayerPartition:
         """Yields (input of a call that is not computed yet, id of its Keras tensor or 0)."""
         for key, now in self._new_inputs[number].items():
             own = self._own(number, key)
-            if now not in tensors and not (own and key in symbols) and not self._waits(number, key, pending):
+            if now not in tensors and not (own and key in symbols) and not self._is_blocked(number, key, pending):
                 yield now, key if own else 0
 
     def _own(self, number: int, key: int) -> bool:
@@ -547,7 +547,7 @@ class _LayerPartition:
         now = self._mapping.current_tensor(self._calls[number].tensors[key])
         return self._new_inputs[number][key] == self._passthroughs.get(key, now)
 
-    def _waits(self, number: int, key: int, pending: Container[int]) -> bool:
+    def _is_blocked(self, number: int, key: int, pending: Container[int]) -> bool:
         """Whether an input of a call comes from another call that is still waiting."""
         return self._own(number, key) and self._producers.get(key) in pending
 
@@ -563,16 +563,16 @@ class _LayerPartition:
         blocked = graph.mask(
             i for n in pending for op in self._calls[n].call.ops if (i := self._mapping.number_of(op)) >= 0
         )
-        fed = forward(graph, graph.mask(op for end in cuts for op, _ in graph.consumers_of(end)))
+        reached = forward(graph, graph.mask(op for end in cuts for op, _ in graph.consumers_of(end)))
         needs = {name: backward(graph, graph.mask([graph.tensor(name)[0]]), cuts) for name in required}
         ready = [name for name in required if not (needs[name] & blocked).any()]
-        if pending and not any(fed[graph.tensor(name)[0]] for name in ready):
+        if pending and not any(reached[graph.tensor(name)[0]] for name in ready):
             ready = []  # constants alone do not become a layer
         mask = backward(graph, graph.mask(graph.tensor(name)[0] for name in ready), cuts)
         later = np.zeros(graph.size, np.bool_)
         for name in required:
             later |= needs[name] if name not in ready else False
-        shared = {graph.name(end) for end in input_ends(graph, later & ~mask & ~blocked) if (mask & fed)[end[0]]}
+        shared = {graph.name(end) for end in input_ends(graph, later & ~mask & ~blocked) if (mask & reached)[end[0]]}
         wanted = {name: required[name] for name in ready} | {n: 0 for n in sorted(shared) if n not in required}
         used_tensors = input_ends(graph, mask)
         return _Region(mask, [name for name in tensors if graph.tensor(name) in used_tensors], wanted), ready
@@ -600,7 +600,7 @@ class _LayerPartition:
         return reasons
 
     @property
-    def kept(self) -> frozenset[int]:
+    def kept_layers(self) -> frozenset[int]:
         """The ids of the kept layers."""
         return frozenset(id(self._calls[number].node.layer) for number in self.first | self.last)
 
@@ -611,16 +611,16 @@ class _LayerPartition:
             tensors: tensor of the graph -> Keras tensor; the outputs of the layers are added.
             call_region: a function that makes and calls the layer of a region, and returns its outputs.
         """
-        made = dict(self._symbols)
+        tensors_by_id = dict(self._symbols)
         for step in self.steps:
             if isinstance(step, _Region):
                 tensors.update(zip(step.outputs, call_region(step), strict=True))
                 continue
             one, needs = self._calls[step], self._new_inputs[step]
-            new = {key: made[key] if self._own(step, key) and key in made else tensors[now]
+            new = {key: tensors_by_id[key] if self._own(step, key) and key in tensors_by_id else tensors[now]
                    for key, now in needs.items()}  # fmt: skip
             for symbol, tensor in zip(one.node.outputs, one.node.repeat_call(new), strict=True):
-                made[id(symbol)] = tensor
+                tensors_by_id[id(symbol)] = tensor
                 if id(symbol) in one.tensors and id(symbol) not in self._passthroughs:
                     tensors[self._mapping.current_tensor(one.tensors[id(symbol)])] = tensor
 

@@ -59,7 +59,7 @@ class TrainingFacts:
         variables: variable -> the Keras variable.
         regularizers: variable -> its regularizer, if the Keras variable does not have it.
         renamed: op of the graph when it was opened -> its current name, if the names differ.
-        kept: ids of layers that a new model keeps, with their effects.
+        kept_layers: ids of layers that a new model keeps, with their effects.
         training: whether the graph is that of training.
 
     Example:
@@ -72,7 +72,7 @@ class TrainingFacts:
     variables: Mapping[str, Any] = field(default_factory=dict)
     regularizers: Mapping[str, Any] = field(default_factory=dict)
     renamed: Mapping[str, str] = field(default_factory=dict)
-    kept: Container[int] = ()
+    kept_layers: Container[int] = ()
     training: bool = False
 
     @cached_property
@@ -138,14 +138,14 @@ class TrainingFacts:
         variables = [base.names[i] for i in np.flatnonzero(region).tolist() if base.types[i] in VARIABLE_TYPES]
         masked = {self._now(tensor) for tensor in self.masked}
         losing = [one.layer.name for one in self._within(base, inputs, outputs, region) if one.losses]
-        lost = {
+        omitted = {
             "losses": losing,
             **{f"{word}s": [name for name in variables if self._of_variable(name, word) is not None]
                for word in ("regularizer", "constraint")},
             "masks": [tensor for tensor in outputs if tensor in masked],
         }  # fmt: skip
         return [f"not included: the {word} of {few(map(repr, dict.fromkeys(names)))}"
-                for word, names in lost.items() if names]  # fmt: skip
+                for word, names in omitted.items() if names]  # fmt: skip
 
     def _of_variable(self, name: str, word: str) -> Any:
         """Returns the regularizer or constraint of a variable; None if it has none."""
@@ -183,7 +183,7 @@ class TrainingFacts:
         ends = {*inputs, *outputs}
         effects = []
         for one in self.effects:
-            if id(one.top) in self.kept:
+            if id(one.top) in self.kept_layers:
                 continue
             ops = [base.index[op] for op in map(self._now, one.call.ops) if op in base.index]
             if ops and not one.losses:

@@ -224,7 +224,7 @@ class OpenedValues:
         """Returns the names of the variable ops that `fill` sets."""
         return self._names
 
-    def initial_only(self) -> dict[str, str]:
+    def untrained(self) -> dict[str, str]:
         """Returns an empty dict, because a TF2 variable always has a value."""
         return {}
 

@@ -121,13 +121,13 @@ class _Call:
         """Returns the graph with the call, the arguments, and the results."""
         signature, name = self.function.signature, self.function.signature.name
         about = self.meta.object_graph_def.concrete_functions
-        bound = list(about[name].bound_inputs) if name in about else []
-        count = len(signature.input_arg) - len(bound)
+        captures = list(about[name].bound_inputs) if name in about else []
+        count = len(signature.input_arg) - len(captures)
         if count < 0:
-            bound, count = [], len(signature.input_arg)
+            captures, count = [], len(signature.input_arg)
         inputs: dict[str, str] = {}
         texts = [self._argument(i, inputs) for i in range(count)]
-        texts += self._captures(bound, count, inputs)
+        texts += self._captures(captures, count, inputs)
         call = self._add("StatefulPartitionedCall", texts)
         call.attr["f"].func.name = name
         call.attr["Tin"].list.type.extend(a.type for a in signature.input_arg)

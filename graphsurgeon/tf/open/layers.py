@@ -239,7 +239,7 @@ def file_layers(path: Path, request: str) -> tuple[Graph, Layers] | None:
     ops: list[tuple[str, str, list[str]]] = []
     calls: dict[str, list[LayerCall]] = {}
     kinds: dict[str, str] = {}
-    placed: dict[tuple[str, int], str] = {}
+    ops_by_call: dict[tuple[str, int], str] = {}
     waiting: list[tuple[str, str, list[tuple[str, int, int]]]] = []
     for entry in entries:
         layer_config = entry.get("config") if isinstance(entry.get("config"), dict) else {}
@@ -250,12 +250,12 @@ def file_layers(path: Path, request: str) -> tuple[Graph, Layers] | None:
             nodes = [[[waiting[-1][0], 0, 0]]] if waiting else []
         for number, node in enumerate(nodes or [[]]):
             op = name if number == 0 else f"{name}_{number}"
-            placed[name, number] = op
+            ops_by_call[name, number] = op
             waiting.append((name, op, list(_read(node))))
     for name, op, reads in waiting:
-        if not all((giver, number) in placed for giver, number, _ in reads):
+        if not all((giver, number) in ops_by_call for giver, number, _ in reads):
             return None
-        tensors = [f"{placed[giver, number]}:{port}" for giver, number, port in reads]
+        tensors = [f"{ops_by_call[giver, number]}:{port}" for giver, number, port in reads]
         ops.append((op, kinds[name], tensors))
         calls.setdefault(name, []).append(LayerCall((op,), tuple(tensors), (f"{op}:0",)))
     if len({op for op, _, _ in ops}) != len(ops):

@@ -355,30 +355,32 @@ class _SignatureExtractor:
         makers = flat.required_ops(handles)
         flat.inline_inner([*handles, *fills], main.keys() - makers.keys())
         fills = [op for fill in fills for op in flat.effect_ops(fill)]
-        needed = flat.required_ops([*ends, *arguments.values(), *fills])
+        needed_names = flat.required_ops([*ends, *arguments.values(), *fills])
         ends = [flat.resolve(tensor) for tensor in ends]
-        placed_names = [name for name in needed if name in origin]
+        placed_names = [name for name in needed_names if name in origin]
         handles = [name for name in placed_names if flat.nodes[name].op == "VarHandleOp"]
         order = {name: self._objects.get(origin[name], len(number)) for name in handles}
         variables = {name: origin[name] for name in sorted(handles, key=lambda n: (order[n], int(n[1:])))}
         names = self._names(flat, placed_names, origin, {tensor: key for key, tensor in arguments.items()}, variables)
-        new = {name: names.get(name, flat.names.get(name, name)) for name in needed}
-        placed = [name for name in flat.nodes if name in needed]
+        new = {name: names.get(name, flat.names.get(name, name)) for name in needed_names}
+        ordered_names = [name for name in flat.nodes if name in needed_names]
         meta = meta_graph_pb2.MetaGraphDef()
         meta.meta_info_def.CopyFrom(self.meta.meta_info_def)
         meta.graph_def.versions.CopyFrom(self.meta.graph_def.versions)
         keys = self._variables(meta, {new[name]: (flat.nodes[name], origin[name]) for name in variables})
         first = len(meta.graph_def.node)
-        meta.graph_def.node.extend(_rename_node(flat.nodes[name], new) for name in placed if name not in variables)
+        meta.graph_def.node.extend(
+            _rename_node(flat.nodes[name], new) for name in ordered_names if name not in variables
+        )
         self._gradients(meta.graph_def.node[first:])
         self._library(meta, meta.graph_def.node[first:])
         if fills:
             meta.collection_def["table_initializer"].node_list.value.extend(new[op] for op in fills)
-        paths = [f"{new[temporary[name]]}:0" for name in assets if temporary[name] in needed]
+        paths = [f"{new[temporary[name]]}:0" for name in assets if temporary[name] in needed_names]
         if paths:
             meta.collection_def["asset_filepaths"].node_list.value.extend(paths)
         for call, why in flat.stays.items():
-            if call in needed:
+            if call in needed_names:
                 self.notes.append(f"{new[call]!r} is not inlined: {why}")
         kept_names = {origin[name] for name in placed_names} | {op_name(text) for text in outputs.values()}
         return ServingGraph(

@@ -59,16 +59,16 @@ def with_stand_ins(graph_def: TFGraphDef, snapshot: Graph) -> TFGraphDef:
         graph_def: the graph to import.
         snapshot: its snapshot.
     """
-    lost = {snapshot.names[i]: i for i in np.flatnonzero(snapshot.refused_ops).tolist()}
-    if not lost:
+    refused = {snapshot.names[i]: i for i in np.flatnonzero(snapshot.refused_ops).tolist()}
+    if not refused:
         return graph_def
     out = graph_pb2.GraphDef(versions=graph_def.versions, library=graph_def.library)
     for node in graph_def.node:
         new = out.node.add()
-        if node.name not in lost:
+        if node.name not in refused:
             new.CopyFrom(node)
             continue
-        op = lost[node.name]
+        op = refused[node.name]
         new.name, new.op, new.device = node.name, _TYPE, node.device
         new.input.extend(node.input)
         if "_class" in node.attr:
@@ -478,7 +478,7 @@ def _read_graph(graph_def: TFGraphDef, request: str, options: _OpenOptions, meta
     def full_graph_def() -> Any:
         return with_stand_ins(with_shapes(graph_def, file_graph), file_graph)
 
-    def tried(shapes: bool) -> tuple[Graph, OpenError | None]:
+    def run_trial(shapes: bool) -> tuple[Graph, OpenError | None]:
         refusal, inferred = try_import(full_graph_def(), request, options.timeout, shapes)
         outputs = file_graph.outputs_of
         if not isinstance(outputs, FileOutputs) or not inferred:
@@ -501,7 +501,7 @@ def _read_graph(graph_def: TFGraphDef, request: str, options: _OpenOptions, meta
     has_records = meta is not None and COLLECTION in meta.collection_def
     records = tuple(meta.collection_def[COLLECTION].bytes_list.value) if has_records else ()
     refusal = _unknown_ops_error(file_graph, request)
-    waiting = LazyGraph(file_graph, fill, records, refusal, None if options.trust else tried)
+    waiting = LazyGraph(file_graph, fill, records, refusal, None if options.trust else run_trial)
     waiting.attach_to(graph)
     return file_graph
 

@@ -53,7 +53,7 @@ def set_seeds(graph: TFGraph, base: Graph, seed: int, new_names: Mapping[str, st
         >>> draw(1) == draw(1), draw(1) == draw(2)
         (True, False)
     """
-    bare, drawn = unseeded_ops(base), random_ops(base)
+    bare, random = unseeded_ops(base), random_ops(base)
     for op in bare:
         name = base.names[op]
         number = zlib.crc32((new_names or {}).get(name, name).encode()) | 1
@@ -61,7 +61,7 @@ def set_seeds(graph: TFGraph, base: Graph, seed: int, new_names: Mapping[str, st
             set_attribute(graph.get_operation_by_name(name), attribute, tf1.AttrValue(i=value))
     frames = Frames(base)
     around = set[int]()
-    for frame in map(frames.innermost, drawn):
+    for frame in map(frames.innermost, random):
         while frame >= 0 and frame not in around:
             around.add(frame)
             frame = frames.parent(frame)

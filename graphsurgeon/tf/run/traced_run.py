@@ -177,7 +177,7 @@ def run_with_probes(
         failing_ops: ops that are left out from the start.
         measure: whether the sizes of tensors are returned.
     """
-    outcome, lost = RunOutcome(), set[int]()
+    outcome, failed = RunOutcome(), set[int]()
     outcome.dead = failing_ops = np.zeros(base.size, np.bool_) if failing_ops is None else failing_ops.copy()
     options = tf1.RunOptions(trace_level=tf1.RunOptions.FULL_TRACE)
     if timeout is not None:
@@ -192,7 +192,7 @@ def run_with_probes(
         alive = list(filter(lives, outputs))
         elements = [session.graph.as_graph_element(name) for name in alive]
         numbers = range(len(probe_set.targets)) if probes is None else probes
-        recorded = [number for number in numbers if number not in lost and lives(probe_set.tensors[number][0])]
+        recorded = [number for number in numbers if number not in failed and lives(probe_set.tensors[number][0])]
         targets = [session.graph.get_operation_by_name(probe_set.targets[number]) for number in recorded]
         if not targets and not (elements and fetch):
             break
@@ -211,7 +211,7 @@ def run_with_probes(
                 raise
             outcome.aborted = True
         except tf.errors.OpError as error:
-            _exclude_failure(error, base, probe_set, outcome, lost, failing_ops)
+            _exclude_failure(error, base, probe_set, outcome, failed, failing_ops)
             if not outcome.aborted:
                 continue
         else:
@@ -322,33 +322,33 @@ def run_in_passes(
             session, base, outputs, feeds, probe_set, time_left, report, repeat=repeat, probes=numbers, **options
         )
 
-    whole = run(numbers_in_pass, measure=True)
+    total = run(numbers_in_pass, measure=True)
     recorded += len(numbers_in_pass)
     first_pass = set(numbers_in_pass)
     remaining = [number for number in remaining if number not in first_pass]
     sizes = [
-        _note_size(*whole.sizes.get(probe_set.tensors[number][0], (0, 1)), frames, ends[number])
-        if probe_set.tensors[number][0] in whole.sizes
+        _note_size(*total.sizes.get(probe_set.tensors[number][0], (0, 1)), frames, ends[number])
+        if probe_set.tensors[number][0] in total.sizes
         else static_sizes[number] or _NOTE
         for number in range(len(ends))
     ]
     for numbers_in_pass in groups_within({number: sizes[number] for number in remaining}, memory):
-        if whole.aborted:
+        if total.aborted:
             break
         if repeat is not None:
             session = repeat()
-        ran = run(numbers_in_pass, fetch=False, failing_ops=whole.dead)
+        outcome = run(numbers_in_pass, fetch=False, failing_ops=total.dead)
         recorded += len(numbers_in_pass)
-        whole.stats += ran.stats
-        whole.unrecorded |= ran.unrecorded
-        whole.dead, whole.aborted = ran.dead, ran.aborted
-        if not whole.stop_reason:
-            whole.stop_reason, whole.timed_out = ran.stop_reason, ran.timed_out
-    if timeout is not None and whole.aborted and whole.timed_out:
-        whole.stop_reason = f"it took longer than {timeout:g} s"
+        total.stats += outcome.stats
+        total.unrecorded |= outcome.unrecorded
+        total.dead, total.aborted = outcome.dead, outcome.aborted
+        if not total.stop_reason:
+            total.stop_reason, total.timed_out = outcome.stop_reason, outcome.timed_out
+    if timeout is not None and total.aborted and total.timed_out:
+        total.stop_reason = f"it took longer than {timeout:g} s"
     at = {name: (place[end[0]], end) for (name, _, _), end in zip(probe_set.tensors, ends, strict=True)}
-    whole.stats.sort(key=lambda note: (at[note.tensor], note.rounds))
-    return whole
+    total.stats.sort(key=lambda note: (at[note.tensor], note.rounds))
+    return total
 
 
 def changes_state(base: Graph, ops_run: Mask) -> bool:

@@ -220,7 +220,7 @@ def scores(candidates: Sequence[Any], score: Callable[[Any], float], workers: Se
     for number in range(len(candidates)):
         todo.put(number)
     failed: list[BaseException] = []
-    lost = dict[str, str]()
+    failures = dict[str, str]()
 
     def work(target: str, config: Any) -> None:
         while not failed:
@@ -232,7 +232,7 @@ def scores(candidates: Sequence[Any], score: Callable[[Any], float], workers: Se
                 results[number] = _score(candidates[number], score, target, config)
             except LOST_SERVER_ERRORS as error:
                 todo.put(number)
-                lost[target] = type(error).__name__
+                failures[target] = type(error).__name__
                 return
             except BaseException as error:
                 failed.append(error)
@@ -245,11 +245,11 @@ def scores(candidates: Sequence[Any], score: Callable[[Any], float], workers: Se
             thread.start()
         for thread in threads:
             thread.join()
-        active = [worker for worker in active if worker[0] not in lost]
+        active = [worker for worker in active if worker[0] not in failures]
     if failed:
         raise failed[0]
     if any(value is None for value in results):
-        details = ", ".join(f"{target}: {kind}" for target, kind in lost.items())
+        details = ", ".join(f"{target}: {kind}" for target, kind in failures.items())
         raise PlanError("evolve(...)", f"all workers were lost ({details})", "Start the cluster again")
     return [value for value in results if value is not None]
 

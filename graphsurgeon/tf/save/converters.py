@@ -42,14 +42,14 @@ _TFJS_PROGRAM = (
 )
 
 
-def to_tfjs(graph: Path, outputs: Sequence[str], timeout: float, prove: bool, request: str) -> ConversionResult:
+def to_tfjs(graph: Path, outputs: Sequence[str], timeout: float, verify: bool, request: str) -> ConversionResult:
     """Returns the result of the TF.js converter for a frozen graph.
 
     Args:
         graph: the file with the graph.
         outputs: its output tensors.
         timeout: the time limit of the process, in seconds.
-        prove: run the converter if its list contains all ops.
+        verify: run the converter if its list contains all ops.
         request: the request, for messages.
 
     Raises:
@@ -61,7 +61,7 @@ def to_tfjs(graph: Path, outputs: Sequence[str], timeout: float, prove: bool, re
         for name, op_type in _types(graph_def)
         if op_type not in supported
     )
-    if errors or not prove:
+    if errors or not verify:
         return ConversionResult(error_text="some ops are not in its list" if errors else "", errors=errors)
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as name:
         output_folder = Path(name, "made")

@@ -299,7 +299,7 @@ def inspect_part(base: Graph, inputs: list[str], outputs: list[str]) -> ProofPar
     ends = [base.tensor(name) for name in outputs]
     mask = backward(base, base.mask([op for op, port in ends if (op, port) not in cuts]), cuts)
     inside = np.flatnonzero(mask).tolist()
-    fed = dict.fromkeys([*inputs, *placeholders_in(base, mask)])
+    feed_names = dict.fromkeys([*inputs, *placeholders_in(base, mask)])
     variables = [base.names[i] for i in inside if base.types[i] in VARIABLE_TYPES]
     tables = [name for i in inside for name in base.state.init_ops.get(base.names[i], ())]
     effects_of = effect_finder(base.functions)
@@ -311,7 +311,7 @@ def inspect_part(base: Graph, inputs: list[str], outputs: list[str]) -> ProofPar
     odd = [name for name, dtype in dtypes.items() if dtype.base_dtype in (tf.resource, tf.variant)]
     if odd and not obstacle:
         obstacle = f"cannot be fetched: {odd[0]!r} has dtype {dtypes[odd[0]].name}"
-    return ProofPart(outputs, list(fed), variables, tables, random, obstacle)
+    return ProofPart(outputs, list(feed_names), variables, tables, random, obstacle)
 
 
 # -- the source -----------------------------------------------------------------------------------
@@ -354,19 +354,19 @@ class ProofSource:
                     for name, t in tensors.items())  # fmt: skip
         last: Exception | None = None
         for size, plain in _SIZES[: 1 if fixed else None]:
-            fed = {name: given[name] if name in given else _random(t, size, plain) for name, t in tensors.items()}
-            blank = [name for name, value in fed.items() if value is None]
+            all_feeds = {name: given[name] if name in given else _random(t, size, plain) for name, t in tensors.items()}
+            blank = [name for name, value in all_feeds.items() if value is None]
             if blank:
                 t = tensors[blank[0]]
                 raise _Mute(f"needs a value for {blank[0]!r} ({t.dtype.base_dtype.name}, shape {t.shape}): "
                             f"give feeds={{{blank[0]!r}: ...}}")  # fmt: skip
             try:
-                results = dict(zip(part.outputs, session.run(part.outputs, fed), strict=True))
+                results = dict(zip(part.outputs, session.run(part.outputs, all_feeds), strict=True))
             except _ERRORS as error:
                 last = error
                 continue
             open_ = any(name not in feeds and not t.shape.is_fully_defined() for name, t in tensors.items())
-            return fed, results, size if open_ else 0
+            return all_feeds, results, size if open_ else 0
         made_up = [name for name in part.feeds if name not in feeds]
         how = f"; give real values: feeds={{{made_up[0]!r}: ...}}" if made_up else ""
         raise _Mute(f"cannot be run in the source graph: {_why(last)}{how}") from last

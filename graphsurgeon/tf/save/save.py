@@ -85,7 +85,7 @@ class SaveRequest:
     """The arguments of `Editor.save`, and additional facts.
 
     `model` is the description of the model, with the signatures that the file has. `feeds` maps names of tensors to
-    arrays. `initial_only` maps variables with only initial values to the reason. `initial` is true if the user allows
+    arrays. `untrained` maps variables with only initial values to the reason. `initial` is true if the user allows
     initial values.
     """
 
@@ -104,7 +104,7 @@ class SaveRequest:
     verify: bool
     timeout: float | None
     overwrite: bool
-    initial_only: Mapping[str, str]
+    untrained: Mapping[str, str]
     initial: bool
 
     @property
@@ -374,7 +374,7 @@ def _write(base: Graph, uninitialized: frozenset[str], values: Any, options: Sav
     add_assets(export, base, options.model.asset_feeds)
     calls = _calls(base, options, signatures)
     job = _Job(base, export, options, path, values, calls, export.omitted_ops(base), uninitialized)
-    return replace(_WRITERS[kind](job), initial_only=inside)
+    return replace(_WRITERS[kind](job), untrained=inside)
 
 
 def _with_missing_inputs(
@@ -407,17 +407,17 @@ def _reads_tables(base: Graph, ends: list[str]) -> bool:
 
 def _frozen_untrained(base: Graph, sources: list[str], ends: list[str], options: SaveRequest) -> dict[str, str]:
     """Returns variable that is frozen at its initial value -> the reason; refuses it if the user did not allow this."""
-    if not options.initial_only:
+    if not options.untrained:
         return {}
     inputs = list(dict.fromkeys(sources)) or None
     block = select(base, inputs=inputs, outputs=list(dict.fromkeys(ends))) if ends else select(base)
-    bad = {
-        name: why for name, why in options.initial_only.items() if name in block and name not in orphans_of(base.owner)
+    frozen_names = {
+        name: why for name, why in options.untrained.items() if name in block and name not in orphans_of(base.owner)
     }
-    if bad and not options.initial:
+    if frozen_names and not options.initial:
         how = "Train or restore them first, give values=session, or type values='initial' to freeze these as they are"
-        raise PlanError(options.request, "; ".join(only_initial_text(bad)), how)
-    return bad
+        raise PlanError(options.request, "; ".join(only_initial_text(frozen_names)), how)
+    return frozen_names
 
 
 def _calls(base: Graph, options: SaveRequest, signatures: Any) -> Any:
@@ -523,7 +523,7 @@ def _tflite(job: _Job) -> Saved:
     ((key, call),) = job.calls.items()
     timeout = TIMEOUT if job.options.timeout is None else job.options.timeout
     graph_def = nodes_of(export, request)
-    there = call.moved(export.name)
+    there = call.with_tensors(export.name)
     if call.defaults:
         export.notes.append(
             f"the defaults of {few(list(map(repr, call.defaults)))} are not included: feed these inputs"

@@ -140,14 +140,14 @@ def _session_run(session: Any, init_ops: Iterable[str], paths: Mapping[str, str]
 
     If the file of a table does not exist, the table stays empty.
     """
-    graph, left = session.graph, list(init_ops)
+    graph, remaining = session.graph, list(init_ops)
 
     def run(key: str, feeds: Mapping[str, Any], results: Sequence[str]) -> Mapping[str, Any]:
         names = {op.name for op in graph.get_operations()}
         fed = {name: value for name, value in {**feeds, **paths}.items() if name.partition(":")[0] in names}
-        while left:
+        while remaining:
             with suppress(tf.errors.FailedPreconditionError, tf.errors.NotFoundError):
-                session.run(graph.get_operation_by_name(left.pop(0).partition(":")[0]), fed)
+                session.run(graph.get_operation_by_name(remaining.pop(0).partition(":")[0]), fed)
         return dict(zip(results, session.run(list(results), fed), strict=True))
 
     return run

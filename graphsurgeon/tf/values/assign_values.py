@@ -151,7 +151,7 @@ class SessionValues:
         numbers: MutableMapping[Any, dict[str, int]],
         init_ops: tuple[list[str], dict[str, str]],
     ) -> None:
-        self._session, self.initial_only, self._uninitialized, self.same = session, only_initial, uninitialized, numbers
+        self._session, self.untrained, self._uninitialized, self.same = session, only_initial, uninitialized, numbers
         self._fill_tables, self._init_ops, self.identities = fill_tables, init_ops, identities
         self._names = frozenset(variable_infos(graph)) - uninitialized
 
@@ -292,13 +292,13 @@ def set_without_initializers(
     restored_ops = (
         restored if pairs and hasattr(source, "transfer") and source.transfer(old, new, new_names_of) else frozenset()
     )
-    lost = [info.op for _, info in pairs if info.op not in restored_ops]
-    if lost:
+    names = [info.op for _, info in pairs if info.op not in restored_ops]
+    if names:
         how = (
             "Undo the edit that removed the ops that restore them, or gave these ops other variables (leave them out: "
             "exclude=[...]); or copy with values=..., which adds initializers"
         )
-        raise PlanError("session(old)", no_initializer_error(lost, "").problem, how)
+        raise PlanError("session(old)", no_initializer_error(names, "").problem, how)
     return restored_ops
 
 

@@ -58,7 +58,7 @@ class CheckpointFolder:
     def __init__(self, folder: str) -> None:
         self.folder = os.fspath(folder)
         self.request = f"follow({self.folder!r})"
-        self.taken: tuple[Any, ...] = ()  # the identity of the checkpoint that was read last
+        self.last_read: tuple[Any, ...] = ()  # the identity of the checkpoint that was read last
         self.skipped: dict[str, str] = {}  # checkpoint -> why it was not read
         self.unfinished: OpenError | None = None  # why no checkpoint was read, although there is a newer one
         self._unread_reason = ""
@@ -91,7 +91,7 @@ class CheckpointFolder:
             name, why = next(iter(self.skipped.items()))
             reason = f"checkpoint {name!r} is not whole: {why}"
         if reason:
-            self.unfinished = OpenError(self.request, reason, "Nothing was taken; try again when it is whole")
+            self.unfinished = OpenError(self.request, reason, "Nothing was last_read; try again when it is whole")
         return None
 
     def _newest_of(
@@ -101,7 +101,7 @@ class CheckpointFolder:
         self.skipped = {}
         for prefix in prefixes:
             files = _files(prefix)
-            if files and files == self.taken:
+            if files and files == self.last_read:
                 break  # all others are older
             name = os.path.basename(prefix)
             if not files and glob.glob(prefix):
@@ -118,7 +118,7 @@ class CheckpointFolder:
             if values is None or reason:
                 self.skipped[name] = reason
                 continue
-            self.taken = files
+            self.last_read = files
             return name, values
         return None
 

@@ -307,7 +307,7 @@ class Checkpoint:
         """
         self._refuse_changed()
         with _sound(self.prefix, self.request):
-            return np.array(array_of(self._whole(key)))
+            return np.array(array_of(self._read_tensor(key)))
 
     def _refuse_changed(self) -> None:
         if _stamp(self.prefix) != self._stamp:
@@ -317,7 +317,7 @@ class Checkpoint:
                 "Repeat the request: it then reads the new one",
             )
 
-    def _whole(self, key: str) -> Any:
+    def _read_tensor(self, key: str) -> Any:
         try:
             return self._reader.get_tensor(key)
         except Exception as error:

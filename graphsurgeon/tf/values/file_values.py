@@ -106,7 +106,7 @@ class ValueSource(Protocol):
     def filled_variables(self) -> frozenset[str]:
         """Returns the names of the variable ops that `fill` sets."""
 
-    def initial_only(self) -> dict[str, str]:
+    def untrained(self) -> dict[str, str]:
         """Returns variable -> the reason why it has only an initial value; empty for a checkpoint."""
         return {}
 

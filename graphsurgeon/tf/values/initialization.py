@@ -190,16 +190,16 @@ def _dependency_error(
     info = blocked[0]
     required = needs[info.op] & layer if cycle else needs[info.op]
     initializer = graph.get_operation_by_name(info.initializer)
-    needed = empty_name if empty_name in required and not cycle else min(required)
+    dependency = empty_name if empty_name in required and not cycle else min(required)
     own = graph.get_operation_by_name(info.op)
-    waiting = next((op for op in (own, initializer) if needed in reached_variables(op.control_inputs)), None)
+    waiting = next((op for op in (own, initializer) if dependency in reached_variables(op.control_inputs)), None)
     if waiting is not None:
-        problem = f"{waiting.name!r} waits for {needed!r}"
+        problem = f"{waiting.name!r} waits for {dependency!r}"
         suggestion = f"Remove the control input: ed.plan().remove_control({waiting.name!r})"
     else:
-        problem = f"{info.initializer!r} assigns a tensor that depends on {needed!r}"
+        problem = f"{info.initializer!r} assigns a tensor that depends on {dependency!r}"
         suggestion = f"Make it assign another tensor: ed.plan().connect(tensor, to={info.initializer!r}, input=1)"
-    both = f", which needs {info.op!r}" if info.op in needs.get(needed, ()) else ", which has no value at that time"
+    both = f", which needs {info.op!r}" if info.op in needs.get(dependency, ()) else ", which has no value at that time"
     return PlanError(request, f"variable {info.op!r} cannot get a value: {problem}{both}", suggestion)
 
 
@@ -421,7 +421,7 @@ def with_initial_value(values: Any, graph: TFGraph, infos: Sequence[VariableInfo
     names = {info.op for info in infos}
     provider = value_provider(values)
     if provider is not None and graph_identity(provider.graph) is graph_identity(graph):
-        reasons = provider.initial_only(local=True, names=names)
+        reasons = provider.untrained(local=True, names=names)
     elif hasattr(values, "run") and graph_identity(getattr(values, "graph", None)) is graph_identity(graph):
         reasons = dict.fromkeys(
             names - initialized_variables(values, infos, request), NOT_IN_SESSION

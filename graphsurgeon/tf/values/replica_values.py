@@ -258,7 +258,7 @@ class FolderSource(ReplicaSource):
 
     def reset(self) -> None:
         """Treats the last checkpoint as a new checkpoint again."""
-        self.folder.taken = ()
+        self.folder.last_read = ()
 
     def newest(self, pairs: Sequence[Pair], _exclusive: Exclusive) -> tuple[str, dict[str, Any]] | None:
         """Returns the values of the newest whole checkpoint; None if it is the last one that was read.

@@ -125,7 +125,7 @@ class ValueProvider(Protocol):
     def init_ops(self) -> tuple[list[str], dict[str, Any]]:
         """Names of the ops of the file that must run once; and their feeds."""
 
-    def initial_only(self, local: bool = False, names: Collection[str] | None = None) -> dict[str, str]:
+    def untrained(self, local: bool = False, names: Collection[str] | None = None) -> dict[str, str]:
         """Returns variable -> the reason why it has only its initial value.
 
         Args:

@@ -222,7 +222,7 @@ def refuse_unfit(
 
 def _require_source_of(values: Any, graph: TFGraph, request: str) -> None:
     """Refuses values that are neither a session nor an editor, or that are of another graph."""
-    if not hasattr(values, "run") and not hasattr(values, "initial_only"):
+    if not hasattr(values, "run") and not hasattr(values, "untrained"):
         how = "Give a session, an editor, or {name: array}"
         if isinstance(values, str | os.PathLike):
             how += "; gs.open('model.meta') opens an editor with the values of the checkpoint next to that file"

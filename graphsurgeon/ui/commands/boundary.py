@@ -71,7 +71,7 @@ def cuts(graph: Graph, mask: Mask, limit: int = 3) -> list[Cut]:
         [(('x:0',), ('a:0', 'b:0')), (('x:0',), ('c:0',))]
     """
     flow = _Flow(graph)
-    inside = flow.convex_closure(mask & flow.ops & ~flow.fed)
+    inside = flow.convex_closure(mask & flow.ops & ~flow.feeds)
     if not inside.any():
         return []
     ways = product(flow.cuts_above(inside), flow.cuts_below(inside))
@@ -80,7 +80,7 @@ def cuts(graph: Graph, mask: Mask, limit: int = 3) -> list[Cut]:
     for scope in _scopes(graph, inside):
         if len(out) == limit:
             break
-        around = flow.convex_closure(graph.scope_mask(scope) & flow.ops & ~flow.fed)
+        around = flow.convex_closure(graph.scope_mask(scope) & flow.ops & ~flow.feeds)
         cut = flow.cut(around, flow.entering_tensors(around), flow.leaving_tensors(around))
         if cut is not None and (cut.inputs, cut.outputs) not in [(c.inputs, c.outputs) for c in out]:
             out.append(cut)
@@ -109,10 +109,10 @@ class _Flow:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.fed = graph.type_mask(FEED_TYPES)
+        self.feeds = graph.type_mask(FEED_TYPES)
         gradients = Gradients(graph).ops
         model = ~forward(graph, gradients) if gradients.any() else np.ones(graph.size, np.bool_)
-        self.ops = forward(graph, self.fed & model, control=False, within=model)
+        self.ops = forward(graph, self.feeds & model, control=False, within=model)
         source, reader, port = graph.data.node, graph.data.rows, graph.data.port
         mask = self.ops[source] & self.ops[reader] & ~graph.type_mask(TURNING)[source]
         self.source, self.reader, self.port = source[mask], reader[mask], port[mask]
@@ -123,7 +123,7 @@ class _Flow:
     def convex_closure(self, mask: Mask) -> Mask:
         """Returns some ops and all ops between them."""
         up, down = reachable_mask(self.reader, self.source, mask), reachable_mask(self.source, self.reader, mask)
-        inside: Mask = up & down & ~self.fed
+        inside: Mask = up & down & ~self.feeds
         return inside
 
     def entering_tensors(self, mask: Mask) -> list[Tensor]:
@@ -146,7 +146,7 @@ class _Flow:
         mine = (place[self.source] < len(order)) & (place[self.source] >= 0) & (place[self.reader] >= 0)
         first, last = self._spans(mine, place)
         width = np.cumsum(np.bincount(first, minlength=len(order) + 1) - np.bincount(last, minlength=len(order) + 1))
-        fed = int(np.count_nonzero(self.fed & part))
+        fed = int(np.count_nonzero(self.feeds & part))
         cuts_at = _records(width[max(fed - 1, 0) : len(order)][::-1])
         places = [len(order) - 1 - at for at in cuts_at]
         after = [(place > at) & (part | inside) for at in places]
@@ -174,10 +174,10 @@ class _Flow:
         stops = np.isin(self.tensor, [self._number(tensor) for tensor in entering])
         reader, source = self.reader[~stops], self.source[~stops]
         above = reachable_mask(reader, source, graph.mask(op for op, _ in leaving))
-        core = reachable_mask(self.source, self.reader, graph.mask(self.reader[stops].tolist())) & above & ~self.fed
+        core = reachable_mask(self.source, self.reader, graph.mask(self.reader[stops].tolist())) & above & ~self.feeds
         core |= inside
         inputs, outputs = self.entering_tensors(core), self.leaving_tensors(core)
-        if not inputs or not outputs or core.sum() == (self.ops & ~self.fed).sum():
+        if not inputs or not outputs or core.sum() == (self.ops & ~self.feeds).sum():
             return None
         if context_fault(graph, core, inputs) is not None:
             return None
@@ -199,13 +199,13 @@ class _Flow:
     def _topological_order(self, part: Mask) -> tuple[list[int], Ints]:
         """Returns some ops in topological order, fed ops first; and op -> its place in this order, or -1."""
         mine = part[self.source] & part[self.reader]
-        waits = np.bincount(self.reader[mine], minlength=self.graph.size)
+        pending_counts = np.bincount(self.reader[mine], minlength=self.graph.size)
         by = np.argsort(self.source[mine], kind="stable")
         readers = self.reader[mine][by].tolist()
         starts = np.concatenate([[0], np.cumsum(np.bincount(self.source[mine], minlength=self.graph.size))]).tolist()
-        fed = np.flatnonzero(part & self.fed).tolist()
-        ready = [*fed, *np.flatnonzero(part & ~self.fed & (waits == 0)).tolist()]
-        pending_inputs, order = waits.tolist(), []
+        fed = np.flatnonzero(part & self.feeds).tolist()
+        ready = [*fed, *np.flatnonzero(part & ~self.feeds & (pending_counts == 0)).tolist()]
+        pending_inputs, order = pending_counts.tolist(), []
         for op in ready:  # it grows
             order.append(op)
             for reader in readers[starts[op] : starts[op + 1]]:

@@ -303,9 +303,9 @@ def input_candidates(
         if not len(group):
             continue
         inputs = zip(rows[group].tolist(), (group - data.ptr[rows[group]]).tolist(), strict=True)
-        at, takers = int(box[group[0]]), list(find_input_candidates(bench, end, list(inputs)[:_MAX_CHECKED]))
+        at, found_inputs = int(box[group[0]]), list(find_input_candidates(bench, end, list(inputs)[:_MAX_CHECKED]))
         if not alone[at]:
-            takers.sort(key=lambda taker: bool(taker.reason))
+            found_inputs.sort(key=lambda taker: bool(taker.reason))
         candidates[scene.boxes[at].name] = [
             {
                 "op": t.op,
@@ -314,7 +314,7 @@ def input_candidates(
                 "reason": t.reason,
                 "adaptable": t.adaptable,
             }
-            for t in takers[:_MAX_INPUTS]
+            for t in found_inputs[:_MAX_INPUTS]
         ]
     info = bench.info(*end)
     text = "" if info is None else str(info)

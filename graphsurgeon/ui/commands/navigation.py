@@ -201,15 +201,15 @@ def find(context: RenderContext, state: State, query: str, pane: str = "source")
         query: the words of the search, such as ``op:Conv2D dense``.
         pane: ``source`` or ``destination``.
     """
-    whole = context.calls(state, pane).searchable
+    searchable = context.calls(state, pane).searchable
     context.draw(state, pane)
     layers, picture = context.layers(context.graph(state, pane)), context.picture(state, pane)
-    spots, tree = whole.positions_in(picture), context.tree(state, pane)
+    spots, tree = searchable.positions_in(picture), context.tree(state, pane)
     hidden = (spots >= 0) & (tree.helpers.kind[spots] > 0) & (not tree.is_fully_shown)
     # this may make the live graph of a file
-    ops = search_hits(whole.graph, query, context.facts.attribute_text, layers, hidden)
-    shown_hits = hits_data(whole.graph, ops, context.panes[pane].scene, spots[ops])
-    scopes = scope_hits(whole.graph, query)
+    ops = search_hits(searchable.graph, query, context.facts.attribute_text, layers, hidden)
+    shown_hits = hits_data(searchable.graph, ops, context.panes[pane].scene, spots[ops])
+    scopes = scope_hits(searchable.graph, query)
     return state, {**shown_hits, "hits": scopes + shown_hits["hits"], "total": len(scopes) + shown_hits["total"]}
 
 

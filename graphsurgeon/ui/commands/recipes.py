@@ -121,7 +121,7 @@ def _with_defaults(parameter: RecipeParameter, ends: Mapping[str, Mapping[str, s
     return ends_code(ends["outputs"]) if parameter.name == "outputs" and parameter.kind in ends else ""
 
 
-def _waits(context: RenderContext, state: State, recipe: Recipe) -> str:
+def _why_wait(context: RenderContext, state: State, recipe: Recipe) -> str:
     """Returns the reason if a recipe must wait until the plan is applied; else empty."""
     steps = len(context.draft(state).steps)
     if not steps or recipe.result_kind == PLAN:
@@ -131,7 +131,7 @@ def _waits(context: RenderContext, state: State, recipe: Recipe) -> str:
 
 def _unavailable(context: RenderContext, state: State, recipe: Recipe, obj: Any, outputs: Mapping[str, str]) -> str:
     """Returns the reason if a recipe does not apply, else empty. If needed, the recipe is tried, without effect."""
-    off = recipe.unavailable_reason(context.destination) or _waits(context, state, recipe)
+    off = recipe.unavailable_reason(context.destination) or _why_wait(context, state, recipe)
     if off or not recipe.has_trial or context.destination.snapshot.size > _MAX_OPS:
         return off
     try:
@@ -177,7 +177,7 @@ def run_recipe(
         steps = counted(len(plan.steps) - len(draft.steps), "steps")
         state = with_plan(context, state, plan, f"{name}: {steps} in the plan")
         return state, {"line": state.status.text}
-    if problem := _waits(context, state, spec):
+    if problem := _why_wait(context, state, spec):
         raise PlanError(request, problem, "Apply the plan first, or undo it")
     context.progress(f"{spec.summary} …")
     result = spec.run(context.destination, arguments)
@@ -192,7 +192,7 @@ def run_recipe(
 
 
 def check(
-    context: RenderContext, state: State, target: str, outputs: str = "", inputs: str = "", prove: bool = False
+    context: RenderContext, state: State, target: str, outputs: str = "", inputs: str = "", verify: bool = False
 ) -> tuple[State, dict[str, Any]]:
     """Checks whether the graph converts to a target, with the target's converter, and colors the ops that prevent it.
 
@@ -200,7 +200,7 @@ def check(
         target: ``tflite`` or ``tfjs``.
         outputs: the output tensors, with commas between them; empty for those of the opened graph, or all.
         inputs: the tensors to feed; empty for the placeholders.
-        prove: whether to run the converted model and compare it with the graph.
+        verify: whether to run the converted model and compare it with the graph.
 
     Returns:
         ``lines``, the report; and ``code``, the same call in Python.
@@ -210,8 +210,8 @@ def check(
     for key, names in arguments.items():
         refuse_unknown(context.destination, names, f"check({target!r}, {key}={names!r})", key)
     context.progress(f"running the converter of {TARGETS[target]} …")
-    report = context.destination.check(target, **arguments, prove=prove)
-    more = [f"{key}={one_or_all(names)!r}" for key, names in arguments.items()] + ["prove=True"] * prove
+    report = context.destination.check(target, **arguments, verify=verify)
+    more = [f"{key}={one_or_all(names)!r}" for key, names in arguments.items()] + ["verify=True"] * verify
     lines = str(report).split("\n")
     receipt = {"title": "Check", "lines": lines, "code": f"ed.check({', '.join([repr(target), *more])})"}
     painted = Paint("words", report.kinds, TARGETS[target]) if report.kinds and context.is_single_graph else state.paint

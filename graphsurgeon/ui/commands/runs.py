@@ -117,18 +117,20 @@ def _compare_traces(
     try:
         reads = sorted({source for name, source in stands.items() if name not in feeds})
         results = old.trace(old_feeds or None, reads, **options).results if reads else {}
-        fed = {name: results[source] for name, source in stands.items() if source in results}
-        before = old.trace(({**fed, **feeds} if beside else old_feeds) or None, **options)
+        result_feeds = {name: results[source] for name, source in stands.items() if source in results}
+        before = old.trace(({**result_feeds, **feeds} if beside else old_feeds) or None, **options)
     except SurgeryError:
         return DryRun(new.trace(dict(feeds) or None, **options, **arguments), None, None)
-    fed |= {rename_input(name, renamed): value for name, value in before.feeds.items()}
-    fed = {name: value for name, value in fed.items() if name.partition(":")[0] in after.index}  # some may be removed
+    result_feeds |= {rename_input(name, renamed): value for name, value in before.feeds.items()}
+    result_feeds = {
+        name: value for name, value in result_feeds.items() if name.partition(":")[0] in after.index
+    }  # some may be removed
     twins = [dict(zip((c.source.names[i] for i in c.ops.tolist()), c.names, strict=True)) for c in copies]
     ends = [rename_input(name, renamed) for name in before.results]
     for copied, twin in zip(copies, twins, strict=True):
         ends += [rename_input(end, twin) for end in copied.step.selection.boundary.outputs]
     ends = [end for end in dict.fromkeys(ends) if end.partition(":")[0] in after.index]
-    trace = before if beside else new.trace({**fed, **feeds} or None, ends or None, **options, **arguments)
+    trace = before if beside else new.trace({**result_feeds, **feeds} or None, ends or None, **options, **arguments)
     apart, first = dict[str, float](), None
     same_names = {name: name for name in before.graph.names} | dict(renamed)
     for names in (same_names, *twins):
@@ -232,7 +234,7 @@ def run(
     code = _code(feeds or {}, ends, how, target)
     if target == "plan":
         comparison = dry_run(context.destination, context.draft(state), feed_values, how)
-        ran = RunOverlay(
+        overlay = RunOverlay(
             comparison.trace,
             context.graph(state, "destination"),
             "destination",
@@ -245,26 +247,26 @@ def run(
             compare_with_previous(context.destination, feed_values, how),
             "source" if context.is_single_graph else "destination",
         )
-        ran = RunOverlay(
+        overlay = RunOverlay(
             comparison.trace, context.graph(state, pane), pane, code, comparison.distances, comparison.first
         )
     else:
         trace = context.source.trace(feed_values or None, **ends, **how)
-        ran = RunOverlay(trace, context.graph(state, "source"), "source", code)
-    state = _show_run(context, state, ran)
+        overlay = RunOverlay(trace, context.graph(state, "source"), "source", code)
+    state = _show_run(context, state, overlay)
     return state, {"line": state.status.text}
 
 
 def _show_run(context: RenderContext, state: State, overlay: RunOverlay) -> State:
     """Returns the state with a run on the screen, at the first op whose output is not finite or differs."""
-    what, bad = overlay.measure, overlay.report_data["bad"]
+    what, first_bad = overlay.measure, overlay.report_data["bad"]
     state = state.replace(run=overlay, paint=Paint("values", overlay.numbers(what), what), faded=())
-    goals = [bad["op"], *bad["path"][1:]] if bad else [overlay.first_op] if overlay.first_op else []
+    goals = [first_bad["op"], *first_bad["path"][1:]] if first_bad else [overlay.first_op] if overlay.first_op else []
     for name in goals:
         with suppress(SurgeryError):
             state = reveal(context, state, name, overlay.pane)
             break
-    return state.with_status(overlay.line, "warn" if bad or overlay.trace.stop_reason else "info")
+    return state.with_status(overlay.line, "warn" if first_bad or overlay.trace.stop_reason else "info")
 
 
 def tensor_values(context: RenderContext, state: State, tensors: Sequence[str]) -> tuple[State, list[dict[str, Any]]]:
@@ -286,16 +288,18 @@ def fetch(context: RenderContext, state: State, tensor: str) -> tuple[State, dic
     Raises:
         SelectionError: if no run is shown, or it does not have the tensor.
     """
-    ran, request = state.run, f"fetch({tensor!r})"
-    if ran is None or tensor not in ran.trace:
-        problem = "no run is shown" if ran is None else "the run has no values of this tensor"
+    overlay, request = state.run, f"fetch({tensor!r})"
+    if overlay is None or tensor not in overlay.trace:
+        problem = "no run is shown" if overlay is None else "the run has no values of this tensor"
         raise SelectionError(request, problem, "Run the graph first, with the button Run or ed.screen.run()")
-    feeds = {name: value for name, value in ran.trace.feeds.items() if name.partition(":")[0] in ran.graph.index}
-    plan, here = context.draft(state), context.source if ran.pane == "source" else context.destination
-    tried_plan = plan if ran.pane == "destination" and plan.steps else None
+    feeds = {
+        name: value for name, value in overlay.trace.feeds.items() if name.partition(":")[0] in overlay.graph.index
+    }
+    plan, here = context.draft(state), context.source if overlay.pane == "source" else context.destination
+    tried_plan = plan if overlay.pane == "destination" and plan.steps else None
     context.progress(f"fetching {tensor}")
     again = here.trace(feeds or None, [tensor], ops=[tensor.partition(":")[0]], random=0, plan=tried_plan)
-    return state, ran.tensor(tensor, again.results[tensor])[0]
+    return state, overlay.tensor(tensor, again.results[tensor])[0]
 
 
 def clear_run(context: RenderContext, state: State) -> State:

@@ -42,13 +42,15 @@ def save_form(context: RenderContext, state: State) -> tuple[State, dict[str, An
         ends = ends.chosen(marks.inputs, marks.outputs)
         note = "The marked region is saved, not the whole graph"
     stem = os.path.basename(editor.title.rstrip("/")).partition(".")[0] or "graph"
-    waits = len(context.draft(state).steps)
+    step_count = len(context.draft(state).steps)
     return state, {
         "path": f"{stem}_saved",
         "formats": [[name, words] for name, (words, _) in FORMATS.items()],
         "inputs": ends_code(ends.inputs),
         "outputs": ends_code(ends.outputs),
-        "note": f"The plan, {counted(waits, 'steps')}, is not applied and will not be saved" if waits else note,
+        "note": f"The plan, {counted(step_count, 'steps')}, is not applied and will not be saved"
+        if step_count
+        else note,
     }
 
 

@@ -383,7 +383,7 @@ _ALL = (
     _edit("run_recipe", "run a recipe", _name, Arg("values", FEED_TEXTS, None), gesture="menu", key="Shift+R",
           result_type="{ line: string }"),
     _look("check", "check whether the graph converts to a target", Arg("target", TARGET), Arg("outputs", TEXT, ""),
-          Arg("inputs", TEXT, ""), Arg("prove", YES_OR_NO, False), gesture="menu", key="Shift+R", result_type="Report"),
+          Arg("inputs", TEXT, ""), Arg("verify", YES_OR_NO, False), gesture="menu", key="Shift+R", result_type="Report"),
     _look("save_form", "list the formats, inputs and outputs for a save", gesture="button", key="Shift+S",
           result_type="SaveForm"),
     _edit("save", "save the graph, or a picture of it, and check the file", Arg("path", TEXT),

@@ -167,7 +167,7 @@ def test_an_output_that_is_fed_passes_through():
 
 def test_constants_in_place_of_tensors():
     s = select(G, name=["net/w", "net/w/read"])
-    plan = clean(Plan(Graph.from_ops([])).copy(s, to="t", constants={"net/w/start:0": [[1.0, 2, 3], [4, 5, 6]]}))
+    plan = clean(Plan(Graph.from_ops([])).copy(s, to="t", inputs={"net/w/start:0": [[1.0, 2, 3], [4, 5, 6]]}))
     after = plan.after()
     assert after.input_names(after.index["t/net/w/Assign"]) == ["t/net/w:0", "t/net/w/start:0"]
     assert after.types[after.index["t/net/w/start"]] == "Const"

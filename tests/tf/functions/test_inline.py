@@ -114,7 +114,7 @@ def test_a_session_of_the_editor_gives_its_values_to_what_is_inlined(kind):
     put(next(v for v in ed.graph.get_collection("variables") if v.op.name == "net/v"), 3.0, later)
     with flat.session(later) as there:
         assert np.unique(there.run("twice:0")).tolist() == [6.0]
-        assert "net/v" not in flat.initial_only()
+        assert "net/v" not in flat.untrained()
     with refuses(PlanError, "this is not a session of"):
         flat.session(model(kind).session)
     with refuses(PlanError, "this is not a session of"):
@@ -132,7 +132,7 @@ def test_a_variable_that_the_session_of_the_editor_does_not_hold_starts_from_its
     flat = ed.inlined()
     with flat.session(session) as there:
         assert there.run(["twice:0", "late/w/Read/ReadVariableOp:0"]) == [4.0, 2.0]
-        assert list(flat.initial_only()) == ["late/w"]
+        assert list(flat.untrained()) == ["late/w"]
 
 
 def test_loops_keep_their_functions():

@@ -185,7 +185,7 @@ def test_a_file_and_a_proto_open_as_their_folder_does(folders):
     assert whole.snapshot.names == by_file.snapshot.names
     assert by_file.outputs == by_proto.outputs == whole.outputs
     np.testing.assert_array_equal(served(by_file, FEEDS["net"])["y"], served(whole, FEEDS["net"])["y"])
-    assert by_proto.initial_only() or by_proto.values.uninitialized
+    assert by_proto.untrained() or by_proto.values.uninitialized
     assert gs.open(proto, signature="counted").inputs == {"x": "x:0"}
 
 

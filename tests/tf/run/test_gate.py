@@ -127,7 +127,7 @@ LOOKS = {
     "signature": lambda ed, tmp: str(gs.open(tmp / "model", signature="serving_default")),
     "picture": lambda ed, tmp: ed.to_svg(),
     "value": lambda ed, tmp: ed.value("v").tolist() == [[3.0], [4.0]] or pytest.fail("not that of the file"),
-    "initial_only": lambda ed, tmp: ed.initial_only(),
+    "untrained": lambda ed, tmp: ed.untrained(),
     "apply and undo": lambda ed, tmp: applied(ed, ed.plan().rename("y", to="z")).undo(),
     "save": lambda ed, tmp: ed.save(tmp / "again.pb"),
     "code": lambda ed, tmp: ed.to_code(),

@@ -97,6 +97,6 @@ def test_a_saver_that_names_what_is_not_there_is_refused_in_words(tmp_path, fiel
     path.write_bytes(meta.SerializeToString())
     ed = gs.open(path)
     assert str(ed)
-    assert isinstance(ed.initial_only(), dict)
+    assert isinstance(ed.untrained(), dict)
     with refuses(OpenError, f"values from '{path.with_suffix('')}'", "Give the checkpoint of the same graph"):
         ed.session()

@@ -90,7 +90,7 @@ def test_values_behind_links_are_none_of_the_file_s(stranger):
     for suffix in (".index", ".data-00000-of-00001"):
         (folder / f"model{suffix}").symlink_to(own + suffix)
     ed = gs.open(folder / "model.meta")
-    assert ed.initial_only() == {"w": "its file 'model.index' is a link that leads out of its folder"}
+    assert ed.untrained() == {"w": "its file 'model.index' is a link that leads out of its folder"}
 
 
 @pytest.mark.parametrize("tf2", [False, True], ids=["TF1", "TF2"])
@@ -102,7 +102,7 @@ def test_values_of_a_saved_model_behind_links_are_none_of_its(tf2, tmp_path):
     data.unlink()
     data.symlink_to(tmp_path / "own" / "variables" / data.name)
     ed = gs.open(tmp_path / "stranger")
-    assert "'variables.data-00000-of-00001' is a link that leads out of its folder" in str(ed) + str(ed.initial_only())
+    assert "'variables.data-00000-of-00001' is a link that leads out of its folder" in str(ed) + str(ed.untrained())
     with refuses(OpenError, "'variables.data-00000-of-00001' is a link that leads out of its folder", "cp -RL"):
         gs.open(net()).restore(tmp_path / "stranger")
 

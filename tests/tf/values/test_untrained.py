@@ -59,7 +59,7 @@ def test_a_checkpoint_that_lacks_variables_is_told_for_each(kind, tmp_path):
     ed = gs.open(some_saved(kind, tmp_path))
     lacking = {"b": "not in the checkpoint", "global_step": "not in the checkpoint"}
     for _ in range(2):  # before there is a session, and with one
-        assert ed.initial_only() == lacking
+        assert ed.untrained() == lacking
         assert starts(ed) == {
             "w": "current value",
             "b": "initial: not in the checkpoint", "global_step": "initial: not in the checkpoint",
@@ -67,11 +67,11 @@ def test_a_checkpoint_that_lacks_variables_is_told_for_each(kind, tmp_path):
         ed.session()
     dst = gs.open(tf.Graph())
     done = dst.apply(dst.plan().copy(ed.select(), to="t", values=ed))
-    assert done.initial_only == {f"t/{name}": why for name, why in lacking.items()}
+    assert done.untrained == {f"t/{name}": why for name, why in lacking.items()}
     assert "2 variables have initial values, not in the checkpoint: t/b, t/global_step" in repr(done)
-    assert dst.initial_only() == done.initial_only
+    assert dst.untrained() == done.untrained
     ed.session().run("train")
-    assert ed.initial_only() == {}
+    assert ed.untrained() == {}
     assert set(starts(ed).values()) == {"current value"}
 
 
@@ -79,15 +79,15 @@ def test_a_checkpoint_that_lacks_variables_is_told_for_each(kind, tmp_path):
 def test_a_graph_without_a_session_has_initial_values_until_it_is_trained(kind):
     ed = gs.open(net(kind))
     all_of_them = dict.fromkeys(("w", "b", "global_step"), NOWHERE)
-    assert ed.initial_only() == all_of_them
+    assert ed.untrained() == all_of_them
     ed.session()
-    assert ed.initial_only() == all_of_them
+    assert ed.untrained() == all_of_them
     assert set(starts(ed).values()) == {f"initial: {NOWHERE}"}
     ed.apply(ed.plan().rename("w", to="v"))
     ed.session()
-    assert ed.initial_only() == {"v": NOWHERE, "b": NOWHERE, "global_step": NOWHERE}
+    assert ed.untrained() == {"v": NOWHERE, "b": NOWHERE, "global_step": NOWHERE}
     ed.session().run("train")
-    assert ed.initial_only() == {}
+    assert ed.untrained() == {}
 
 
 def test_a_plan_before_the_first_session_leaves_the_values_of_a_keras_model():
@@ -97,7 +97,7 @@ def test_a_plan_before_the_first_session_leaves_the_values_of_a_keras_model():
     ed = gs.open(model, training=True)
     scores = ed.layer("scores").outputs[0]
     ed.apply(gs.recipes.for_inference(ed, scores))
-    assert ed.initial_only() == {}
+    assert ed.untrained() == {}
     small = gs.recipes.frozen(ed, {"scores": scores})
     rows = np.ones([2, 4], np.float32)
     np.testing.assert_allclose(small.session().run(scores, {"image:0": rows}), model(rows), rtol=1e-6)
@@ -107,7 +107,7 @@ def test_a_missing_index_file_is_told(tmp_path):
     path = some_saved("resource", tmp_path)
     (tmp_path / "m.index").unlink()
     ed = gs.open(path)
-    assert ed.initial_only()["w"] == "there is no m.index"
+    assert ed.untrained()["w"] == "there is no m.index"
     assert starts(ed)["w"] == "initial: there is no m.index"
     with refuses(PlanError, "save(", "3 variables have initial values, there is no m.index"):
         ed.save(tmp_path / "f.pb", freeze=True)
@@ -119,12 +119,12 @@ def test_what_a_session_of_the_caller_holds_is_current_and_nothing_else(kind):
     session = tf1.Session(graph=graph)
     session.run(variable(graph, "w").initializer)
     ed = gs.open(session)
-    assert ed.initial_only() == dict.fromkeys(("b", "global_step"), NOT_IN_SESSION)
+    assert ed.untrained() == dict.fromkeys(("b", "global_step"), NOT_IN_SESSION)
     assert starts(ed)["w"] == "current value"
     ed.session()
-    assert ed.initial_only() == dict.fromkeys(("b", "global_step"), NOT_IN_SESSION)
+    assert ed.untrained() == dict.fromkeys(("b", "global_step"), NOT_IN_SESSION)
     put(variable(graph, "b"), 5.0, session)
-    assert ed.initial_only() == {}
+    assert ed.untrained() == {}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -134,17 +134,17 @@ def test_untrained_values_are_frozen_only_when_asked_for(kind, tmp_path):
         ed.save(tmp_path / "f.pb", outputs="y:0", freeze=True)
     assert not (tmp_path / "f.pb").exists()
     saved = ed.save(tmp_path / "f.pb", outputs="y:0", freeze=True, values="initial")
-    assert saved.initial_only == {"b": "not in the checkpoint"}  # the global step is not in the file
+    assert saved.untrained == {"b": "not in the checkpoint"}  # the global step is not in the file
     assert gs.open(saved.path).session().run("y:0", {"x:0": 1.0}) == 4.0
     assert "not in the checkpoint: b" in repr(saved)
     put(variable(ed.graph, "b"), 7.0, ed.session())
-    assert ed.save(tmp_path / "g.pb", outputs="y:0", freeze=True).initial_only == {}
-    assert ed.save(tmp_path / "all.ckpt").initial_only == {}
+    assert ed.save(tmp_path / "g.pb", outputs="y:0", freeze=True).untrained == {}
+    assert ed.save(tmp_path / "all.ckpt").untrained == {}
 
 
 def test_a_checkpoint_of_initial_values_says_so(tmp_path):
     saved = gs.open(net()).save(tmp_path / "all.ckpt")
-    assert saved.initial_only == dict.fromkeys(("w", "b", "global_step"), NOWHERE)
+    assert saved.untrained == dict.fromkeys(("w", "b", "global_step"), NOWHERE)
     assert f"3 variables have initial values, {NOWHERE}: w, b, global_step" in repr(saved)
 
 
@@ -159,7 +159,7 @@ def test_untrained_values_are_connected_only_when_asked_for(kind, tmp_path):
     ):  # fmt: skip
         gs.connect({"a": trained, "b": net(kind)}, pairs)
     one = gs.connect({"a": trained, "b": net(kind)}, pairs, values={"b": "initial"})
-    assert one.history[0].result.initial_only == dict.fromkeys(("b/w", "b/b", "b/global_step"), NOWHERE)
+    assert one.history[0].result.untrained == dict.fromkeys(("b/w", "b/b", "b/global_step"), NOWHERE)
     assert one.session().run("b/y:0", {"a/x:0": 1.0}) == 9.0
     assert one.session().run(variable(one.graph, "a/global_step")) == 1
     with refuses(PlanError, f"2 variables have initial values, {NOWHERE}: b/w, b/b"):
@@ -443,10 +443,10 @@ def test_the_preview_says_of_a_local_variable_what_it_starts_from(kind, tmp_path
     for _ in range(2):  # before there is a session, and with one
         assert starts(ed)["seen"] == "initial: not in the checkpoint"
         assert starts(ed)["w"] == "current value"
-        assert ed.initial_only() == {}
+        assert ed.untrained() == {}
         ed.session()
     dst = gs.open(tf.Graph())
-    assert dst.apply(dst.plan().copy(ed.select(), to="t", values=ed)).initial_only == {}
+    assert dst.apply(dst.plan().copy(ed.select(), to="t", values=ed)).untrained == {}
     ed.session().run("count")
     assert starts(ed)["seen"] == "current value"
 
@@ -455,10 +455,10 @@ def test_the_preview_says_of_a_local_variable_what_it_starts_from(kind, tmp_path
 def test_what_is_counted_in_a_local_variable_proves_no_other_value(kind):
     ed = gs.open(with_counter(kind))
     ed.session().run("count")
-    assert set(ed.initial_only()) == {"w", "b", "global_step"}
+    assert set(ed.untrained()) == {"w", "b", "global_step"}
     assert starts(ed)["seen"] == "current value"
     ed.session().run("train")
-    assert ed.initial_only() == {}
+    assert ed.untrained() == {}
     assert set(starts(ed).values()) == {"current value"}
 
 
@@ -474,7 +474,7 @@ def test_a_session_of_a_file_says_once_what_its_checkpoint_lacks(kind, tmp_path)
     text = str(reported[0].message)
     assert "not in the checkpoint: b, global_step." in text
     assert "ed.restore(checkpoint, partial=True)" in text
-    assert "ed.initial_only()" in text
+    assert "ed.untrained()" in text
 
 
 def test_a_session_of_a_file_without_its_index_says_so(tmp_path):
@@ -517,7 +517,7 @@ def test_a_plan_asks_a_session_about_what_it_copies_and_once_about_what_holds_a_
         assert len(asked) == 1
         assert plan.check() == ()
         assert len(asked) == 1
-        assert set(ed.initial_only()) == {f"h{n}" for n in range(20) if n not in (3, 4)}
+        assert set(ed.untrained()) == {f"h{n}" for n in range(20) if n not in (3, 4)}
         late = dst.plan().copy(ed.select(name=["h5", "read5"]), to="l", values=ed)
         assert "'h5'" in str(late.check()[0])
         session.run("set5")

@@ -68,7 +68,7 @@ test("a target is asked with the outputs of what was opened", async () => {
   const dialog = host.querySelector<HTMLElement>(".gs-dialog")!;
   dialog.querySelector("select")!.value = "yes";
   click(dialog.querySelector<HTMLElement>(".gs-primary")!);
-  expect(last()).toEqual(["check", { target: "tflite", outputs: "y:0", inputs: "", prove: true }]);
+  expect(last()).toEqual(["check", { target: "tflite", outputs: "y:0", inputs: "", verify: true }]);
   const shown = { title: "Check", lines: ["net: nothing keeps its 9 ops from TFLite"], code: "ed.check('tflite')" };
   model.update({ plan: { ...model.get("plan"), saved: shown } } as any);
   model.answer("check", shown);

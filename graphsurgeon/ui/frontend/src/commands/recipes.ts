@@ -57,7 +57,7 @@ export class Recipes {
       { name: "outputs", label: "Outputs", value: outputs, hint: "default: outputs of the opened graph" },
       { name: "inputs", label: "Inputs", hint: "default: all placeholders" },
       {
-        name: "prove",
+        name: "verify",
         label: "If it converts",
         value: "no",
         options: [
@@ -67,7 +67,7 @@ export class Recipes {
       },
     ];
     this.#actions.ui.popup.form(`Check for ${name}`, fields, "Check", async v => {
-      const asked = { target, outputs: v.outputs!, inputs: v.inputs!, prove: v.prove === "yes" };
+      const asked = { target, outputs: v.outputs!, inputs: v.inputs!, verify: v.verify === "yes" };
       await this.#actions.call("check", asked);
       this.#actions.ui.plan.show("saved");
     });
