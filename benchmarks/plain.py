@@ -56,9 +56,7 @@ def dot_of(scene: Any, direction: str = "TB") -> str:
     place = {box.id: i for i, box in enumerate(scene.boxes)}
     for edge in scene.edges:
         weight = 0 if edge.control or edge.quiet else 2
-        free = any(scene.boxes[place[end]].beside for end in (edge.source, edge.target))
-        how = "constraint=false" if free else f"weight={weight}"
-        out.append(f"n{place[edge.source]} -> n{place[edge.target]} [{how}];")
+        out.append(f"n{place[edge.source]} -> n{place[edge.target]} [weight={weight}];")
     return "\n".join([*out, "}"])
 
 

@@ -249,7 +249,7 @@ _READS_OTHERS = {
     "tf/run/errors.py": {"error_text", "out_of_memory", "unfed_placeholder", "suggested_fix"},
     "tf/run/traced_run.py": {"_failed_ops"},
     "tf/save/worker_main.py": {"_error_row"},
-    "tf/values/checkpoints.py": {"Checkpoint._whole"},
+    "tf/values/checkpoints.py": {"Checkpoint._read_tensor"},
     "tf/values/initialization.py": {"start", "_dependency_error"},
     "tf/values/assign_values.py": {"translate_errors", "fill_tables"},
     "tf/values/variables.py": {"errors_if_empty", "errors_if_closed"},

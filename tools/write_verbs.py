@@ -16,7 +16,6 @@ from graphsurgeon.ui.commands.table import (
     PANE,
     PLAN_VIEW,
     POLICY,
-    TRAINING,
     UNMAPPED,
     ArgType,
 )
@@ -28,7 +27,7 @@ from graphsurgeon.view.plan_marks import SIGNS
 ROOT = Path(__file__).resolve().parent.parent
 FRONTEND = ROOT / "graphsurgeon" / "ui" / "frontend"
 ALIASES = {
-    "PaneName": PANE, "Mode": MODE, "Unmapped": UNMAPPED, "Training": TRAINING,
+    "PaneName": PANE, "Mode": MODE, "Unmapped": UNMAPPED,
     "ColorBy": COLORS, "Policy": POLICY, "PlanView": PLAN_VIEW, "Waits": CONTROL_POLICY,
 }  # fmt: skip
 """Kinds that have their own name in TypeScript."""

@@ -534,13 +534,12 @@ def _with_copy(plan: Plan, model: _Model, variables: Any, device: Any, collectio
     return plan.copy(
         block,
         to=model.name,
-        inputs={name: new for name, new in model.replaced.items() if name in inputs_read},
+        inputs={**{name: new for name, new in model.replaced.items() if name in inputs_read}, **out.constants},
         control="drop" if loose else "refuse",
         variables=variables,
         values=model.values,
         device=device,
         collections=collections,
-        constants=out.constants,
     )
 
 

@@ -47,10 +47,9 @@ from .applied import Applied
 from .backend import new_plan
 from .export import Picture, fold_keys, infer, summary, svg_of
 from .functions import function_of, inlined, layer_of, model_of
-from .history import Event, History, Log, Timeline, before, log_of, moment
+from .history import Event, History, Log, Timeline, before, moment
 from .journal import Journal, folder
 from .save import restore, save
-from .serialization import DraftCodec
 from .session_values import Values
 
 if TYPE_CHECKING:
@@ -1295,8 +1294,7 @@ class Editor:
     def _new_screen(self, source: Editor) -> Screen:
         from ..ui.screen import Screen
 
-        storage = DraftCodec((self, source), (self._timeline.log, log_of(source.snapshot)))
-        screen = Screen(self, source, facts=tf.open.op_facts, recipes=registered_recipes, storage=storage)
+        screen = Screen(self, source, facts=tf.open.op_facts, recipes=registered_recipes)
         self._journal_screen(screen)
         return screen
 

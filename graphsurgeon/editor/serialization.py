@@ -1,17 +1,10 @@
-"""Converts steps of plans and marks of a screen to plain data, and back.
-
-The journal uses it for graphs from files. The page uses it for any graph, to restore the plan after a kernel restart.
-"""
+"""Converts steps of plans to plain data for the journal, and back."""
 
 from __future__ import annotations
 
 import base64
-import json
-import os
-import secrets
 import sys
 import types
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -21,7 +14,6 @@ from typing import Any, Protocol, Union, cast, get_args, get_origin, get_type_hi
 import numpy as np
 
 from .. import tf
-from ..errors import PlanError, SurgeryError
 from ..graph.graph import Graph
 from ..graph.open_graph import OpenedFile
 from ..graph.pattern import Pattern
@@ -255,7 +247,7 @@ _END = sys.maxsize
 
 
 class RecordContext(Protocol):
-    """The journal or page that steps are written to."""
+    """The journal that steps are written to."""
 
     @property
     def log(self) -> Log:
@@ -272,7 +264,7 @@ class StepEncoder:
     """Converts steps to data. A selection becomes a list of op names, and values become a reference to their source.
 
     Args:
-        place: the journal or page to write to, which numbers the source graphs.
+        place: the journal to write to, which numbers the source graphs.
         base: the graph of the plan.
         events: the history of the editor.
     """
@@ -448,107 +440,3 @@ class StepDecoder:
 def file_of(log: Log) -> OpenedFile | None:
     """Returns the file that a graph came from; None if it did not come from a file."""
     return log.file if log.parent is None else file_of(log.parent[0])
-
-
-#: The maximum length of a text: a fifth of the storage of a page.
-_MAX_DRAFT = 1 << 20
-#: Identifies this process: its plans are not offered for recovery while it runs.
-_PROCESS_ID = secrets.token_hex(8)
-
-
-class DraftCodec:
-    """Converts the plan and the marks of a screen to a text, and back.
-
-    Args:
-        editors: the editors of the destination and of the source, which may be the same.
-        logs: their logs; None if the steps of the source are not recorded.
-
-    Attributes:
-        log: the log of the destination.
-    """
-
-    def __init__(self, editors: Sequence[Any], logs: tuple[Log, Log | None]) -> None:
-        self._editors, self._logs, self.log = editors, logs, logs[0]
-        self._cache: tuple[Any, Any, Any] = (None, None, None)
-        self._text = ""
-
-    @property
-    def graphs_id(self) -> str:
-        """Identifies its graphs: their titles, and a digest of their structure."""
-        graphs = [one.snapshot for one in dict.fromkeys(self._editors)]
-        return ", ".join([*(one.title for one in graphs), "-".join(one.fingerprint for one in graphs)])
-
-    @property
-    def process_id(self) -> str:
-        """Identifies the process that makes the text."""
-        return f"{_PROCESS_ID}-{os.getpid()}"  # a kernel may be forked from another
-
-    def encode(self, plan: Plan, marks: Sequence[Sequence[str]]) -> str:
-        """Returns a plan and marks as a text; empty if there are none, or they are too large for a page.
-
-        Args:
-            plan: the plan.
-            marks: the marked tensors: inputs, outputs, and those included together with their ancestors.
-        """
-        base, steps, marked = self._cache
-        if base is not plan.base or steps is not plan.steps or marked != marks:
-            writer = StepEncoder(self, plan.base, ())
-            step_records = [writer.encode(step) for step in plan.steps]
-            data = json.dumps({"of": self.graphs_id, "steps": step_records, "marks": marks, "lost": writer.lost})
-            text = base64.b64encode(zlib.compress(data.encode("ascii"), 1)).decode("ascii")
-            self._cache = plan.base, plan.steps, marks
-            self._text = text if (plan.steps or any(marks)) and len(text) <= _MAX_DRAFT else ""
-        return self._text
-
-    def decode(self, text: str) -> tuple[Plan, list[tuple[str, ...]], list[str]]:
-        """Returns the plan and the marks of a text, and notes about them.
-
-        Args:
-            text: a text from `written`, which is read as data, never as code.
-
-        Raises:
-            PlanError: the text is incomplete, contains a step that could not be kept, or does not fit this graph.
-        """
-        request, how, other = "restore_draft()", "Run the code of the plan in a cell, or discard it", ""
-        try:
-            data = json.loads(_decompress(text))
-            if data["of"].rpartition(", ")[2] != self.graphs_id.rpartition(", ")[2]:
-                other = "it was made for another graph of this name"
-            plan = StepDecoder(request, self._editors.__getitem__).decode_plan(self._editors[0], data["steps"])
-            inputs, outputs, included = data["marks"]
-            for tensor in (*inputs, *outputs, *(one.removeprefix("^") for one in included)):
-                self._editors[-1].screen.around([tensor]).find(tensor.partition(":")[0], request)
-            marks = [tuple(map(str, some)) for some in (inputs, outputs, included)]
-            notes = [*([other] if other else []), *map(str, data["lost"])]
-        except SurgeryError as error:
-            raise PlanError(request, ": ".join([*([other] if other else []), error.problem]), how) from error
-        except (NotDeserializable, zlib.error, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-            raise PlanError(request, f"it cannot be made again: {error}", how) from error
-        return plan, marks, notes
-
-    # -- writing its steps --------------------------------------------------------------------------
-
-    def can_reopen(self, log: Log) -> bool:
-        """Returns whether a graph is on the screen.
-
-        Args:
-            log: the log of its editor.
-        """
-        return log in self._logs
-
-    def source_number(self, log: Log, moment: int) -> int:
-        """Returns the number of a graph of the screen: 0 for the destination, 1 for the source.
-
-        Args:
-            log: the log of its editor.
-            moment: not used; the current state is meant.
-        """
-        return self._logs.index(log)
-
-
-def _decompress(text: str) -> bytes:
-    reader = zlib.decompressobj()
-    data = reader.decompress(base64.b64decode(text, validate=True), MAX_RECORD)
-    if not reader.eof:
-        raise ValueError("it is cut off, or too large")
-    return data

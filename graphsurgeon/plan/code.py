@@ -213,16 +213,13 @@ def open_code(code: str, title: str, sources: Sources, suffix: str = "") -> str:
 
 def _copy_call(step: CopyStep, word: str, names: CodeNames, same_graph: bool) -> str:
     policy = dict(step.variables)
-    replacements = [f"{a!r}: {b!r}" for a, b in step.inputs]
-    if step.constants:
-        constants = names.constants_code(step)
-        replacements.append(constants[1:-1] if constants.startswith("{") else f"**{constants}")
+    values = "" if step.values is None else names.values_code(step)
     texts = {
-        "inputs": "{" + ", ".join(replacements) + "}" if replacements else "",
+        "inputs": _inputs_code(step, names.constants_code(step) if step.constants else ""),
         "unmapped": _other(step.unmapped, "refuse"),
         "control": _other(step.control, "keep" if same_graph else "refuse"),
         "variables": _other(policy["*"] if len(policy) == 1 else policy, "copy"),
-        "values": "" if step.values is None else names.values_code(step),
+        "values": values,
         "collections": _other(step.collections, "rename"),
         "device": _other(_device_code(step.device), "keep"),
         "seeds": _other(step.seeds, "keep"),
@@ -232,6 +229,16 @@ def _copy_call(step: CopyStep, word: str, names: CodeNames, same_graph: bool) ->
     }
     arguments = [f"{key}={text}" for key, text in texts.items() if text]
     return f".copy({', '.join([word, f'to={step.to!r}', *arguments])})"
+
+
+def _inputs_code(step: CopyStep, constants: str) -> str:
+    """Returns the tensors and constants that replace tensors, as one mapping; `constants` is a mapping or its name."""
+    if not step.inputs:
+        return constants
+    pairs = [f"{a!r}: {b!r}" for a, b in step.inputs]
+    if constants:
+        pairs.append(constants[1:-1] if constants.startswith("{") else f"**{constants}")
+    return "{" + ", ".join(pairs) + "}"
 
 
 def _other(value: Any, default: Any) -> str:

@@ -30,7 +30,7 @@ from ..view.paint import Paint
 from ..view.scene import MAX_BOXES
 from ..view.tree import Tree, find_item, ops_named
 from .pane import EdgeStep, Pane, PaneSpec, draw_both, opening_of_copies, unchanged_ops
-from .state import DraftStorage, Facts, Marks, State, name_changes, renamed_keys, renamer, selection_of
+from .state import Facts, Marks, State, name_changes, renamed_keys, renamer, selection_of
 
 _TREES = 6
 """The number of cached trees: for two panes, before and after the plan, with calls folded and unfolded."""
@@ -53,9 +53,8 @@ class RenderContext:
         source: EditorLike,
         facts: Facts,
         recipes: Callable[[], Iterable[Recipe]] = tuple,
-        storage: DraftStorage | None = None,
     ) -> None:
-        self.destination, self.source, self.facts, self.draft_storage = destination, source, facts, storage
+        self.destination, self.source, self.facts = destination, source, facts
         self._recipe_source = recipes
         self.panes = {"source": Pane(), "destination": Pane()}
         self.stop = threading.Event()

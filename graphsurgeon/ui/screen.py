@@ -35,13 +35,12 @@ from .commands import (
     steps,
     undo,
 )
-from .commands.plan import draft_data
 from .commands.table import COMMAND_SPECS
 from .commands.undo import history_data, last_applied, undo_data, with_undo_entry
 from .page_data import boundary_data, boundary_text, look_data, outline_data, plan_data
 from .pane import static_picture
 from .render_context import RenderContext
-from .state import DraftStorage, Facts, NavEntry, State
+from .state import Facts, NavEntry, State
 
 _COMMAND_MODULES = (appearance, boundary, copies, edits, navigation, plan, recipes, runs, save, steps, undo)
 
@@ -81,13 +80,12 @@ class Screen:
         *,
         facts: Facts,
         recipes: Callable[[], Iterable[Recipe]] = tuple,
-        storage: DraftStorage | None = None,
     ) -> None:
         self.destination = destination
         self.source = source or destination
         self.state = self._with_refusal(State())
         self.lock = threading.RLock()
-        self._context = RenderContext(destination, self.source, facts, recipes, storage)
+        self._context = RenderContext(destination, self.source, facts, recipes)
         self._active_thread = 0
         self._callbacks: list[Callable[[], None]] = []
         self._progress_callbacks: list[Callable[[str], None]] = []
@@ -292,7 +290,6 @@ class Screen:
                 "plan": {
                     **plan_data(draft, last_applied(context), self.source.snapshot),
                     "same": self.is_single_graph,
-                    **draft_data(context, state),
                     "saved": dict(state.saved),
                     "history": history_data(context),
                 },

@@ -55,24 +55,6 @@ class Facts(Protocol):
         """Refuses an attribute that the op type does not have, or a value of a wrong type."""
 
 
-class DraftStorage(Protocol):
-    """Converts a plan and marks to a text for a page that outlives the kernel, and back."""
-
-    @property
-    def graphs_id(self) -> str:
-        """A line that identifies the graphs of the plan."""
-
-    @property
-    def process_id(self) -> str:
-        """A line that identifies the process."""
-
-    def encode(self, plan: Plan, marks: Sequence[Sequence[str]]) -> str:
-        """Returns a text of a plan and of the marked tensors: inputs, outputs and included ones."""
-
-    def decode(self, text: str) -> tuple[Plan, list[tuple[str, ...]], list[str]]:
-        """Returns the plan and the marks of a text, and notes about them."""
-
-
 _HELPERS = VARIABLE_TYPES | QUERY_TYPES | {"Assign", "Const", "ReadVariableOp"}
 
 

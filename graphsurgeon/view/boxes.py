@@ -310,7 +310,6 @@ class Box:
     outputs: int = 0
     hidden: dict[str, int] = field(default_factory=dict)
     detail: str = ""
-    beside: str = ""
     x: float = 0.0
     y: float = 0.0
     w: float = 0.0

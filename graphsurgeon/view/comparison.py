@@ -320,23 +320,14 @@ def _union_boxes(
     order += [((a, 0), a, -1) for a in range(len(before.boxes)) if a not in partners]
     boxes: list[Box] = []
     places = ([-1] * len(before.boxes), [-1] * len(after.boxes))
-    beside: list[str] = []
     for _, a, b in sorted(order, key=lambda entry: entry[0]):
         both = [scene.boxes[i] for scene, i in ((before, a), (after, b)) if i >= 0]
-        box, which = both[-1], 1 if b >= 0 else 0
+        box = both[-1]
         for number, mine in ((a, places[0]), (b, places[1])):
             if number >= 0:
                 mine[number] = len(boxes)
         w, h = map(max, zip(*map(size_of, both), strict=True))
-        boxes.append(replace(box, id=f"b{len(boxes)}", group=_at(in_group[which], box.group), w=w, h=h))
-        beside.append(box.beside and f"{which}{box.beside}")
-    new_ids = {
-        f"{which}{box.id}": boxes[at].id
-        for which, scene in enumerate((before, after))
-        for box, at in zip(scene.boxes, places[which], strict=True)
-    }
-    for box, of in zip(boxes, beside, strict=True):
-        box.beside = new_ids[of] if of else ""
+        boxes.append(replace(box, id=f"b{len(boxes)}", group=_at(in_group[1 if b >= 0 else 0], box.group), w=w, h=h))
     return boxes, places
 
 

@@ -269,22 +269,6 @@ def _nearest(count: int) -> NDArray[np.int64]:
     return np.array(order[: MAX_PLACES // 2], np.int64)
 
 
-def without_far(boxes: list[Box], edges: list[Edge]) -> tuple[list[Edge], int]:
-    """Returns the edges without most edges of gradients, and the number of edges left out.
-
-    The remaining edges of gradients connect a gradient to its forward box, or reverse a forward edge.
-    """
-    of = {box.id: box.beside for box in boxes if box.beside}
-    forward = {(e.source, e.target) for e in edges if e.source not in of and e.target not in of}
-    near_edges = []
-    for edge in edges:
-        a, b = of.get(edge.source), of.get(edge.target)
-        own = edge.source == b or edge.target == a
-        if (a is None and b is None) or own or (a and b and (b, a) in forward):
-            near_edges.append(edge)
-    return near_edges, len(edges) - len(near_edges)
-
-
 CONTROL_MOST = 4
 """The maximum number of control edges drawn at a box."""
 HUB = 4

@@ -52,14 +52,13 @@ class Filters:
         shown: kinds of KINDS that are drawn like other ops.
         hidden: op types that are not drawn.
         hidden_orphans: orphans, which are not drawn.
-        training: the place of gradients and updates: in their ``scopes``, ``away`` for hidden, or ``beside`` their
-            forward ops.
+        training: whether gradients and updates are drawn.
     """
 
     shown: frozenset[str] = frozenset()
     hidden: frozenset[str] = frozenset()
     hidden_orphans: frozenset[str] = frozenset()
-    training: str = "scopes"
+    training: bool = True
 
 
 def behind(leaf: str) -> bool:
@@ -129,7 +128,7 @@ def filter_helpers(helpers: Helpers, graph: Graph, filters: Filters) -> Helpers:
     kind[orphans], owner[orphans] = ORPHAN, orphans
     back = np.isin(kind, [KINDS.index(word) for word in filters.shown])
     kind[back], owner[back] = 0, np.flatnonzero(back)
-    if filters.training != "scopes":
+    if not filters.training:
         kind[training_ops(graph) & (kind == 0)] = TRAINING
     kind[graph.type_mask(filters.hidden) & (kind == 0)] = HIDDEN
     return Helpers(kind, owner)

@@ -80,7 +80,7 @@ def box_data(box: Box) -> dict[str, Any]:
 
 def _shown(thing: Box | Group) -> dict[str, Any]:
     """Returns the fields of a box or frame without those that only the layout needs."""
-    return {k: v for k, v in vars(thing).items() if k not in ("group", "beside")}
+    return {k: v for k, v in vars(thing).items() if k != "group"}
 
 
 def place(
@@ -289,7 +289,6 @@ class _Picture:
                 sides[ranks[there[key[1]]] >= ranks[there["frame", level]]].append(key)
         for key in (*sides[0], *sides[1]):
             numbers[key] = len(numbers)
-        boxes = self.scene.boxes
         crowd: dict[Key, int] = defaultdict(int)
         for ends in lines:
             for key in ends:
@@ -297,18 +296,12 @@ class _Picture:
         entries = []
         for ends, edges in lines.items():
             weight = 0 if all(e.control for e in edges) else 1 if max(crowd[key] for key in ends) >= HUB else 2
-            free = all(boxes[place[e.source]].beside or boxes[place[e.target]].beside for e in edges)
-            entries.append((Line(numbers[ends[0]], numbers[ends[1]], weight, free), ends))
+            entries.append((Line(numbers[ends[0]], numbers[ends[1]], weight), ends))
         entries.sort(key=lambda one: one[0])
-        pairs = tuple(
-            (numbers[other], number)
-            for (kind, i), number in list(numbers.items())[:count]
-            if kind == "box" and boxes[i].beside and (other := ("box", place[boxes[i].beside])) in numbers
-        )
-        touched = {end for line, _ in entries for end in line[:2]}.union(*pairs)
+        touched = {end for line, _ in entries for end in line[:2]}
         lone = [number for number in range(count) if number not in touched]
-        rest = [Line(a, b, -1, False) for a, b in grid(lone, self.down)]
-        structure = Structure(count, (len(sides[0]), len(sides[1])), (*(line for line, _ in entries), *rest), pairs)
+        rest = [Line(a, b, -1) for a, b in grid(lone, self.down)]
+        structure = Structure(count, (len(sides[0]), len(sides[1])), (*(line for line, _ in entries), *rest))
         self.structures[level] = structure, [ends for _, ends in entries]
         return structure
 

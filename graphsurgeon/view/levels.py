@@ -77,12 +77,11 @@ class Run:
 
 
 class Line(NamedTuple):
-    """An edge of a level. A `free` line does not order its ends, and a line of weight -1 is not drawn."""
+    """An edge of a level. A line of weight -1 is not drawn."""
 
     tail: int
     head: int
     weight: int
-    free: bool
 
 
 class Structure(NamedTuple):
@@ -92,13 +91,11 @@ class Structure(NamedTuple):
         items: the number of boxes and frames, which have the first numbers.
         gates: the numbers of gates at the start and at the end of the frame; gates have the next numbers.
         lines: the edges, in order.
-        pairs: pairs of items in one rank, the second item after the first.
     """
 
     items: int
     gates: tuple[int, int]
     lines: tuple[Line, ...]
-    pairs: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,8 +226,8 @@ class _Part(NamedTuple):
 def _parts(s: Structure) -> list[list[int]]:
     """Returns the nodes of each part of a level, in order. All items without lines form one part."""
     count = s.items + sum(s.gates)
-    joins = [*(line[:2] for line in s.lines), *s.pairs]
-    touched = {end for line in s.lines if line.weight >= 0 for end in line[:2]}.union(*s.pairs)
+    joins = [line[:2] for line in s.lines]
+    touched = {end for line in s.lines if line.weight >= 0 for end in line[:2]}
     joins += pairwise(node for node in range(count) if node not in touched)
     a, b = np.array(joins, np.int32).reshape(-1, 2).T
     parts = defaultdict[int, list[int]](list)
@@ -247,7 +244,6 @@ def _part(s: Structure, nodes: list[int]) -> _Part:
         items,
         (start - items, len(nodes) - start),
         tuple(line._replace(tail=number[line.tail], head=number[line.head]) for line in (s.lines[i] for i in lines)),
-        tuple((number[x], number[y]) for x, y in s.pairs if x in number),
     )
     return _Part(structure, np.array(nodes), lines)
 
@@ -300,7 +296,6 @@ class _Layout:
             for a, b in pairwise(chain):
                 inner = a >= s.items and b >= s.items  # like Graphviz itself, to keep long lines straight
                 out.append(f"n{a} -> n{b} [weight={max(1, 4 * line.weight) if inner else abs(line.weight)}];")
-        out += [f"n{a} -> n{b} [style=invis weight=9];" for a, b in s.pairs]
         return "\n".join([*out, "}"])
 
     def _bands(self, spacing: float, columns: tuple[int, ...] | None) -> None:
@@ -469,14 +464,12 @@ def _rank_dot(s: Structure, effort: str) -> str:
     for where, gates in (("source", start), ("sink", end)):
         if gates:
             out.append(f"{{ graph [rank={where}]; {' '.join(f'n{i};' for i in gates)} }}")
-    out += [f"{{ graph [rank=same]; n{a}; n{b}; }}" for a, b in s.pairs]
     far = _fans(s)
     for line in s.lines:
         a, b = line[:2]
         if a in end or b in start:
             a, b = b, a
-        free = " constraint=false" if line.free else ""
-        out.append(f"n{a} -> n{b} [weight={abs(line.weight)} minlen={far.get(line[:2], 1)}{free}];")
+        out.append(f"n{a} -> n{b} [weight={abs(line.weight)} minlen={far.get(line[:2], 1)}];")
     return "\n".join([*out, "}"])
 
 

@@ -14,11 +14,11 @@ import numpy as np
 from ..errors import LayoutError, counted
 from ..graph.graph import DTYPES, Graph, Ints, shape_text
 from .boxes import Box, Edge, Group, Item, clean, elide, frames
-from .edges import hush, wires, without_far
-from .helper_ops import KINDS, TRAINING
+from .edges import hush, wires
+from .helper_ops import KINDS
 from .op_colors import COLORS, UNKNOWN, family
 from .plan_marks import EdgeKinds, Marks, mark, mark_edges, of_marks
-from .tree import Tree, find_item
+from .tree import Tree
 
 if TYPE_CHECKING:
     import graphviz
@@ -89,39 +89,6 @@ def _residual(tree: Tree, item: Item) -> bool:
     return False
 
 
-_ROOT = re.compile(r"gradients?(_\d+)?")
-
-
-def add_gradient_boxes(tree: Tree, boxes: list[Box], items: list[Item], op_box: Ints) -> None:
-    """Adds a box ``∇ name`` for each box whose ops have gradients; gradients without a box stay hidden."""
-    graph = tree.graph
-    scopes = graph.scopes
-    roots = [name for name in scopes.names[1:] if _ROOT.fullmatch(name.rpartition("/")[2])]
-    before = len(boxes)  # gradients are also taken from a folded scope, but not from another ∇ box
-    for box in list(boxes):
-        for root in roots:
-            if box.kind not in ("op", "scope"):
-                continue
-            tail = box.name.rstrip("/") if box.kind == "scope" else f"{box.name}_grad"
-            name, scope = f"{root}/{tail}/", scopes.index.get(f"{root}/{tail}")
-            if box.name.startswith("~"):  # a block: its gradients are a block of the gradients
-                name = f"~{root}/{box.name[1:]}"
-                block = find_item(tree, name)
-                ops = np.empty(0, np.int32) if block is None else tree.ops_of(block)
-            else:
-                ops = np.empty(0, np.int32) if scope is None else tree.ops_below(scope)
-            ops = ops[(op_box[ops] < before) & (tree.helpers.kind[ops] == TRAINING)]
-            if not len(ops):
-                continue
-            new = Box(
-                f"b{len(boxes)}", "scope", name, f"∇ {box.label}", counted(len(ops), "ops"), len(ops), "other",
-                box.group, beside=box.id,
-            )  # fmt: skip
-            op_box[ops] = len(boxes)
-            boxes.append(new)
-            items.append(Item("scope", name, new.label, leaf="gradients"))
-
-
 MAX_BOXES = 400
 """The maximum number of boxes in a picture."""
 _UNNAMED = re.compile(r"(Stateful)?PartitionedCall(_\d+)?")
@@ -185,14 +152,9 @@ def build(
     for i, item in enumerate(items):
         op_box[tree.ops_of(item, helpers=False)] = i
     _pin(tree, pins, boxes, groups, items, op_box)
-    if tree.filters.training == "beside":
-        add_gradient_boxes(tree, boxes, items, op_box)
     helped_box, hidden = _hide(tree, boxes, op_box)
     edges, undrawn = wires(graph, boxes, op_box)
     hush(boxes, items, edges)
-    if tree.filters.training == "beside":
-        edges, far = without_far(boxes, edges)
-        hidden |= {"edges of gradients": far} if far else {}
     if undrawn:
         hidden["control edges"] = undrawn
     if marks:

@@ -1,4 +1,4 @@
-"""What is drawn and carried with the mouse: a lasso, boxes dragged to the other pane, strokes across edges."""
+"""Drags with the mouse: frames, the picture itself, boxes to the other pane and onto an edge."""
 
 from __future__ import annotations
 
@@ -42,39 +42,59 @@ def middle(what: Any) -> tuple[float, float]:
     return at["x"] + at["width"] / 2, at["y"] + at["height"] / 2
 
 
-def test_a_lasso_selects_what_it_goes_around(page: Any) -> None:
+def test_a_drag_moves_the_picture_and_with_shift_selects(page: Any) -> None:
     ed = gs.open(build())
     WidgetPage(page, ed.screen)
     shown(page)
-    box(page, "x").click()
     fit(page)
-    page.get_by_role("button", name="Lasso (l)").click()
+    hint = page.locator(".gs-pane-source .gs-hint")
+    hint.wait_for()
+    shot(page, "hint")
     area = page.locator(".gs-pane-source .gs-canvas").bounding_box()
     left, top = area["x"] + 3, area["y"] + 3
-    right, bottom = area["x"] + area["width"] - 3, area["y"] + area["height"] - 3
+
+    page.mouse.wheel(0, 40)  # nothing in the picture has the focus: the page scrolls
+    painted(page)
+    before = middle(box(page, "x"))
+    page.mouse.move(left, top)
+    page.mouse.down()
+    page.mouse.move(left + 40, top + 25, steps=4)
+    page.mouse.up()
+    painted(page)
+    after = middle(box(page, "x"))
+    assert [round(b - a) for a, b in zip(before, after, strict=True)] == [40, 25]
+    assert not hint.is_visible()
+
+    box(page, "x").click()
+    answered(page)
+    before = middle(box(page, "x"))
+    page.mouse.wheel(0, 40)
+    painted(page)
+    assert round(before[1] - middle(box(page, "x"))[1]) == 40
+    page.mouse.wheel(0, -40)
+
+    fit(page)
+    painted(page)
     where = {
         name: middle(box(page, name))
         for name in page.locator(".gs-pane-source .gs-layer-boxes .gs-box").evaluate_all(
             "found => found.map(e => e.dataset.name)"
         )
     }
-
-    def inside(x: float, y: float) -> bool:  # the half of the pane that the loop below goes around
-        return (x - left) / (right - left) + (y - top) / (bottom - top) < 1
-
+    half = area["x"] + area["width"] / 2
+    page.keyboard.down("Shift")
     page.mouse.move(left, top)
     page.mouse.down()
-    for corner in ((right, top), (left, bottom), (left, top)):
-        page.mouse.move(*corner, steps=6)
+    page.mouse.move(half, area["y"] + area["height"] - 3, steps=6)
     page.locator(".gs-loop").wait_for()
-    shot(page, "lasso")
+    shot(page, "frame")
     page.mouse.up()
+    page.keyboard.up("Shift")
     answered(page)
-    wanted = {name for name, spot in where.items() if inside(*spot)}
-    assert 0 < len(wanted) < len(where)
-    chosen = page.locator(".gs-pane-source .gs-box.gs-selected").evaluate_all("found => found.map(e => e.dataset.name)")
-    assert set(chosen) == wanted
-    shot(page, "lasso-selected")
+    chosen = set(
+        page.locator(".gs-pane-source .gs-box.gs-selected").evaluate_all("found => found.map(e => e.dataset.name)")
+    )
+    assert {name for name, (x, _) in where.items() if x < half} <= chosen < set(where)
 
 
 def test_a_box_dragged_to_the_other_pane_is_copied_there(page: Any) -> None:
@@ -98,7 +118,7 @@ def test_a_box_dragged_to_the_other_pane_is_copied_there(page: Any) -> None:
     assert page.locator(".gs-canvas.gs-target").count() == 0
 
 
-def test_strokes_across_edges_mark_what_they_cross(page: Any) -> None:
+def test_a_region_dragged_onto_an_edge_is_copied_there(page: Any) -> None:
     ed = gs.open(build())
     WidgetPage(page, ed.screen)
     shown(page)
@@ -118,37 +138,6 @@ def test_strokes_across_edges_mark_what_they_cross(page: Any) -> None:
     assert list(ed.draft.effect.new_names) == ["copy/net/h"]
     page.keyboard.press("Control+z")
     said(page, "undone: ")
-    ed.screen.clear_boundary()
-    page.wait_for_function("() => !document.querySelector('.gs-region')")  # a stroke adds to what the page knows
-    fit(page)
-
-    def stroke(of: str, to: str, *held: str, button: str = "left") -> None:
-        x, y = page.evaluate(MIDDLE, [of, to])
-        for key in held:
-            page.keyboard.down(key)
-        page.mouse.move(x - 30, y - 4)
-        page.mouse.down(button=button)
-        page.mouse.move(x + 30, y + 4, steps=8)
-        page.locator(".gs-struck").wait_for(state="attached")
-        shot(page, f"stroke-{'-'.join(held)}-{button}")
-        page.mouse.up(button=button)
-        for key in held:
-            page.keyboard.up(key)
-        answered(page)
-
-    def marks() -> Any:
-        return [list(ed.screen.state.marks.inputs), list(ed.screen.state.marks.outputs)]
-
-    stroke("other", "rest", "Alt")
-    assert marks() == [["other:0"], []]
-    stroke("rest", "total", "Alt", "Shift")
-    assert marks() == [["other:0"], ["rest:0"]]
-    said(page, "Boundary: 1 in, 1 out")
-    shot(page, "stroked")
-    stroke("y", "total", "Alt", button="right")
-    said(page, "will be cut off")
-    assert ".detach('y', side='outputs')" in ed.draft.to_code()
-    assert page.locator(".gs-struck").count() == 0
 
 
 def test_a_drop_on_nothing_boundaries_nearby_and_a_paste_in_another_widget(page: Any) -> None:

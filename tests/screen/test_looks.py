@@ -100,22 +100,18 @@ def test_gradients_and_updates_in_one_step():
     ed = trained()
     screen, version = ed.screen, ed.snapshot.fingerprint
     assert "gradients/" in names(screen)
-    screen.set_training("away")
+    screen.show_training(False)
     assert not any(n.startswith("gradients/") for n in names(screen))
     assert scene(screen)["stats"]["hidden"]["training ops"] > 10
     assert "gradients and updates are hidden" in screen.traits()["status"]["text"]
-    screen.set_training("beside")
-    assert any(b["label"].startswith("∇") for b in scene(screen)["boxes"])
-    screen.set_training("scopes")
+    screen.show_training()
     assert "gradients/" in names(screen)
     assert ed.snapshot.fingerprint == version
-    with refuses(SelectionError, "set_training(mode='hidden'): 'hidden' is not one of 'away', 'beside', 'scopes'"):
-        screen.set_training("hidden")
 
 
 def test_what_is_put_away_is_still_found_and_revealed():
     ed = trained()
-    ed.screen.set_training("away")
+    ed.screen.show_training(False)
     hits = ed.screen.find("relu_grad")["hits"]
     assert hits
     ed.screen.reveal(hits[0]["name"])
@@ -427,7 +423,7 @@ def test_a_layout_that_is_called_off_leaves_the_picture(monkeypatch):
         raise cancelled_error()
 
     monkeypatch.setattr(pane, "place", endless)
-    for verb, args in (("set_direction", ("LR",)), ("set_depth", (1,)), ("set_training", ("beside",))):
+    for verb, args in (("set_direction", ("LR",)), ("set_depth", (1,)), ("show_training", (False,))):
         started.clear()
         raised = []
 

@@ -61,22 +61,7 @@ def test_bundle_reaches_nothing_outside(name):
 
 
 def test_bundle_is_small():
-    # It is sent with every widget and saved in every notebook. The last 5,000 bytes are runs: the form, the panel,
-    # Try and Compare; then 8,000 the room: the full window, the height, the map, names from far away;
-    # 6,000 attributes in the inspector, and lists of op types;
-    # 12,000 are hands: tools, ports, what fits while a tensor is dragged; 2,000 the search of both panes;
-    # 4,000 the table of what feeds a copy;
-    # 4,000 the lens, ways and boundaries nearby;
-    # 4,000 what is carried, held and pasted; 3,000 what is saved, and code;
-    # 5,000 before and after as one, the way from change to change, and what a copy is called;
-    # 3,000 sizes and new names in the table of variables, buttons for control leaks, the menu of recipes;
-    # 1,000 the history as a strip, marks that outlive the kernel, and which edges a stroke crosses;
-    # 2,000 what stands beside a fault, and forms that come back when they are refused;
-    # 1,000 pictures that stand where there is room, and menus that show that they go on;
-    # 1,000 first pictures that begin at an edge, and bars that give way to what is said;
-    # 4,000 search hits with bold matches, the menu of an edge, and copies that a dropped wire makes;
-    # 6,000 cameras of earlier pictures, and controls that name the verb they send, which may not be answered;
-    # 1,000 the names of commands and of the data of the page, which are words in full.
+    # It is sent with every widget and saved in every notebook.
     assert sum((STATIC / name).stat().st_size for name in ("widget.js", "widget.css")) < 184_000
 
 

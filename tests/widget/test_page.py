@@ -141,10 +141,12 @@ def test_zoomed_out_the_picture_fills_its_pane_and_a_frame_over_blank_canvas_sel
     )
     mouse = shown.page.mouse
     mouse.move(canvas[0] + 4, canvas[1] + 4)
+    shown.page.keyboard.down("Shift")
     mouse.down()
     mouse.move(first - 8, canvas[1] + canvas[3] - 8, steps=5)
     assert shown.page.locator(".gs-touched").count() == 0
     mouse.up()
+    shown.page.keyboard.up("Shift")
     shown.item("softmax2").click()
     shown.settle("select")
     assert selected(shown) == ["softmax2"]
@@ -155,6 +157,7 @@ def test_a_frame_ends_at_the_edges_of_its_pane(widget_page):
     page, mouse = shown.page, shown.page.mouse
     canvas = page.locator(".gs-pane-source .gs-canvas").bounding_box()
     mouse.move(canvas["x"] + 4, canvas["y"] + canvas["height"] - 4)
+    page.keyboard.down("Shift")
     mouse.down()
     for x, y in [(2, 2), (canvas["x"] + canvas["width"] + 200, 2)]:  # over the outline; over the other pane
         mouse.move(x, y, steps=3)
@@ -163,6 +166,7 @@ def test_a_frame_ends_at_the_edges_of_its_pane(widget_page):
             assert canvas[at] - 4 <= frame[at]
             assert frame[at] + frame[size] <= canvas[at] + canvas[size] + 4
     mouse.up()
+    page.keyboard.up("Shift")
 
 
 def test_the_inspector_shows_the_name_of_an_op_whose_scopes_have_long_names(widget_page):

@@ -40,7 +40,7 @@ def function_body(graph: Graph, name: str, call: int | None = None, cache: dict[
             f"It has {few(sorted(functions), 5) or 'no functions'}",
         )
     inner = functions[name]
-    outer = graph.outputs_of.known if isinstance(graph.outputs_of, BodyOutputs) else {}
+    outer = graph.outputs_of.argument_infos if isinstance(graph.outputs_of, BodyOutputs) else {}
     names = [argument.name for argument in inner.signature.input_arg]
     described = argument_infos(graph, call, len(names), outer) if call is not None else [ArgumentInfo()] * len(names)
     arguments = {

@@ -80,10 +80,10 @@ def lift(
     for name in (*captures.tensors, *captures.constants):
         mask[source.index[name.partition(":")[0]]] = False
     used_tensors = {f"{source.names[op]}:{port}" for op, port in zip(source.data.node, source.data.port, strict=True)}
+    replacements = {**{name: tensor.name for name, tensor in captures.tensors.items()}, **captures.constants}
     plan = Plan(snapshot(graph)).copy(
         Selection(source, mask, Query("select")),
-        inputs={name: tensor.name for name, tensor in captures.tensors.items() if name in used_tensors},
-        constants={name: value for name, value in captures.constants.items() if name in used_tensors},
+        inputs={name: new for name, new in replacements.items() if name in used_tensors},
         collections="none",
     )
     if plan.effect.faults:

@@ -49,20 +49,20 @@ def hide_ops(context: RenderContext, state: State, types: Iterable[str]) -> Stat
     return _with_filters(context, state, replace(state.filters, hidden=op_types), message)
 
 
-def set_training(context: RenderContext, state: State, mode: str) -> State:
-    """Shows gradients and updates in their ``scopes`` or ``beside`` their forward ops, or hides them (``away``).
+def show_training(context: RenderContext, state: State, on: bool = True) -> State:
+    """Draws gradients and updates, or hides them.
 
     Args:
-        mode: ``scopes``, ``away`` or ``beside``.
+        on: whether they are drawn.
     """
-    words = {"away": "are hidden", "beside": "are next to their ops", "scopes": "are in their scopes"}
-    return _with_filters(context, state, replace(state.filters, training=mode), f"gradients and updates {words[mode]}")
+    message = f"gradients and updates are {'drawn' if on else 'hidden'}"
+    return _with_filters(context, state, replace(state.filters, training=on), message)
 
 
 def _with_filters(context: RenderContext, state: State, filters: Filters, message: str) -> State:
     before = state.filters
     state = state.replace(filters=filters)
-    if filters.hidden - before.hidden or (filters.training != before.training and filters.training == "away"):
+    if filters.hidden - before.hidden or (before.training and not filters.training):
         # a scope opened with all its helpers would still show the ops that are now hidden
         keys = state.view.unfolded
         state = state.with_view(unfolded=keys and frozenset(key.removesuffix("+") for key in keys) - {""})

@@ -86,7 +86,9 @@ def paste(context: RenderContext, state: State, to: str | None = None, keep_inpu
     """
     item = CLIPBOARD.item
     if item is None:
-        raise PlanError("paste()", "the clipboard is empty", "Select boxes and press Ctrl+C first, or call hold(names)")
+        raise PlanError(
+            "paste()", "the clipboard is empty", "Select boxes and press Ctrl+C first, or call copy_to_clipboard(names)"
+        )
     return _with_pasted_copy(context, state, item, to, keep_inputs)
 
 

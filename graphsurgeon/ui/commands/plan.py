@@ -19,7 +19,7 @@ from ...plan.steps import CopyStep
 from ..page_data import receipt
 from ..pane import keys_at
 from ..render_context import RenderContext
-from ..state import Marks, State
+from ..state import State
 
 
 def copy(
@@ -185,37 +185,6 @@ def parse_literal(value: Any) -> Any:
         return ast.literal_eval(value)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # all errors of `literal_eval`
         return value
-
-
-def restore_draft(context: RenderContext, state: State, text: str) -> State:
-    """Restores the plan and the marks of a stopped kernel, from the text that the page has kept.
-
-    Args:
-        text: the text that the page has kept.
-
-    Raises:
-        PlanError: if the text is not complete, or does not fit the graph.
-    """
-    if context.draft_storage is None:
-        raise PlanError("restore_draft()", "no plan was kept for this graph", "Make the plan again")
-    plan, (inputs, outputs, included), notes = context.draft_storage.decode(text)
-    parts = [counted(len(plan.steps), "steps"), counted(len(inputs) + len(outputs) + len(included), "marks")]
-    state = state.replace(draft=plan, marks=Marks(inputs, outputs, included))
-    state = with_message(context, state, " · ".join([f"restored: {' and '.join(parts)}", *notes]))
-    return state.with_status(state.status.text, "warn") if notes and state.status.level == "info" else state
-
-
-def draft_data(context: RenderContext, state: State) -> dict[str, str]:
-    """Returns the plan and the marks as a text for the page to keep, and identifiers of the graphs and the process."""
-    if context.draft_storage is None:
-        return {}
-    marks = state.marks
-    stored = context.draft_storage.encode(context.draft(state), (marks.inputs, marks.outputs, marks.included))
-    return {
-        "graphs_id": context.draft_storage.graphs_id,
-        "process_id": context.draft_storage.process_id,
-        "draft_text": stored,
-    }
 
 
 def apply(context: RenderContext, state: State) -> tuple[State, dict[str, Any]]:

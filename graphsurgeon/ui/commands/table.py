@@ -202,7 +202,6 @@ DIRECTION = _one_of("TB", "LR", "auto")
 ASSIGN = _one_of("copy", "leave")
 EXTERNAL = _one_of("keep", "refuse")
 SIDE = _one_of("both", "inputs", "outputs")
-TRAINING = _one_of("away", "beside", "scopes")
 COLORS = _one_of("device", "dtype", "family", "scope", "structure", *MEASURES)
 FEED_TEXTS = ArgType(
     "an object with string values",
@@ -239,7 +238,8 @@ def _edit(
 
 _ALL = (
     # the selection and the folds
-    _look("select", "select boxes", _names, Arg("mode", MODE, "set"), gesture="click a box, drag a frame", key="Space"),
+    _look("select", "select boxes", _names, Arg("mode", MODE, "set"), gesture="click a box, Shift+drag a frame",
+          key="Space"),
     _look("unfold", "open a scope, series or call", _name, _pane, gesture="double click", key="Enter"),
     _look("fold", "close a scope, series or call", _name, _pane, gesture="double click its frame", key="Enter"),
     _look("fold_all", "return to the initial view", _pane, gesture="button"),
@@ -279,8 +279,7 @@ _ALL = (
     _look("show_helpers", "show or hide helpers of one kind", Arg("kind", TEXT), Arg("on", YES_OR_NO, True),
           gesture="menu", key="s"),
     _look("hide_ops", "hide ops of some types", Arg("types", NAMES), gesture="menu", key="s"),
-    _look("set_training", "show gradients and updates in scopes or next to their ops, or hide them",
-          Arg("mode", TRAINING), gesture="menu", key="g"),
+    _look("show_training", "show or hide gradients and updates", Arg("on", YES_OR_NO, True), gesture="menu", key="g"),
     _look("paint", "color the boxes", Arg("by", COLORS, "family"), gesture="menu", key="s"),
     _look("fade", "fade the boxes of some legend entries", Arg("keys", NAMES), gesture="click the legend"),
     # runs
@@ -307,7 +306,7 @@ _ALL = (
     _look("suggest_boundaries", "suggest boundaries near the selection that few tensors cross", gesture="menu", key="k",
           result_type="SuggestedBoundary[]"),
     _edit("set_boundary", "replace the boundary by other tensors", Arg("inputs", NAMES), Arg("outputs", NAMES),
-          gesture="Alt+drag across edges, with Shift for outputs", key="k"),
+          gesture="menu", key="k"),
     _edit("add_leak", "make a leak a boundary input", _tensor, gesture="button"),
     # the plan
     _edit("copy", "copy the region or the selection", _scope, Arg("unmapped", UNMAPPED, "placeholder"),
@@ -339,7 +338,7 @@ _ALL = (
           gesture="menu", key="e"),
     _edit("bypass", "connect the consumers of an op to its first input", Arg("op", TEXT), gesture="menu", key="e"),
     _edit("detach", "cut boxes off with placeholders", _names, Arg("side", SIDE, "both"),
-          gesture="Alt+drag across edges, with the right button", key="e"),
+          gesture="menu", key="e"),
     _edit("insert", "insert a new op after a tensor", Arg("op", TEXT), Arg("on", TEXT), _called, _only,
           gesture="menu of a box or an edge", key="e"),
     _edit("insert_copy", "insert a copy of boxes after a tensor", _names, Arg("on", TEXT), _scope,
@@ -373,7 +372,6 @@ _ALL = (
           gesture="button"),
     _edit("mute_step", "mute a step of the plan", Arg("step", COUNT),
           Arg("on", YES_OR_NO, True), gesture="button"),
-    _edit("restore_draft", "restore the plan and marks of a stopped kernel", Arg("text", TEXT), gesture="button"),
     _look("step_form", "list the arguments of a step of the plan", Arg("step", COUNT), gesture="button",
           result_type="Argument[]"),
     _edit("edit_step", "edit the arguments of a step of the plan", Arg("step", COUNT), Arg("values", FEED_TEXTS),
@@ -383,7 +381,8 @@ _ALL = (
     _edit("run_recipe", "run a recipe", _name, Arg("values", FEED_TEXTS, None), gesture="menu", key="Shift+R",
           result_type="{ line: string }"),
     _look("check", "check whether the graph converts to a target", Arg("target", TARGET), Arg("outputs", TEXT, ""),
-          Arg("inputs", TEXT, ""), Arg("verify", YES_OR_NO, False), gesture="menu", key="Shift+R", result_type="Report"),
+          Arg("inputs", TEXT, ""), Arg("verify", YES_OR_NO, False), gesture="menu", key="Shift+R",
+          result_type="Report"),
     _look("save_form", "list the formats, inputs and outputs for a save", gesture="button", key="Shift+S",
           result_type="SaveForm"),
     _edit("save", "save the graph, or a picture of it, and check the file", Arg("path", TEXT),

@@ -5,7 +5,6 @@ import { Changes } from "./state/changes";
 import { count, countOf, h, consume, hasFocus } from "./panels/dom";
 import { actionOf, Gestures } from "./commands/gestures";
 import { Inspector } from "./panels/inspector";
-import { storePlan, loadStoredPlan } from "./state/stored_plan";
 import { align, follow } from "./state/linked_panes";
 import { Outline } from "./panels/outline";
 import { Overlay } from "./canvas/overlay";
@@ -51,7 +50,6 @@ export function mount(model: Model, host: HTMLElement): () => void {
     /** the camera of the picture before the plan, unless the user has moved it since */ cameraBeforePlan: Camera | undefined,
     sidesChosen = false,
     width = 0,
-    storedGraphs = "",
     soon = 0,
     lastStage: PlanView = model.get("look")?.plan_view ?? "both";
   const store = new Store(),
@@ -243,12 +241,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   /** Updates selections, marks and the start of a connection, which change without a new scene. */
   function highlight(): void {
-    const { selected, pendingEdit, edge, faded, candidates, tool, picking, change } = store.state;
-    top.tool(tool);
+    const { selected, pendingEdit, edge, faded, candidates, picking, change } = store.state;
     gestures.lens.update();
     for (const pane of [panes.source, panes.destination]) {
       const here = candidates && (candidates.pane === pane.name || model.get("plan").same !== false);
-      pane.pointer.take(tool);
       pane.drawing.only(gestures.lens.names(pane));
       pane.drawing.offer(here ? candidates.boxes : null);
       pane.drawing.select(selected[pane.name]);
@@ -456,17 +452,6 @@ export function mount(model: Model, host: HTMLElement): () => void {
     if (model.get("inferred") === false) soon = window.setTimeout(() => api.tell("infer", {}), LEISURE);
   }
 
-  /** Stores an unapplied plan, which remains after the kernel and the page until it is restored or replaced. */
-  function remember(): void {
-    const { graphs_id: of, process_id: by, code, draft_text: made, steps } = model.get("plan"),
-      { storedPlan: left } = plan;
-    if (left && (steps.length || made === left.draft_text)) plan.offer();
-    if (!of || plan.storedPlan) return;
-    storePlan(storedGraphs);
-    storedGraphs = code || made ? of : "";
-    if (storedGraphs) storePlan(of, { graphs_id: of, process_id: by, code, draft_text: made ?? "" });
-  }
-
   /** Moves the keyboard focus away from a button that was just disabled. */
   function updatePlan(): void {
     const { size } = store.state.selected.source;
@@ -495,13 +480,9 @@ export function mount(model: Model, host: HTMLElement): () => void {
     boundary: () => {
       highlight();
       inspector.update(model.get("boundary"));
-      remember();
       updatePlan();
     },
-    plan: () => {
-      remember();
-      updateRun();
-    },
+    plan: updateRun,
     run: updateRun,
     status: () => status.update(model.get("status")),
     outline: () => outline.update(model.get("outline").rows ?? [], actions.selected.source),
@@ -583,11 +564,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   panes.source.map.setActive(true);
   sides();
-  const left = loadStoredPlan(model.get("plan").graphs_id ?? "");
   for (const name of ["outline", "boundary", "status", "views", "scenes"] as const) updates[name]!();
   actions.adopt(true);
-  // a plan of another editor of this kernel is not offered
-  if (left && left.process_id !== model.get("plan").process_id && !storedGraphs && !model.get("still")) plan.offer(left);
 
   if (model.get("answers")) watch();
 

@@ -72,7 +72,7 @@ export class FakeModel extends LocalModel {
       plan: NO_PLAN,
       status: { text: "", level: "info" },
       outline: { rows: [] },
-      look: { shown: [], hidden: [], training: "scopes", by: "family", name: "", faded: [], budget: 200 },
+      look: { shown: [], hidden: [], training: true, by: "family", name: "", faded: [], budget: 200 },
       theme: "light",
       ...state,
     });

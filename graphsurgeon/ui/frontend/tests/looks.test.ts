@@ -6,7 +6,7 @@ import { sharedScope } from "../src/state/places";
 import { box, edge, scene } from "./fake";
 import { click, drawing, host, item, key, model, settled, start } from "./mounted";
 
-const LOOK = { shown: [], hidden: [], training: "scopes" as const, by: "family", name: "", faded: [], budget: 200 };
+const LOOK = { shown: [], hidden: [], training: true, by: "family", name: "", faded: [], budget: 200 };
 const press = (text: string, within = host) => {
   const found = [...within.querySelectorAll<HTMLButtonElement>("button")].find(b => (b.textContent || b.title).includes(text));
   if (!found)
@@ -44,13 +44,13 @@ test("the view menu sets depth, gradients, helpers, hidden types and the budget"
   const s = scene([box("a")]);
   s.stats.hidden = { constants: 12 };
   start({ scenes: { source: s, destination: null }, look: { ...LOOK, hidden: ["Identity"] } });
-  for (const text of ["Unfold to depth 2", "updates hidden", "Show constants (12 hidden)", "Show Identity again", "Show up to 400 boxes"]) {
+  for (const text of ["Unfold to depth 2", "Show gradients", "Show constants (12 hidden)", "Show Identity again", "Show up to 400 boxes"]) {
     press("View options");
     press(text, host.querySelector<HTMLElement>(".gs-menu")!);
   }
   expect(model.verbs).toEqual([
     ["set_depth", { depth: 2, pane: "source" }],
-    ["set_training", { mode: "away" }],
+    ["show_training", { on: false }],
     ["show_helpers", { kind: "constants", on: true }],
     ["hide_ops", { types: [] }],
     ["set_budget", { boxes: 400 }],
@@ -58,22 +58,22 @@ test("the view menu sets depth, gradients, helpers, hidden types and the budget"
 });
 
 test("what is on is ticked, for eyes and for screen readers", () => {
-  start({ look: { ...LOOK, training: "away" } });
+  start({ look: LOOK });
   press("View options");
   const ticked = [...host.querySelectorAll(".gs-choice[aria-checked=true]")];
-  expect(ticked.map(t => t.textContent)).toEqual(["\u2713 Gradients and updates hiddeng", "\u2713 Map of the graphw"]);
+  expect(ticked.map(t => t.textContent)).toEqual(["\u2713 Show gradients and updatesg", "\u2713 Map of the graphw"]);
   expect(ticked[0]!.getAttribute("role")).toBe("menuitemcheckbox");
 });
 
 test("g puts gradients away and back, s opens the menu", () => {
   item("a").focus();
   key(item("a"), "g");
-  model.update({ look: { ...LOOK, training: "away" } });
+  model.update({ look: { ...LOOK, training: false } });
   key(item("a"), "g");
   key(item("a"), "s");
   expect(model.verbs).toEqual([
-    ["set_training", { mode: "away" }],
-    ["set_training", { mode: "scopes" }],
+    ["show_training", { on: false }],
+    ["show_training", { on: true }],
   ]);
   expect(host.querySelector(".gs-menu")!.getAttribute("aria-label")).toBe("View options");
 });

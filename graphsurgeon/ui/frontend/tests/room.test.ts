@@ -132,74 +132,19 @@ test("boxes move from where they stood, over the pan that keeps the clicked one 
   ]);
 });
 
-const PLAN = {
-    ...NO_PLAN,
-    steps: [{ text: "rename a" }],
-    code: "plan = ed.plan()",
-    ready: true,
-    graphs_id: "net, 1a",
-    process_id: "one",
-    draft_text: "packed",
-  },
-  bare = { ...NO_PLAN, graphs_id: PLAN.graphs_id, process_id: "two", draft_text: "" },
+const PLAN = { ...NO_PLAN, steps: [{ text: "rename a" }], code: "plan = ed.plan()", ready: true },
   tab = (text: string) => [...host.querySelectorAll<HTMLElement>('[role="tab"]')].find(t => t.textContent!.startsWith(text));
 
-test("without its kernel a plan cannot be applied, and is offered as code, and again where the graph is shown anew", () => {
-  localStorage.clear();
-  const state = { plan: bare };
-  start(state);
+test("without its kernel a plan cannot be applied, and is shown as code", () => {
+  start();
   model.update({ plan: PLAN });
   const apply = () => host.querySelector<HTMLButtonElement>(".gs-primary")!;
   expect(apply().disabled).toBe(false);
   model.emit("comm:close", undefined);
   expect(apply().disabled).toBe(true);
-  expect(host.querySelector(".gs-code")!.textContent).toContain("The kernel stopped. Rerun the cell to restore this plan.");
-  const first = host;
-  start(state);
-  expect(tab("Earlier plan")!.getAttribute("aria-selected")).toBe("true");
+  expect(tab("Code")!.getAttribute("aria-selected")).toBe("true");
+  expect(host.querySelector(".gs-code")!.textContent).toContain("The kernel stopped. Copy this code");
   expect(host.querySelector(".gs-code pre")!.textContent).toBe("plan = ed.plan()");
-  [...host.querySelectorAll<HTMLElement>(".gs-code button")].find(b => b.textContent === "Discard it")!.click();
-  expect(tab("Earlier plan")).toBe(undefined);
-  expect(localStorage.length).toBe(0);
-  first.remove();
-});
-
-test("a plan that is taken back or applied is not offered again", () => {
-  localStorage.clear();
-  start();
-  model.update({ plan: PLAN });
-  model.update({ plan: { ...PLAN, graphs_id: "net, 2b" } });
-  expect(localStorage.length).toBe(1);
-  model.update({ plan: { ...bare, graphs_id: "net, 3c" } });
-  expect(localStorage.length).toBe(0);
-});
-
-test("what a kernel has left is put back by a button; marks made meanwhile take it not away, and it can be for another graph", () => {
-  localStorage.clear();
-  start({ plan: PLAN });
-  const [offered, put] = [() => host.querySelector(".gs-code")?.textContent, () => click(button("Restore it"))];
-  const button = (text: string) => [...host.querySelectorAll<HTMLElement>(".gs-code button")].find(b => b.textContent === text)!;
-  const shown = (plan: typeof bare) => {
-    start({ plan });
-    return offered();
-  };
-  expect(shown({ ...bare, graphs_id: "net, 9f" })).toContain(
-    "an earlier state of this graph, or for another graph of this name. This plan was made in another kernel",
-  );
-  expect(shown({ ...bare, graphs_id: "other, 1a" })).toBe(undefined);
-  // another editor of the same kernel has left nothing behind
-  expect(shown({ ...bare, process_id: "one" })).toBe(undefined);
-  expect(shown(bare)).toMatch(
-    /^This plan was made in another kernel and not applied there. Restore it, run the code in a cell, or discard it./,
-  );
-  localStorage.setItem(`graphsurgeon.plan ${PLAN.graphs_id}`, JSON.stringify({ ...PLAN, code: "" })); // marks alone: there is no code to run
-  expect(shown(bare)).toContain("Restore it, or discard it.");
-  model.update({ plan: { ...bare, draft_text: "marks alone" } });
-  put();
-  expect(model.sent.at(-1)).toMatchObject({ verb: "restore_draft", args: { text: "packed" } });
-  model.update({ plan: { ...bare, draft_text: "packed" } });
-  expect(offered()).toBe(undefined);
-  expect(localStorage.length).toBe(1);
 });
 
 test("the history is a strip: each step can be stood at, and what was taken back is ahead", () => {

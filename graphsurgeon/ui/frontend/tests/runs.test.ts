@@ -17,7 +17,7 @@ const HELD: TensorValues = {
   histogram: { counts: [1, 1], low: 0, high: 1 },
   picture: "data:image/png;base64,AAAA",
 };
-const LOOK = { shown: [], hidden: [], training: "scopes", by: "values", name: "not finite", faded: [], budget: 200 };
+const LOOK = { shown: [], hidden: [], training: true, by: "values", name: "not finite", faded: [], budget: 200 };
 
 const panel = () => host.querySelector<HTMLElement>(".gs-panel")!;
 const named = (text: string) => [...host.querySelectorAll<HTMLElement>("button")].find(b => b.textContent === text)!;

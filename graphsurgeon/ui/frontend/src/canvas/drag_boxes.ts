@@ -28,8 +28,8 @@ export class BoxDrag {
     if (no) this.#actions.ui.status.show(no, "warn");
     else if (names.length) this.#actions.post("cut", { names });
   }
-  paste(keep: boolean): void {
-    void this.#showProblems(this.#actions.send("paste", { to: null, keep_inputs: keep }));
+  paste(): void {
+    void this.#showProblems(this.#actions.send("paste", { to: null, keep_inputs: false }));
   }
   duplicate(pane: Pane): void {
     const names = this.#names(pane, pane.current),

@@ -24,7 +24,18 @@ export interface PaneEvents {
   alone(pane: Pane): void;
 }
 
-const FAR = 0.3;
+const FAR = 0.3,
+  HINT = "Drag to move \u00b7 Ctrl+wheel to zoom \u00b7 Shift+drag to select \u00b7 after a click, the wheel moves the picture",
+  NAVIGATED = "graphsurgeon.navigated";
+
+/** Whether the user has moved or zoomed a picture before, in this browser. */
+function hasNavigated(): boolean {
+  try {
+    return !!localStorage.getItem(NAVIGATED);
+  } catch {
+    return false; // the page may have no permission for storage
+  }
+}
 
 /** Whether the user prefers reduced motion. */
 function calm(): boolean {
@@ -45,6 +56,7 @@ export class Pane {
     press: () => this.#events.alone(this),
   });
   readonly #empty = h("div", { class: "gs-empty" });
+  readonly #hint = h("div", { class: "gs-hint", "aria-hidden": "true", hidden: hasNavigated() }, HINT);
   readonly canvas: HTMLElement;
   readonly map: Minimap;
   readonly pointer: Pointer;
@@ -78,7 +90,7 @@ export class Pane {
     this.#events = events;
     this.svg.append(this.drawing.root);
     this.map = new Minimap(this.view, () => this.size);
-    this.canvas = h("div", { class: "gs-canvas" }, this.svg, this.#empty, this.map.element);
+    this.canvas = h("div", { class: "gs-canvas" }, this.svg, this.#empty, this.map.element, this.#hint);
     this.element = h(
       "section",
       { class: `gs-pane gs-pane-${name}`, "aria-label": name },
@@ -93,6 +105,7 @@ export class Pane {
         edge: edge => events.edge(this, edge),
         menu: (of, x, y) => events.menu(this, of, x, y),
         drag: e => events.drag(this, e),
+        navigate: () => this.#hideHint(),
       },
       overlay,
     );
@@ -102,6 +115,16 @@ export class Pane {
       if (found && "g" in found && found.key !== this.#active) this.#rove(found.key, false);
       this.#events.focus(this);
     });
+  }
+
+  #hideHint(): void {
+    if (this.#hint.hidden) return;
+    this.#hint.hidden = true;
+    try {
+      localStorage.setItem(NAVIGATED, "yes");
+    } catch {
+      // the page may have no permission for storage
+    }
   }
 
   /** Whether only this pane is shown although there is room for two. */

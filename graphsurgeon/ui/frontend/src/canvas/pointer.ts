@@ -1,13 +1,11 @@
-// The mouse on one pane: the effects of a press, a drag and a click, by the current tool.
+// The mouse on one pane: the effects of a press, a drag, a click and the wheel.
 import { focus, consume } from "../panels/dom";
 import type { Overlay, WindowPoint } from "./overlay";
-import { centre, opens, overlap } from "../state/places";
+import { opens, overlap } from "../state/places";
 import type { Drawing, Item } from "./scene";
 import type { Box, Edge, Group, Rect, Scene } from "../model/types";
 import type { Mode } from "../model/verbs.generated";
 import type { View } from "./view";
-
-export type Tool = "select" | "lasso" | "pan";
 
 /** An action during a drag; it shows the effect of a drop. */
 export interface Drag {
@@ -39,13 +37,14 @@ export interface PointerEvents {
   menu(of: Item | Edge, x: number, y: number): void;
   /** A drag begins here, on a box, a port or an edge; null for the default effect of a drag. */
   drag(e: PointerEvent): Drag | null;
+  /** The user has panned, zoomed or framed boxes. */
+  navigate(): void;
 }
 
-const STILL = 4;
+const STILL = 4,
+  /** The height of a line, px: the unit of the wheel in some browsers. */ LINE = 20;
 
 export class Pointer {
-  /** The tool: the effect of a plain drag on the canvas. */
-  tool: Tool = "select";
   #drag: Drag | null = null;
   /** Space is held; whether it has panned. */
   #space: { panned: boolean } | null = null;
@@ -83,26 +82,22 @@ export class Pointer {
   release(): boolean {
     const space = this.#space;
     this.#space = null;
-    this.#pane.canvas.classList.toggle("gs-grab", this.tool === "pan");
+    this.#pane.canvas.classList.remove("gs-grab");
     return !!space && !space.panned;
   }
 
-  take(tool: Tool): void {
-    this.tool = tool;
-    this.#pane.canvas.dataset.tool = tool;
-    this.#pane.canvas.classList.toggle("gs-grab", tool === "pan");
+  /** Whether the wheel pans: the picture has the focus, or there is nothing else that it could scroll. */
+  get #ownsWheel(): boolean {
+    const { canvas } = this.#pane;
+    return canvas.contains(document.activeElement) || !!canvas.closest(".gs-full, #gs-host");
   }
 
   #begin(e: PointerEvent): Drag | null {
     const events = this.#events;
-    if (e.button === 1 || this.#space || this.tool === "pan" || e.pointerType === "touch") {
-      if (this.#space) this.#space.panned = true;
-      return this.#pan(e);
-    }
-    const mode = e.shiftKey || e.ctrlKey || e.metaKey ? "add" : "set";
-    if (e.altKey) return events.drag(e);
-    if (this.tool === "lasso") return this.#frame(e, mode, true);
-    return (mode === "set" && events.drag(e)) || this.#frame(e, mode, false);
+    if (this.#space) this.#space.panned = true;
+    else if (e.shiftKey) return this.#frame(e, e.ctrlKey || e.metaKey ? "add" : "set");
+    else if (e.button === 0 && e.pointerType !== "touch") return events.drag(e) ?? this.#pan(e);
+    return this.#pan(e);
   }
 
   #pan(first: PointerEvent): Drag {
@@ -118,27 +113,22 @@ export class Pointer {
     };
   }
 
-  /** Selects the boxes that a frame touches, or that are inside of a drawn loop. */
-  #frame(first: PointerEvent, mode: Mode, loop: boolean): Drag {
+  /** Selects the boxes that a frame touches. */
+  #frame(first: PointerEvent, mode: Mode): Drag {
     const pane = this.#pane,
-      overlay = this.#overlay,
-      points: [number, number][] = [[first.clientX, first.clientY]];
+      overlay = this.#overlay;
     const { left, right, top, bottom } = pane.canvas.getBoundingClientRect();
     let last: WindowPoint = first;
     const touched = (): Box[] => {
       const [a, b] = [pane.toScene(first.clientX, first.clientY), pane.toScene(last.clientX, last.clientY)];
       const r: Rect = { x: Math.min(a[0], b[0]), y: Math.min(a[1], b[1]), w: Math.abs(a[0] - b[0]), h: Math.abs(a[1] - b[1]) };
-      const around = loop ? points.map(([x, y]) => pane.toScene(x, y)) : [];
-      return (pane.scene?.boxes ?? []).filter(box => (loop ? within(centre(box), around) : overlap(r, box)));
+      return (pane.scene?.boxes ?? []).filter(box => overlap(r, box));
     };
     return {
       move: e => {
         // the frame ends at the edges of the pane: boxes outside are not selected
         last = { clientX: Math.max(left, Math.min(right, e.clientX)), clientY: Math.max(top, Math.min(bottom, e.clientY)) };
-        if (loop) {
-          points.push([last.clientX, last.clientY]);
-          overlay.draw(points, "gs-loop", true);
-        } else overlay.frame(first, last);
+        overlay.frame(first, last);
         pane.drawing.markTouched(touched());
       },
       drop: () =>
@@ -159,7 +149,7 @@ export class Pointer {
       { canvas, drawing } = pane;
     let from: PointerEvent | null = null;
     canvas.addEventListener("pointerdown", e => {
-      if (e.button > 1 && !e.altKey) return;
+      if (e.button > 1) return;
       if (e.button === 1) e.preventDefault(); // no automatic scrolling
       from = e;
       this.#hasMoved = false;
@@ -179,6 +169,7 @@ export class Pointer {
       const drag = from && this.#hasMoved && e.type === "pointerup" ? this.#drag : null;
       from = null;
       drag?.drop(e);
+      if (drag) events.navigate();
       this.stop();
     };
     canvas.addEventListener("pointerup", end);
@@ -204,7 +195,6 @@ export class Pointer {
       if (found && "g" in found && opens(found.of)) events.open(found.of);
     });
     canvas.addEventListener("contextmenu", e => {
-      if (e.altKey) return consume(e); // a stroke with the other button
       const found = pane.itemAt(e);
       if (!found) return;
       // otherwise, the notebook opens its own menu
@@ -216,22 +206,18 @@ export class Pointer {
     canvas.addEventListener(
       "wheel",
       e => {
-        if (!e.ctrlKey && !e.metaKey) return;
+        const zooms = e.ctrlKey || e.metaKey; // a pinch on a touchpad arrives as Ctrl+wheel
+        if (!zooms && !this.#ownsWheel) return;
         e.preventDefault();
         const r = canvas.getBoundingClientRect();
-        pane.view.zoom(Math.exp(-e.deltaY * 0.002), e.clientX - r.left, e.clientY - r.top);
+        if (zooms) pane.view.zoom(Math.exp(-e.deltaY * 0.002), e.clientX - r.left, e.clientY - r.top);
+        else {
+          const unit = e.deltaMode === 1 ? LINE : 1;
+          pane.view.pan(-e.deltaX * unit, -e.deltaY * unit);
+        }
+        events.navigate();
       },
       { passive: false },
     );
   }
-}
-
-/** Whether a point lies within a loop: a ray from it crosses the loop an odd number of times. */
-export function within([x, y]: [number, number], loop: [number, number][]): boolean {
-  let inside = false;
-  loop.forEach(([ax, ay], i) => {
-    const [bx, by] = loop[(i || loop.length) - 1]!;
-    if (ay > y !== by > y && x < ((bx - ax) * (y - ay)) / (by - ay) + ax) inside = !inside;
-  });
-  return inside;
 }

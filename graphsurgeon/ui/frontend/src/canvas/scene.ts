@@ -2,7 +2,7 @@
 import { arrange, clean, hasFocus, setAttribute as write, s } from "../panels/dom";
 import { type BoxMarks, chipsOf, isPart, labelOf, marksOf } from "../state/marks";
 import { gives, opens, overlap } from "../state/places";
-import { edgeAt } from "./crossing";
+import { edgeAt } from "./edge_hit";
 import type { Transform } from "./view";
 import {
   drawBox,
@@ -365,12 +365,6 @@ export class Drawing {
     if (edge === this.#litEdge) return;
     this.#litEdge = edge;
     this.#drawEdges();
-  }
-
-  /** Marks the edges that a stroke has crossed. */
-  strike(edges: ReadonlySet<Edge>): void {
-    const d = [...edges].map(e => e.path).join("");
-    this.#layers.flow.replaceChildren(...(d ? [s("path", { class: "gs-line gs-flow gs-struck", d })] : []));
   }
 
   /** The classes of an edge. */

@@ -4,14 +4,9 @@ import type { Actions } from "./actions";
 import { opens } from "../state/places";
 import { measures } from "../panels/runpanel";
 import type { Choice, Position } from "../panels/popup";
-import type { ColorBy, PaneName, Training } from "../model/verbs.generated";
+import type { ColorBy, PaneName } from "../model/verbs.generated";
 import type { Box, Group, Look, RunShown, Scene } from "../model/types";
 
-const TRAINING: [Training, string][] = [
-  ["scopes", "Gradients and updates in their scopes"],
-  ["away", "Gradients and updates hidden"],
-  ["beside", "Gradients next to their ops"],
-];
 const COLORS: [ColorBy, string][] = [
   ["family", "Op family"],
   ["device", "Device"],
@@ -24,7 +19,7 @@ const HELPERS = ["constants", "variables", "initializers", "saving ops", "no-ops
 const DEPTHS = [1, 2, 3],
   MOST = 400,
   USUAL = 200;
-const NONE: Look = { shown: [], hidden: [], training: "scopes", by: "family", name: "", faded: [], budget: USUAL };
+const NONE: Look = { shown: [], hidden: [], training: true, by: "family", name: "", faded: [], budget: USUAL };
 
 export class Appearance {
   readonly #actions: Actions;
@@ -49,13 +44,7 @@ export class Appearance {
         verb: "set_depth" as const,
         run: () => this.#actions.post("set_depth", { depth, pane }),
       })),
-      ...TRAINING.map(([how, text]) => ({
-        text,
-        key: how === "away" ? "g" : undefined,
-        verb: "set_training" as const,
-        on: look.training === how,
-        run: () => this.train(how),
-      })),
+      { text: "Show gradients and updates", key: "g", verb: "show_training", on: look.training, run: () => this.train() },
       ...HELPERS.filter(kind => hidden[kind] || look.shown.includes(kind)).map(kind => {
         const on = look.shown.includes(kind);
         return {
@@ -114,8 +103,8 @@ export class Appearance {
   }
 
   /** Hides gradients, or shows them in their scopes. */
-  train(mode: Training = this.state.training === "scopes" ? "away" : "scopes"): void {
-    this.#actions.post("set_training", { mode });
+  train(): void {
+    this.#actions.post("show_training", { on: !this.state.training });
   }
 
   /** The items of this in the menu of a box. */

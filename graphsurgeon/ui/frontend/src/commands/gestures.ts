@@ -8,25 +8,18 @@ import { below, corner, Navigation } from "./navigation";
 import { KEYS, type Action } from "../model/keys.generated";
 import { Lens } from "../canvas/lens";
 import type { Pane } from "../canvas/pane";
-import type { Drag, Tool } from "../canvas/pointer";
+import type { Drag } from "../canvas/pointer";
 import { neighbor, opens, type Step } from "../state/places";
 import { SaveDialog } from "./save";
 import { Appearance } from "./appearance";
 import { Recipes } from "./recipes";
 import { Runs } from "./runs";
 import type { Item } from "../canvas/scene";
-import { stroke } from "../canvas/stroke";
 import type { Mode, Verbs } from "../model/verbs.generated";
 import { TensorDrag } from "../canvas/drag_tensor";
 import type { Position } from "../panels/popup";
 
 const BY_KEY = new Map(KEYS.flatMap(([action, keys]) => keys.map(key => [key, action] as const)));
-
-const TOOLS: Record<Tool, string> = {
-  select: "Drag to select; Space+drag or the middle button pans.",
-  lasso: "Drag a loop around the boxes to select; l to leave.",
-  pan: "Drag to pan; h to leave.",
-};
 
 /** Action -> the verb that it sends. Other actions send no verb, or only navigate. */
 const SENDS: Partial<Record<Action, keyof Verbs>> = {
@@ -41,7 +34,6 @@ const SENDS: Partial<Record<Action, keyof Verbs>> = {
   copy_to_clipboard: "copy_to_clipboard",
   cut: "cut",
   paste: "paste",
-  paste_kept: "paste",
   duplicate: "duplicate",
   connect: "connect",
   reroute: "reroute",
@@ -56,7 +48,7 @@ const SENDS: Partial<Record<Action, keyof Verbs>> = {
   save: "save",
   recipes: "recipes",
   seen: "set_depth",
-  train: "set_training",
+  train: "show_training",
   run: "run",
   try: "run",
   producer: "reveal",
@@ -192,8 +184,7 @@ export class Gestures {
       mark_boundary: () => actions.post("mark_boundary", {}),
       copy_to_clipboard: pane => this.boxDrag.copy(pane),
       cut: pane => this.boxDrag.cut(pane),
-      paste: () => this.boxDrag.paste(false),
-      paste_kept: () => this.boxDrag.paste(true),
+      paste: () => this.boxDrag.paste(),
       duplicate: pane => this.boxDrag.duplicate(pane),
       lens: pane => this.lens.toggle(pane),
       isolate: pane => this.lens.isolate(pane),
@@ -206,8 +197,6 @@ export class Gestures {
           (pane.scene?.boxes ?? []).map(box => box.name),
           "set",
         ),
-      lasso: () => this.#tool("lasso"),
-      hand: () => this.#tool("pan"),
       copy: () => p.plan.copy(true),
       connect: pane => void this.tensorDrag.connect(pane),
       reroute: pane => actions.startEdit(pane, "reroute"),
@@ -273,18 +262,9 @@ export class Gestures {
     );
   }
 
-  /** Activates a tool; pressed again, the usual tool is back. */
-  #tool(tool: Tool): void {
-    const { store, status } = this.actions.ui,
-      next = store.state.tool === tool ? "select" : tool;
-    store.set({ tool: next });
-    status.show(TOOLS[next]);
-  }
-
   /** The effect of a drag that begins here: on a port or an edge it drags a tensor. */
   drag(pane: Pane, e: PointerEvent): Drag | null {
     if (!this.actions.ui.api.answers("connect")) return null;
-    if (e.altKey) return stroke(this.actions, pane, e);
     const found = pane.drawing.outputAt(e.target) ?? pane.itemAt(e);
     if (!found) return null;
     return "g" in found ? this.boxDrag.begin(pane, found) : this.tensorDrag.begin(pane, found, e);

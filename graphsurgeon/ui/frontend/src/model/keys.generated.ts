@@ -3,10 +3,10 @@
 export type Action =
   | "select" | "open" | "menu" | "undo" | "apply" | "down" | "up" | "left" | "right" | "first" | "last" | "search"
   | "hit" | "hit_before" | "producer" | "consumer" | "back" | "forward" | "views" | "view" | "fit" | "in" | "out"
-  | "actual" | "hand" | "full" | "map" | "seen" | "train" | "lens" | "isolate" | "help" | "toggle" | "all" | "lasso"
-  | "between" | "show_path" | "escape" | "input" | "output" | "boundary" | "mark_boundary" | "near" | "copy" | "copy_to_clipboard"
-  | "cut" | "paste" | "paste_kept" | "duplicate" | "connect" | "reroute" | "stitch" | "remove" | "type" | "attribute"
-  | "edit" | "recipes" | "redo" | "change" | "change_before" | "plan_view" | "save" | "run" | "try";
+  | "actual" | "full" | "map" | "seen" | "train" | "lens" | "isolate" | "help" | "toggle" | "all" | "between" | "show_path"
+  | "escape" | "input" | "output" | "boundary" | "mark_boundary" | "near" | "copy" | "copy_to_clipboard" | "cut"
+  | "paste" | "duplicate" | "connect" | "reroute" | "stitch" | "remove" | "type" | "attribute" | "edit" | "recipes"
+  | "redo" | "change" | "change_before" | "plan_view" | "save" | "run" | "try";
 
 /** An action, its keys, how the list of shortcuts writes them, and its text there. */
 export type Key = [Action, string[], string?, string?];
@@ -16,7 +16,7 @@ export const GROUPS: [string, Key[]][] = [
   [
     "Basics",
     [
-      ["select", [" "], "Space, click", "select a box"],
+      ["select", [" "], "Space, click", "select a box; Shift+drag selects the boxes in a frame"],
       ["open", ["Enter"], "Enter, double click", "unfold or fold a box"],
       ["menu", ["ContextMenu", "Shift+F10"], "right click", "menu of a box or an edge"],
       ["undo", ["Ctrl+z"], "Ctrl+Z", "undo a step, a mark or a selection"],
@@ -41,11 +41,10 @@ export const GROUPS: [string, Key[]][] = [
       ["forward", ["."]],
       ["views", ["v"], "v, 1 to 9", "save, show or delete views"],
       ["view", ["1", "2", "3", "4", "5", "6", "7", "8", "9"]],
-      ["fit", ["f"], "f", "fit to window"],
-      ["in", ["+", "="], "+, −, 0", "zoom in, zoom out, zoom to 100 %; also Ctrl+wheel"],
+      ["fit", ["f"], "f, drag, wheel", "fit to window; a drag moves the picture, and after a click in it, the wheel does too"],
+      ["in", ["+", "="], "+, −, 0", "zoom in, zoom out, zoom to 100 %; also Ctrl+wheel or pinch"],
       ["out", ["-"]],
       ["actual", ["0"]],
-      ["hand", ["h"], "h, Space+drag", "hand: drag to pan; also with the middle button"],
       ["full", ["Shift+F"], "Shift+F", "full screen, on or off"],
       ["map", ["w"], "w", "map of the graph, on or off"],
       ["seen", ["s"], "s", "view options: depth, helpers, hidden types"],
@@ -60,7 +59,6 @@ export const GROUPS: [string, Key[]][] = [
     [
       ["toggle", ["Ctrl+ "], "Ctrl+Space, Ctrl+click", "add or remove a box; Shift+click only adds"],
       ["all", ["Ctrl+a"], "Ctrl+A", "select all boxes"],
-      ["lasso", ["l"], "l", "lasso: drag a loop around boxes; without it, a drag draws a frame"],
       ["between", ["j"], "j", "select all boxes between two selected boxes"],
       ["show_path", ["u"], "u", "shortest path between two selected boxes: why one needs the other"],
       ["escape", ["Escape"], "Esc", "cancel, or clear the selection"],
@@ -69,8 +67,8 @@ export const GROUPS: [string, Key[]][] = [
   [
     "Mark",
     [
-      ["input", ["i"], "i, Alt+drag", "mark an op's output, or all edges crossed by the drag, as boundary inputs"],
-      ["output", ["o"], "o, Alt+Shift+drag", "the same as boundary outputs; Alt+drag with the right button cuts"],
+      ["input", ["i"], "i", "mark an op's output as a boundary input"],
+      ["output", ["o"], "o", "mark an op's output as a boundary output"],
       ["boundary", ["b"], "b", "go to the boundary: region and leaks"],
       ["mark_boundary", ["Shift+B"], "Shift+B", "mark the boundary of the selection"],
       ["near", ["k"], "k", "suggest boundaries near the selection that few tensors cross"],
@@ -83,7 +81,6 @@ export const GROUPS: [string, Key[]][] = [
       ["copy_to_clipboard", ["Ctrl+c"], "Ctrl+C, X, V", "copy, cut and paste, also between graphs"],
       ["cut", ["Ctrl+x"]],
       ["paste", ["Ctrl+v"]],
-      ["paste_kept", ["Ctrl+Shift+V"], "Ctrl+Shift+V", "paste a copy that keeps the inputs of the original"],
       ["duplicate", ["Ctrl+d"], "Ctrl+D", "duplicate the selection; the duplicate keeps its inputs"],
       ["connect", ["m"], "m, then m", "connect: press on the source, then on the consumer; twice on one box lists candidates"],
       ["reroute", ["r"], "r, then r", "reroute: press on the old source, then on the new source of its consumers"],

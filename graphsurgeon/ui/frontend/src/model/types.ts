@@ -1,5 +1,5 @@
 // The data from Python: the traits of the widget and the results of verbs. verbs.generated.ts has the verbs.
-import type { PaneName, PlanView, Training, Verbs } from "./verbs.generated";
+import type { PaneName, PlanView, Verbs } from "./verbs.generated";
 
 /** Numbers about a drawn picture. */
 export type Direction = "LR" | "TB";
@@ -51,7 +51,7 @@ export interface Legend {
 export interface Look {
   shown: string[];
   hidden: string[];
-  training: Training;
+  training: boolean;
   by: string;
   name: string;
   faded: string[];
@@ -190,8 +190,6 @@ export interface Adapter {
 }
 
 export interface Plan {
-  /** The kernel that made it. */
-  process_id?: string;
   saved?: Report | Record<string, never>;
   /** The plans that were applied; those that were undone and can be redone are ahead. */
   history?: { step: number; text: string; ahead: boolean }[];
@@ -214,9 +212,6 @@ export interface Plan {
   code: string;
   ready: boolean;
   applied: string;
-  /** The graphs of the plan, and the plan and the marks in a text for `put_back`. */
-  graphs_id?: string;
-  draft_text?: string;
   /** Whether source and destination are one graph. */
   same?: boolean;
 }

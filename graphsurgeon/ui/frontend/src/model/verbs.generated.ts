@@ -3,7 +3,6 @@
 export type PaneName = "destination" | "source";
 export type Mode = "add" | "set" | "toggle";
 export type Unmapped = "include" | "keep" | "placeholder" | "refuse";
-export type Training = "away" | "beside" | "scopes";
 export type ColorBy = "bytes" | "device" | "difference" | "dtype" | "family" | "magnitude" | "ms" | "not finite" | "scope" | "structure" | "zeros";
 export type Policy = "copy" | "freeze" | "initial" | "share";
 export type PlanView = "after" | "before" | "both";
@@ -40,7 +39,7 @@ export interface Verbs {
   set_budget: { boxes: number };
   show_helpers: { kind: string; on: boolean };
   hide_ops: { types: string[] };
-  set_training: { mode: Training };
+  show_training: { on: boolean };
   paint: { by: ColorBy };
   fade: { keys: string[] };
   run_form: { target: "applied" | "graph" | "plan" | "selection" };
@@ -95,12 +94,11 @@ export interface Verbs {
   remove_step: { step: number };
   move_step: { step: number; before: number };
   mute_step: { step: number; on: boolean };
-  restore_draft: { text: string };
   step_form: { step: number };
   edit_step: { step: number; values: Record<string, string> };
   recipes: Record<string, never>;
   run_recipe: { name: string; values: Record<string, string> };
-  check: { target: "tfjs" | "tflite"; outputs: string; inputs: string; prove: boolean };
+  check: { target: "tfjs" | "tflite"; outputs: string; inputs: string; verify: boolean };
   save_form: Record<string, never>;
   save: { path: string; format: "checkpoint" | "frozen" | "graph_def" | "meta_graph" | "page" | "picture" | "saved_model" | "saved_model_tf2" | "tflite"; signature: string; inputs: string; outputs: string; values: "current" | "initial"; if_exists: "ask" | "replace" };
   history_code: Record<string, never>;

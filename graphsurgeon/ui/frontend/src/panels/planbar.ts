@@ -2,16 +2,12 @@
 import { button, copyButton, count, field, figure, fill, h, consume, hasFocus, muted, small } from "./dom";
 import type { Post } from "../model/api";
 import { icon } from "./icons";
-import { storePlan, type StoredPlan } from "../state/stored_plan";
 import { problems, tables } from "./plantabs";
 import type { PaneName, Unmapped, Verbs, Waits } from "../model/verbs.generated";
 import { runPanel } from "./runpanel";
 import type { Boundary, Plan, RunShown, State, Views, Report } from "../model/types";
 
-const OTHER = "It was made for an earlier state of this graph, or for another graph of this name. ",
-  LOST = "The kernel stopped. Rerun the cell to restore this plan.",
-  LEFT = "This plan was made in another kernel and not applied there. Restore it, ",
-  RUN = "run the code in a cell, ";
+const LOST = "The kernel stopped. Copy this code, run the cell again, then run the code in a new cell.";
 
 const REGION = "Region: the ops between the boundary inputs and outputs, which a copy copies",
   LEAK = "Leak: a tensor or control input that the region needs, but no boundary input covers",
@@ -106,7 +102,6 @@ export class PlanBar {
   #faults = 0;
   #tabKey = "";
   #kernelStopped = false;
-  storedPlan: StoredPlan | undefined;
   #redraw: () => void = () => {};
 
   readonly #id: string;
@@ -214,19 +209,6 @@ export class PlanBar {
       const body = () => runPanel(run as RunShown, this.#post, by, this.#events.reveal, this.#events.showStatus);
       this.#list.push({ id: "run", text: "Run", warn: !!(run.bad || run.stop_reason), body });
     }
-    const { storedPlan: left } = this;
-    if (left)
-      this.#list.push({
-        id: "left",
-        text: "Earlier plan",
-        warn: true,
-        body: () =>
-          this.#code(left.code, 0, `${left.graphs_id === plan.graphs_id ? "" : OTHER}${LEFT}${left.code && RUN}or discard it.`, [
-            !!left.draft_text &&
-              small("Restore it", () => this.#post("restore_draft", { text: left.draft_text }), undefined, { verb: "restore_draft" }),
-            small("Discard it", () => this.offer()),
-          ]),
-      });
     // new errors are shown at once, not only counted
     if (faults && !this.#faults) this.#open = "problems";
     this.#faults = faults;
@@ -245,14 +227,6 @@ export class PlanBar {
     this.#kernelStopped = true;
     this.#redraw();
     if (this.#list.some(t => t.id === "code")) this.show("code");
-  }
-
-  /** Offers the plan and marks of a stopped kernel; without an argument it discards the offer. */
-  offer(made?: StoredPlan): void {
-    if (this.storedPlan) storePlan(this.storedPlan.graphs_id);
-    this.storedPlan = made;
-    this.#redraw();
-    if (made && !this.#open) this.show("left");
   }
 
   focusSummary(): void {
@@ -380,7 +354,7 @@ export class PlanBar {
   }
 
   /** Code with its copy button; after applied plans, the code of the whole history can replace it. */
-  #code(text: string, applied: number, note = "", also: (HTMLElement | false)[] = []): HTMLElement {
+  #code(text: string, applied: number, note = ""): HTMLElement {
     const place = h("div", { class: "gs-code" }),
       show = (code: string) =>
         fill(
@@ -389,7 +363,6 @@ export class PlanBar {
           h(
             "div",
             { class: "gs-row" },
-            ...also,
             !!code && copyButton({ icon: icon("copy"), text: "Copy code" }, code, "Code copied.", this.#events.showStatus),
             applied > 0 &&
               code === text &&

@@ -4,7 +4,6 @@ import { button, type ButtonProps, fill, h } from "./dom";
 import { icon, type IconName } from "./icons";
 import type { Action } from "../model/keys.generated";
 import type { ViewState } from "../state/store";
-import type { Tool } from "../canvas/pointer";
 import type { Direction, Views } from "../model/types";
 import type { Position } from "./popup";
 
@@ -36,7 +35,6 @@ export class TopBar {
   readonly #directionButton: HTMLButtonElement;
   readonly #back: HTMLButtonElement;
   readonly #forward: HTMLButtonElement;
-  readonly #tools: Record<Exclude<Tool, "select">, HTMLButtonElement>;
   readonly element: HTMLElement;
   #direction: Direction = "TB";
 
@@ -77,8 +75,6 @@ export class TopBar {
       class: "gs-scale",
       press: () => events.run("actual"),
     });
-    const kept = { "aria-pressed": "false", class: "gs-tool" };
-    this.#tools = { lasso: does("lasso", "Lasso (l)", "lasso", kept), pan: does("hand", "Drag to pan (h, or hold Space)", "hand", kept) };
     this.element = h(
       "div",
       { class: "gs-top" },
@@ -92,8 +88,6 @@ export class TopBar {
         this.#back,
         this.#forward,
         menu("views", "Views (v)", events.views, "", { verb: "save_view" }),
-        h("span", { class: "gs-rule" }),
-        ...Object.values(this.#tools),
         h("span", { class: "gs-rule" }),
         tool("fold", "Fold all scopes", foldAll, { verb: "set_depth" }),
         this.#directionButton,
@@ -154,10 +148,6 @@ export class TopBar {
 
   full(on: boolean): void {
     this.#full.setAttribute("aria-pressed", String(on));
-  }
-
-  tool(now: Tool): void {
-    for (const [name, button] of Object.entries(this.#tools)) button.setAttribute("aria-pressed", String(name === now));
   }
 
   sides({ outline, inspector, plan }: ViewState["sides"]): void {

@@ -1,6 +1,5 @@
 // The view state: state that the page changes before Python, or without it. Listeners receive each change.
 import type { PaneName, Verbs } from "../model/verbs.generated";
-import type { Tool } from "../canvas/pointer";
 import type { Boundary, Edge, InputCandidates } from "../model/types";
 
 /** An edit with two ends: the first arms it, the second completes it. */
@@ -32,8 +31,6 @@ export interface ViewState {
   lens: LensOf | null;
   /** A suggested boundary that is previewed. */
   suggestedBoundary: Boundary | null;
-  /** The tool: the effect of a plain drag on the canvas. */
-  tool: Tool;
   /** A request for a tensor: its purpose, and the function that takes the next clicked one. */
   picking: { purpose: string; take(tensor: string): void } | null;
   /** The edge that the inspector shows. */
@@ -59,7 +56,6 @@ export class Store {
     candidates: null,
     lens: null,
     suggestedBoundary: null,
-    tool: "select",
     picking: null,
     edge: null,
     change: null,

@@ -1,4 +1,4 @@
-// Finds edges by their coordinates: the edge at a point, and the edges that a stroke crosses. An edge has no element.
+// Finds the edge at a point of the picture by its coordinates: an edge has no element.
 import { numbers } from "./shapes";
 import type { Edge } from "../model/types";
 import type { Point } from "../state/places";
@@ -28,21 +28,6 @@ function points(edge: Edge): Point[] {
     curves.set(edge, found);
   }
   return found;
-}
-
-/** Positive, negative or zero, by the side of the line from p to q on which a point is. */
-function side([px, py]: Point, [qx, qy]: Point, [x, y]: Point): number {
-  return (qx - px) * (y - py) - (qy - py) * (x - px);
-}
-
-/** The edges that the line between two points of the picture crosses. */
-export function crossingEdges(edges: readonly Edge[], a: Point, b: Point): Edge[] {
-  return edges.filter(edge =>
-    points(edge).some((q, i, all) => {
-      const p = all[i - 1];
-      return p && side(a, b, p) * side(a, b, q) <= 0 && side(p, q, a) * side(p, q, b) <= 0;
-    }),
-  );
 }
 
 /** The edge nearest to a point of the picture; null if no edge is near. */
