@@ -68,11 +68,11 @@ def copy_variable_to_graph(
 
     if not tf.graph_parts.is_variable_object(org_instance):
         raise PlanError(
-            f"{verb}({_word(org_instance)}, ...)",
+            f"{verb}({_text_of(org_instance)}, ...)",
             f"it is of type {type(org_instance).__name__}, not a tf.Variable of a graph",
             "Give a variable; copy_to_graph copies ops and tensors",
         )
-    request = f"{verb}({_word(org_instance)}, ...)"
+    request = f"{verb}({_text_of(org_instance)}, ...)"
     namespace = _either(namespace, scope, request)
     call = _copy_call(verb, org_instance, to_graph, namespace, copied_variables)
     if call.text:
@@ -242,7 +242,7 @@ class _CopyCall:
         graph: the graph of the copies.
         scope: their name scope; empty for none.
         replacements: name in `graph` -> variable of `graph` to use for this name.
-        book: the caller's dict, to which new variables are added, or None.
+        callers_dict: the caller's dict, to which new variables are added, or None.
         text: the string that was given instead of variables; empty if none was.
     """
 
@@ -251,13 +251,13 @@ class _CopyCall:
     graph: TFGraph
     scope: str
     replacements: dict[str, Any]
-    book: MutableMapping[str, Any] | None
+    callers_dict: MutableMapping[str, Any] | None
     text: str
 
     @property
     def request(self) -> str:
         """The call, for messages."""
-        return f"{self.verb}({_word(self.original)}, ...)"
+        return f"{self.verb}({_text_of(self.original)}, ...)"
 
     @property
     def is_variable(self) -> bool:
@@ -268,7 +268,7 @@ class _CopyCall:
         """Warns that a string was given instead of variables."""
         here = f"in the namespace {self.scope!r}" if self.scope else "without a namespace"
         warnings.warn(
-            f"{self.verb}({_word(self.original)}, ..., {self.text!r}): a text instead of copied_variables names no "
+            f"{self.verb}({_text_of(self.original)}, ..., {self.text!r}): a text instead of copied_variables names no "
             f"variables, so the copy is one {here}. For one in {self.text!r}, type namespace={self.text!r}",
             stacklevel=3,
         )
@@ -276,7 +276,7 @@ class _CopyCall:
 
 def _copy_call(verb: str, obj: Any, graph: TFGraph, scope: Any, variables: Any) -> _CopyCall:
     """Checks the arguments of a call, before anything is done."""
-    request = f"{verb}({_word(obj)}, ...)"
+    request = f"{verb}({_text_of(obj)}, ...)"
     obj = tf.graph_parts.unwrap(obj)
     types = tf.graph_parts.Operation | tf.graph_parts.Tensor
     live = isinstance(obj, types) or tf.graph_parts.is_variable_object(obj)
@@ -287,14 +287,14 @@ def _copy_call(verb: str, obj: Any, graph: TFGraph, scope: Any, variables: Any) 
         raise PlanError(request, f"an object of type {type(obj).__name__} is not a part of a graph", how)
     if not isinstance(graph, tf.graph_parts.Graph):
         raise PlanError(
-            f"{verb}({_word(obj)}, {_word(graph)}, ...)",
+            f"{verb}({_text_of(obj)}, {_text_of(graph)}, ...)",
             f"an object of type {type(graph).__name__} is not a tf.Graph",
             "Give the graph itself, for example session.graph or ed.graph",
         )
     if not isinstance(scope, str) and (variables is None or isinstance(variables, str)):
         scope, variables = variables or "", scope
     if not isinstance(scope, str):
-        problem = f"a namespace is a text, and {_word(scope)} is of type {type(scope).__name__}"
+        problem = f"a namespace is a text, and {_text_of(scope)} is of type {type(scope).__name__}"
         raise PlanError(request, problem, "Give namespace='CopiedOps', or '' for none")
     bare_scope = scope.strip("/")
     if bare_scope and not valid_name(bare_scope):
@@ -305,8 +305,8 @@ def _copy_call(verb: str, obj: Any, graph: TFGraph, scope: Any, variables: Any) 
     variables_by_name = _replacement_map(variables, request)
     # The dict may have variables of several graphs.
     mine = {name: v for name, v in variables_by_name.items() if v.graph is graph}
-    book = variables if isinstance(variables, MutableMapping) else None
-    return _CopyCall(verb, obj, graph, bare_scope, mine, book, "")
+    callers_dict = variables if isinstance(variables, MutableMapping) else None
+    return _CopyCall(verb, obj, graph, bare_scope, mine, callers_dict, "")
 
 
 def _replacement_map(variables: Any, request: str) -> dict[str, Any]:
@@ -329,7 +329,7 @@ def _replacement_map(variables: Any, request: str) -> dict[str, Any]:
         )
     for name, variable in items:
         if not isinstance(name, str) or not tf.graph_parts.is_variable_object(variable):
-            what = f"{name!r}: {_word(variable)}" if isinstance(variables, Mapping) else _word(variable)
+            what = f"{name!r}: {_text_of(variable)}" if isinstance(variables, Mapping) else _text_of(variable)
             raise PlanError(request, f"copied_variables holds {what}, not a variable of a graph under its name", how)
     return dict(items)
 
@@ -337,7 +337,7 @@ def _replacement_map(variables: Any, request: str) -> dict[str, Any]:
 def _either(namespace: Any, scope: Any, request: str) -> Any:
     """Returns the value of an argument with two names. Refuses two values."""
     if not isinstance(scope, str):
-        problem = f"a scope is a text, and {_word(scope)} is of type {type(scope).__name__}"
+        problem = f"a scope is a text, and {_text_of(scope)} is of type {type(scope).__name__}"
         raise PlanError(request, problem, "Give scope='CopiedOps', or '' for none")
     if scope and namespace:
         raise PlanError(request, f"both namespace={namespace!r} and scope={scope!r} are given", "Give one of them")
@@ -394,22 +394,22 @@ def _copy(call: _CopyCall, values: Any, after: Any = None) -> Any:
     destination = source if same else open(call.graph, title="the destination")
     ops_before = _ops_to_wait_for(call, after, values)
     target = original.op.name if hasattr(original, "op") else original.name
-    block, readers = _ops_to_recompute(call, source, target) if ops_before else (_needed_block(source, target), ())
+    needed_ops, readers = _ops_to_recompute(call, source, target) if ops_before else (_needed_block(source, target), ())
     # 2. Find existing copies, from earlier calls or in the caller's variables.
-    books = _COPIED.setdefault(call.graph, WeakKeyDictionary()).setdefault(original.graph, {})
-    copied_ops = books.setdefault((scope, frozenset(ops_before)), set())
+    copied_by_scope = _COPIED.setdefault(call.graph, WeakKeyDictionary()).setdefault(original.graph, {})
+    copied_ops = copied_by_scope.setdefault((scope, frozenset(ops_before)), set())
     reuse = {name: join_scope(scope, name) for name in copied_ops}
     reuse.update({} if ops_before else _replacements(call, source, destination))
     # 3. Copy the rest, with current values as initial values if a session is given.
-    constants, apart = _current(source, block, set(reuse), values)
-    fresh = _selection_of(source.snapshot, [name for name in block if name not in reuse])
+    constants, shared_values = _initial_values(source, needed_ops, set(reuse), values)
+    fresh = _selection_of(source.snapshot, [name for name in needed_ops if name not in reuse])
     if fresh:
         plan = destination.plan().copy(
             fresh, to=scope, reuse=reuse, control="keep" if ops_before else "include",
             unmapped="keep" if ops_before else "refuse",
             collections="none" if ops_before else "variables", inputs=constants,
         )  # fmt: skip
-        for info, array in apart:
+        for info, array in shared_values:
             plan = _with_initial_value(plan, source.snapshot, info, scope, array)
         for name in readers:
             if name not in reuse:
@@ -433,8 +433,8 @@ def _apply(call: _CopyCall, destination: Any, plan: Any, missing: Selection) -> 
             names.update(copied.source.names[i] for i in copied.ops.tolist())
     _keep_originals(call, names)
     new = {v.name: v for v in applied.variables}
-    if call.book is not None:
-        call.book.update(new)
+    if call.callers_dict is not None:
+        call.callers_dict.update(new)
     call.replacements.update(new)
     return names
 
@@ -446,16 +446,16 @@ def _selection_of(graph: Graph, names: Iterable[str]) -> Selection:
 def _needed_block(source: Any, target: str) -> Selection:
     """Returns an op with its ancestors, the forward ops of gradients among them, their ancestors, and so on."""
     ops = source.graph.get_operations()
-    block: Selection = source.select(name=[target]).ancestors()
-    fresh = block.numbers
+    needed_ops: Selection = source.select(name=[target]).ancestors()
+    fresh = needed_ops.numbers
     while fresh:
         originals = tf.graph_parts.originals_of([ops[i] for i in fresh])
-        names = {o.name for o in originals if o is not None and o.graph is source.graph and o.name not in block}
+        names = {o.name for o in originals if o is not None and o.graph is source.graph and o.name not in needed_ops}
         if not names:
             break
-        visited, block = block.mask, block | _selection_of(source.snapshot, sorted(names)).ancestors()
-        fresh = (block.mask & ~visited).nonzero()[0].tolist()
-    return block
+        visited, needed_ops = needed_ops.mask, needed_ops | _selection_of(source.snapshot, sorted(names)).ancestors()
+        fresh = (needed_ops.mask & ~visited).nonzero()[0].tolist()
+    return needed_ops
 
 
 def _keep_originals(call: _CopyCall, names: set[str]) -> None:
@@ -517,11 +517,13 @@ def _ops_to_wait_for(call: _CopyCall, after: Any, values: Any) -> list[str]:
     for top in map(tf.graph_parts.unwrap, tops):
         top = getattr(top, "op", top)
         if not isinstance(top, tf.graph_parts.Operation):
-            problem = f"after={_word(top)} is of type {type(top).__name__}, not an op or tensor"
+            problem = f"after={_text_of(top)} is of type {type(top).__name__}, not an op or tensor"
             raise PlanError(call.request, problem, "Give the ops that set the variables, for example after=[train]")
         if top.graph is not call.original.graph or not same:
             problem = f"after={top.name!r}: the copy, its source and the ops that it waits for must be of one graph"
-            raise PlanError(call.request, problem, f"Copy into the graph of {_word(call.original)}, or leave after out")
+            raise PlanError(
+                call.request, problem, f"Copy into the graph of {_text_of(call.original)}, or leave after out"
+            )
         after_tops.append(top)
     if same and not call.is_variable:
         after_tops += tf.graph_parts.current_control_inputs(call.graph)
@@ -566,23 +568,23 @@ def _ops_to_recompute(call: _CopyCall, source: Any, target: str) -> tuple[Select
 # -- values -------------------------------------------------------------------------------------------------
 
 
-def _current(source: Any, block: Any, skip: set[str], values: Any) -> tuple[dict[str, Any], list[Any]]:
+def _initial_values(source: Any, needed_ops: Any, skip: set[str], values: Any) -> tuple[dict[str, Any], list[Any]]:
     """Returns new initial values: tensor -> array, and (variable, array) if the tensor has other consumers."""
     if values is None:
         return {}, []
 
     variables = source.snapshot.state.variables
-    infos = [v for v in variables.values() if v.op in block and v.op not in skip and v.initial_value]
+    infos = [v for v in variables.values() if v.op in needed_ops and v.op not in skip and v.initial_value]
     arrays = tf.values.variables.fetch(values, infos, source.graph, "copy_to_graph(..., values=...)")
     counts = Counter(info.initial_value for info in variables.values())
-    alone, apart = {}, []
+    alone, shared_values = {}, []
     for info in infos:
         readers = {op.name for op in source.graph.get_tensor_by_name(info.initial_value).consumers()}
-        if counts[info.initial_value] == 1 and not any(op in block for op in readers - {info.initializer}):
+        if counts[info.initial_value] == 1 and not any(op in needed_ops for op in readers - {info.initializer}):
             alone[info.initial_value] = arrays[info.op]
         else:
-            apart.append((info, arrays[info.op]))
-    return alone, apart
+            shared_values.append((info, arrays[info.op]))
+    return alone, shared_values
 
 
 def _with_initial_value(plan: Any, destination: Any, info: Any, scope: str, array: Any) -> Any:
@@ -598,6 +600,6 @@ def _with_initial_value(plan: Any, destination: Any, info: Any, scope: str, arra
     )
 
 
-def _word(obj: Any) -> str:
+def _text_of(obj: Any) -> str:
     name = getattr(obj, "name", None)
     return repr(name) if isinstance(name, str) else repr(obj)[:60]

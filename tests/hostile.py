@@ -10,7 +10,7 @@ import tensorflow as tf
 from google.protobuf import text_format
 from tensorflow.core.protobuf import saved_model_pb2
 
-from graphsurgeon.tf.values.file_values import asset_files
+from graphsurgeon.tf.values.file_variables import asset_files
 
 tf1 = tf.compat.v1
 

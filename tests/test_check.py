@@ -48,7 +48,7 @@ def begun(monkeypatch):
 def test_each_op_has_its_reason_and_what_takes_it_out(begun):
     ed = gs.open(net(), title="net")
     before = ed.graph.as_graph_def()
-    found = ed.check("tflite", "last:0", prove=True)
+    found = ed.check("tflite", "last:0", verify=True)
     ways = {one.op: (one.type, one.kind, one.replacement) for one in found}
     cut = "Cut it off: inputs='first:0', outputs='h2:0'"
     assert ways == {
@@ -62,7 +62,7 @@ def test_each_op_has_its_reason_and_what_takes_it_out(begun):
     assert ed.paint(found).screen.state.paint.values == found.kinds
     # and what it says to do is enough
     ed.apply(gs.recipes.strip_quantization(ed))
-    proved = ed.check("tflite", "h2:0", "first:0", prove=True)
+    proved = ed.check("tflite", "h2:0", "first:0", verify=True)
     assert len(begun) <= 1  # it is kept, maybe from an earlier test
     assert proved.passed
     assert not proved
@@ -85,7 +85,7 @@ def trained():
 
 def test_ops_that_need_a_variable_are_named_before_a_converter_is_asked(begun, tmp_path):
     ed = gs.open(trained(), title="net")
-    found = ed.check("tflite", "y:0", prove=True)
+    found = ed.check("tflite", "y:0", verify=True)
     needs = "it needs a variable, and freezing would make it a constant"
     assert str(found).splitlines() == [
         f"net: 3 of {found.ops} ops keep it from TFLite; the converter runs once it can be frozen",
@@ -133,7 +133,7 @@ def test_what_is_asked_is_refused_in_words():
 def test_a_converter_that_takes_too_long_is_a_line():
     ed, late = gs.open(net()), "the converter did not end within timeout=0.01 s, in a separate process"
     for prove in (False, True):
-        assert [str(one) for one in ed.check("tflite", "last:0", prove=prove, timeout=0.01)] == [late]
+        assert [str(one) for one in ed.check("tflite", "last:0", verify=prove, timeout=0.01)] == [late]
 
 
 def test_what_a_file_would_do_is_asked_first(tmp_path):
@@ -203,10 +203,10 @@ def test_a_call_that_is_not_on_the_list_is_inlined(tfjs):
 def test_the_converter_of_tfjs_is_run_as_the_proof(tfjs):
     (tfjs / "__init__.py").write_text("")
     (tfjs / "converters" / "converter.py").write_text(CONVERTER)
-    proof = gs.open(net()).check("tfjs", "h2:0", "rounded:0", prove=True).proof
+    proof = gs.open(net()).check("tfjs", "h2:0", "rounded:0", verify=True).proof
     assert proof.startswith("converted: 2 bytes; it cannot be run here")
     (tfjs / "op_list" / "more.json").write_text('[{"tfOpName": "Igamma"}]')
-    found = gs.open(net()).check("tfjs", "last:0", "h1:0", prove=True)
+    found = gs.open(net()).check("tfjs", "last:0", "h1:0", verify=True)
     assert [str(one) for one in found] == [
         "the converter died (code 1): ValueError: Unsupported Ops in the model after optimization Igamma, in a "
         "separate process"

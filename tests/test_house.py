@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from graphsurgeon.ui.commands.table import COMMAND_SPECS
+from graphsurgeon.ui.commands.specs import COMMAND_SPECS
 from tests.needs import ROOT
 
 PACKAGE = ROOT / "graphsurgeon"
@@ -246,8 +246,7 @@ _READS_OTHERS = {
     "tf/edit/validation.py": {"Scratch._import_nodes"},
     "tf/open/layers.py": {"keras_model"},
     "tf/private/sessions.py": {"has_loaded"},
-    "tf/run/errors.py": {"error_text", "out_of_memory", "unfed_placeholder", "suggested_fix"},
-    "tf/run/traced_run.py": {"_failed_ops"},
+    "tf/run/errors.py": {"error_text", "failed_ops", "out_of_memory", "unfed_placeholder", "suggested_fix"},
     "tf/save/worker_main.py": {"_error_row"},
     "tf/values/checkpoints.py": {"Checkpoint._read_tensor"},
     "tf/values/initialization.py": {"start", "_dependency_error"},

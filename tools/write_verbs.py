@@ -1,4 +1,4 @@
-"""Writes what is made from the tables of verbs, keys, signs, sizes and colors: of the page, examples, docs."""
+"""Writes the files of the page and of the documentation that repeat tables: of verbs, keys, signs, sizes and colors."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
-from graphsurgeon.ui.commands.keys import GROUPS, KEYS
-from graphsurgeon.ui.commands.table import (
+from graphsurgeon.ui.commands.specs import (
     COLORS,
     COMMAND_SPECS,
     CONTROL_POLICY,
@@ -44,7 +44,6 @@ def written() -> dict[Path, str]:
     """Returns what each file must hold."""
     return {
         FRONTEND / "src" / "model" / "verbs.generated.ts": typescript(),
-        FRONTEND / "src" / "model" / "keys.generated.ts": typescript_keys(),
         FRONTEND / "src" / "model" / "results.generated.ts": typescript_results(),
         FRONTEND / "src" / "model" / "signs.generated.ts": typescript_signs(),
         FRONTEND / "src" / "model" / "sizes.generated.ts": typescript_sizes(),
@@ -56,7 +55,7 @@ def written() -> dict[Path, str]:
 
 def typescript() -> str:
     """Returns the types of what the page may ask for."""
-    out = ["// The verbs, written from graphsurgeon/ui/commands/table.py by tools/write_verbs.py.", ""]
+    out = ["// The verbs, written from graphsurgeon/ui/commands/specs.py by tools/write_verbs.py.", ""]
     out += [f"export type {alias} = {kind.ts};" for alias, kind in ALIASES.items()]
     out += ["", "/** Verb -> its arguments. */", "export interface Verbs {"]
     for verb in COMMAND_SPECS.values():
@@ -65,33 +64,19 @@ def typescript() -> str:
     return "\n".join([*out, "}", ""])
 
 
-def typescript_keys() -> str:
-    """Returns the keys of the page."""
-    out = [
-        "// The keys, written from graphsurgeon/ui/commands/keys.py by tools/write_verbs.py.",
-        "",
-    ]
-    out += ["export type Action =", *_wrapped(key.action for key in KEYS)]
-    out += ["", "/** An action, its keys, how the list of shortcuts writes them, and its text there. */"]
-    out += ["export type Key = [Action, string[], string?, string?];"]
-    out += ["", "/** The keys by group, in the order of the list of shortcuts. */"]
-    out += ["export const GROUPS: [string, Key[]][] = ["]
-    for group, keys in GROUPS.items():
-        out += ["  [", f"    {_quoted(group)},", "    ["]
-        for key in keys:
-            pressed = ", ".join(map(_quoted, key.keys))
-            words = f", {_quoted(key.show)}, {_quoted(key.summary)}" if key.show else ""
-            out.append(f"      [{_quoted(key.action)}, [{pressed}]{words}],")
-        out += ["    ],", "  ],"]
-    out += ["];", "", "export const KEYS = GROUPS.flatMap(([, keys]) => keys);"]
-    return "\n".join([*out, ""])
+def key_groups() -> dict[str, list[list[Any]]]:
+    """Returns the keys of the page: group -> rows of action, keys, sign, text and verb."""
+    source = (FRONTEND / "src" / "commands" / "keys.ts").read_text(encoding="utf-8")
+    table = source.partition("TABLE = ")[2].partition(" as const")[0]
+    groups = json.loads(re.sub(r",(\s*\])", r"\1", table))
+    return {group: [[*row, *[""] * (5 - len(row))] for row in rows] for group, rows in groups}
 
 
 def typescript_results() -> str:
     """Returns the types of what verbs answer."""
     answers = {verb.name: verb.result_type for verb in COMMAND_SPECS.values() if verb.result_type}
     named = sorted({name for answer in answers.values() for name in re.findall(r"\b[A-Z]\w+", answer)})
-    out = ["// What the verbs answer, written from graphsurgeon/ui/commands/table.py by tools/write_verbs.py.",
+    out = ["// What the verbs answer, written from graphsurgeon/ui/commands/specs.py by tools/write_verbs.py.",
            f'import type {{ {", ".join(named)} }} from "./types";', ""]  # fmt: skip
     out += ["/** Verb -> what it answers, for the verbs that answer something. */", "export interface Results {"]
     out += [f"  {name}: {answer};" for name, answer in answers.items()]
@@ -141,19 +126,22 @@ def typescript_examples() -> str:
 def keys_table() -> str:
     """Returns all keys as a Markdown table: the group, the key, its effect, and the method of the screen for it."""
     rows = ["| | key | effect | method of `ed.screen` |", "|---|---|---|---|"]
-    for group, keys in GROUPS.items():
-        shown = [key for key in keys if key.show]
-        for key in shown:
-            name, verb = f"**{group}**" if key is shown[0] else "", f"`{key.verb}`" if key.verb else ""
-            rows.append(f"| {name} | {key.show} | {key.summary} | {verb} |")
+    for group, keys in key_groups().items():
+        shown = [(sign, text, verb) for _, _, sign, text, verb in keys if sign]
+        for number, (sign, text, verb) in enumerate(shown):
+            rows.append(f"| {'' if number else f'**{group}**'} | {sign} | {text} | {verb and f'`{verb}`'} |")
     return "\n".join(rows)
 
 
 def verbs_table() -> str:
     """Returns all verbs as a Markdown table: effect, mouse, key, method."""
+    signs: dict[str, str] = {}
+    for rows_of_group in key_groups().values():
+        for _, _, sign, _, verb in rows_of_group:
+            signs.setdefault(verb, sign)
     rows = ["| effect | by mouse | key | method of `ed.screen` |", "|---|---|---|---|"]
     rows += [
-        f"| {v.summary} | {v.gesture} | {v.key} | [`{v.usage}`]({_REFERENCE}.{v.name}) |"
+        f"| {v.summary} | {v.gesture} | {signs.get(v.name, '')} | [`{v.usage}`]({_REFERENCE}.{v.name}) |"
         for v in COMMAND_SPECS.values()
     ]
     return "\n".join(rows)

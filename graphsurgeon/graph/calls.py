@@ -66,14 +66,14 @@ class CallSite:
 
 
 @dataclass(eq=False)
-class CallFrame:
+class FunctionInstance:
     """The graph itself, or the body of a function under one op that calls it.
 
     Args:
         graph: the ops of this part under their own names.
         path: the scope of these ops in the unfolded graph; empty for the graph itself.
         functions: the functions around these ops, the outermost first. The last function is that of this part.
-        call: the number of the calling op in `around`.
+        call: the number of the calling op in `parent`.
         parent: the part that contains the calling op; None for the graph itself.
         name_infix: the name part between the name of the calling op and the names in this part.
         gradient: whether this is the gradient of the op, so that the op does not call it itself.
@@ -83,10 +83,10 @@ class CallFrame:
     path: str = ""
     functions: tuple[str, ...] = ()
     call: int = -1
-    parent: CallFrame | None = None
+    parent: FunctionInstance | None = None
     name_infix: str = ""
     gradient: bool = False
-    children: dict[tuple[int, str], CallFrame] = field(default_factory=dict)
+    children: dict[tuple[int, str], FunctionInstance] = field(default_factory=dict)
 
     @property
     def function(self) -> str:
@@ -104,7 +104,7 @@ class CallFrame:
 
     @cached_property
     def arguments(self) -> list[tuple[int, int] | None]:
-        """For each argument, the tensor of `around` that it receives; None if it is not known.
+        """For each argument, the tensor of `parent` that it receives; None if it is not known.
 
         The arguments are the first ops of `graph`.
         """
@@ -149,7 +149,7 @@ class CallFrame:
         """Returns the names, in the unfolded graph, of the tensors that an op reads."""
         return [self.tensor(*end) for end in self.graph.data.ends(op)]
 
-    def argument_source(self, op: int) -> tuple[CallFrame, int]:
+    def argument_source(self, op: int) -> tuple[FunctionInstance, int]:
         """Returns the op that an argument gets its value from, through all calls; for any other op, the op itself."""
         part = self
         while part.parent is not None and op < len(part.arguments) and (outer := part.arguments[op]) is not None:
@@ -168,9 +168,9 @@ class CallFrame:
         for op in np.flatnonzero(np.isin(kind_of, calling)).tolist() if calling else ():
             node = graph.nodes[op]
             called: Sequence[Callee] = callees_of(node, functions) if node is not None else ()
-            slope, _ = gradient_of(node, gradients, functions)
-            if called or slope in functions:
-                result[op] = self._call(op, called, slope)
+            gradient_function, _ = gradient_of(node, gradients, functions)
+            if called or gradient_function in functions:
+                result[op] = self._call(op, called, gradient_function)
         return result
 
     @cached_property
@@ -178,19 +178,23 @@ class CallFrame:
         """Scope -> the call with its functions in this scope."""
         return {call.scope: call for call in self.calls.values()}
 
-    def _call(self, op: int, callees: Sequence[Callee], slope: str = "") -> CallSite:
+    def _call(self, op: int, callees: Sequence[Callee], gradient_function: str = "") -> CallSite:
         graph = self.graph
         functions, name, plain = graph.functions, graph.names[op], is_inlinable(graph.nodes[op], graph.functions)
         missing = tuple(one.function for one in callees if one.function not in functions)
-        around = tuple(one.function for one in callees if one.function in self.functions)
+        recursive = tuple(one.function for one in callees if one.function in self.functions)
         inside = tuple(
             one for one in callees
-            if one.function not in missing and one.function not in around and len(functions[one.function].node_def)
+            if one.function not in missing and one.function not in recursive and len(functions[one.function].node_def)
         )  # fmt: skip
-        if slope in functions and slope not in self.functions and len(functions[slope].node_def):
+        if (
+            gradient_function in functions
+            and gradient_function not in self.functions
+            and len(functions[gradient_function].node_def)
+        ):
             own = {n.name.partition("/")[0] for one in inside if plain for n in functions[one.function].node_def}
             below = free_name("gradient", lambda wish: wish in own or graph.is_name_used(f"{name}/{wish}"))
-            inside = (*inside, Callee(slope, below, gradient=True))
+            inside = (*inside, Callee(gradient_function, below, gradient=True))
         scope = name
         if plain and inside and name in graph.scopes.index:
             leaves = [node.name.lower() for node in functions[inside[0].function].node_def]
@@ -199,9 +203,9 @@ class CallFrame:
                 return any(f"{name.lower()}/{leaf}" in graph.lowercase_names for leaf in leaves)
 
             scope = free_name(name, is_used, as_tensorflow=True)
-        return CallSite(op, scope, plain, inside, missing, around)
+        return CallSite(op, scope, plain, inside, missing, recursive)
 
-    def body(self, call: CallSite, callee: Callee, read_body: Callable[[Graph, str, int], Graph]) -> CallFrame:
+    def body(self, call: CallSite, callee: Callee, read_body: Callable[[Graph, str, int], Graph]) -> FunctionInstance:
         """Returns the part of a called function; it is made only once."""
         key = (call.op, callee.name_infix)
         if key not in self.children:
@@ -212,7 +216,9 @@ class CallFrame:
                 else join_scope(self.path, call.scope)
             )
             functions = (*self.functions, callee.function)
-            self.children[key] = CallFrame(graph, path, functions, call.op, self, callee.name_infix, callee.gradient)
+            self.children[key] = FunctionInstance(
+                graph, path, functions, call.op, self, callee.name_infix, callee.gradient
+            )
         return self.children[key]
 
 
@@ -226,10 +232,10 @@ class CallTree:
     """
 
     def __init__(self, graph: Graph, body: BodyReader = _read_uncached, limit: int = MAX_EXPANDED_OPS) -> None:
-        self.base, self.most = graph, limit
+        self.base, self.max_ops = graph, limit
         cache: dict[Any, Graph] = {}
         self._body = lambda graph, function, op: body(graph, function, op, cache)
-        self._root = CallFrame(graph)
+        self._root = FunctionInstance(graph)
         all_ = np.arange(graph.size, dtype=np.int32)
         self._folded = ExpandedGraph(graph, (self._root,), np.zeros(graph.size, np.int32), all_, (all_,))
         self._expansions: dict[frozenset[str], ExpandedGraph] = {}
@@ -283,7 +289,7 @@ class CallTree:
             if not path or path[-1] != call:
                 path.append(call)
 
-    def _through(self, part: CallFrame, rest: str, name: str) -> tuple[str, CallFrame] | None:
+    def _through(self, part: FunctionInstance, rest: str, name: str) -> tuple[str, FunctionInstance] | None:
         """Returns the call that `rest` leads into, and the part of its function."""
         for call in part.calls.values():
             if not rest.startswith(f"{call.scope}/"):
@@ -307,7 +313,7 @@ class CallTree:
             self._refuse(*op, request)
 
     @staticmethod
-    def _refuse(part: CallFrame, call: CallSite, request: str) -> None:
+    def _refuse(part: FunctionInstance, call: CallSite, request: str) -> None:
         if call.functions:
             return
         op = call.op
@@ -330,7 +336,7 @@ class CallTree:
             "Open a file that also contains the function",
         )
 
-    def find(self, scope: str) -> tuple[CallFrame, CallSite] | None:
+    def find(self, scope: str) -> tuple[FunctionInstance, CallSite] | None:
         """Returns the call of a scope and the part that it is in; None if no call has this scope."""
         part = self._root
         while True:
@@ -346,7 +352,7 @@ class CallTree:
                 return None
             part = inner
 
-    def locate(self, op: str) -> tuple[CallFrame, int] | None:
+    def locate(self, op: str) -> tuple[FunctionInstance, int] | None:
         """Returns the part that an op is in, and its number there; None if no op has this name."""
         todo = [self._root]
         for part in todo:
@@ -358,7 +364,9 @@ class CallTree:
                 todo += [one for one in inner if op.startswith(f"{one.path}/")]
         return None
 
-    def consumers_of(self, op: str, inside: Callable[[CallFrame, int], bool]) -> Iterator[tuple[CallFrame, int]]:
+    def consumers_of(
+        self, op: str, inside: Callable[[FunctionInstance, int], bool]
+    ) -> Iterator[tuple[FunctionInstance, int]]:
         """Yields the consumers of an op with their parts, including the consumers inside called functions.
 
         Args:
@@ -374,10 +382,10 @@ class CallTree:
                 for inner in (one for one in bodies if not one.gradient):
                     todo += [(inner, i) for i, end in enumerate(inner.arguments) if end and end[0] == number]
 
-    def _bodies(self, part: CallFrame, call: CallSite | None) -> list[CallFrame]:
+    def _bodies(self, part: FunctionInstance, call: CallSite | None) -> list[FunctionInstance]:
         return [part.body(call, called, self._body) for called in call.functions] if call is not None else []
 
-    def frames(self) -> Iterator[CallFrame]:
+    def instances(self) -> Iterator[FunctionInstance]:
         """Yields the graph itself and the functions of all calls, up to the limit of ops."""
         yield self._root
         for part, call in self._walk(None):
@@ -393,9 +401,9 @@ class CallTree:
                 names.append(part.unfolded_name(call.op))
         return names
 
-    def _walk(self, targets: frozenset[str] | None) -> Iterator[tuple[CallFrame, CallSite]]:
+    def _walk(self, targets: frozenset[str] | None) -> Iterator[tuple[FunctionInstance, CallSite]]:
         """Yields the calls to unfold, outer calls first, up to the limit of ops; for None, all calls."""
-        budget, todo = self.most - self.base.size, [self._root]
+        budget, todo = self.max_ops - self.base.size, [self._root]
         for part in todo:
             for call in part.calls.values():
                 if not call.functions or (targets is not None and join_scope(part.path, call.scope) not in targets):
@@ -414,14 +422,14 @@ class ExpandedGraph:
 
     Args:
         graph: the ops of the graph and of the functions; ops of functions are named ``call/inner``.
-        frames: the graph itself and the functions that are unfolded.
+        instances: the graph itself and the functions that are unfolded.
         part: for each op the number of its part.
         number: for each op its number in its part.
         places: for each part, the numbers of its ops in `graph`; -1 for a call that was replaced by its ops.
     """
 
     graph: Graph
-    frames: tuple[CallFrame, ...]
+    instances: tuple[FunctionInstance, ...]
     part: Ints
     number: Ints
     places: tuple[Ints, ...]
@@ -429,11 +437,11 @@ class ExpandedGraph:
     @cached_property
     def origin(self) -> Ints:
         """For each op, its op in the graph itself: the same op, or the call that contains it."""
-        first = np.array([-1, *(self._top(part) for part in self.frames[1:])], np.int32)
+        first = np.array([-1, *(self._top(part) for part in self.instances[1:])], np.int32)
         return np.where(self.part == 0, self.number, first[self.part]).astype(np.int32)
 
     @staticmethod
-    def _top(part: CallFrame) -> int:
+    def _top(part: FunctionInstance) -> int:
         while part.parent is not None and part.parent.parent is not None:
             part = part.parent
         return part.call
@@ -441,10 +449,10 @@ class ExpandedGraph:
     @cached_property
     def folded(self) -> dict[int, CallSite]:
         """The calls that are not unfolded, by number."""
-        open_ = {(id(part.parent), part.call) for part in self.frames[1:]}
+        open_ = {(id(part.parent), part.call) for part in self.instances[1:]}
         return {
             int(place[op]): replace(call, scope=join_scope(part.path, call.scope))
-            for part, place in zip(self.frames, self.places, strict=True)
+            for part, place in zip(self.instances, self.places, strict=True)
             for op, call in part.calls.items()
             if (id(part), op) not in open_
         }
@@ -453,12 +461,13 @@ class ExpandedGraph:
     def descriptions(self) -> dict[str, str]:
         """Scope of each unfolded function -> its description."""
         return {
-            part.path: ("" if part.name_infix else "call of ") + short_name(part.function) for part in self.frames[1:]
+            part.path: ("" if part.name_infix else "call of ") + short_name(part.function)
+            for part in self.instances[1:]
         }
 
     def spread_marks(self, marks: Mapping[int, str]) -> dict[int, str]:
         """Extends marks of ops of the graph itself to all ops that replace them or are unfolded below them."""
-        if len(self.frames) == 1 or not marks:
+        if len(self.instances) == 1 or not marks:
             return dict(marks)
         at = np.flatnonzero(np.isin(self.origin, list(marks)))
         return {int(i): marks[int(self.origin[i])] for i in at}
@@ -466,31 +475,31 @@ class ExpandedGraph:
     def positions_in(self, other: ExpandedGraph) -> Ints:
         """Returns for each op its number in another expansion: of the op itself, or of the call that contains it."""
         spots: list[Ints] = []
-        places = {id(part): place for part, place in zip(other.frames, other.places, strict=True)}
-        for part in self.frames:  # outer parts come first
+        places = {id(part): place for part, place in zip(other.instances, other.places, strict=True)}
+        for part in self.instances:  # outer parts come first
             place = places.get(id(part))
             if place is None:
                 assert part.parent is not None
-                outer = spots[self.frames.index(part.parent)]
+                outer = spots[self.instances.index(part.parent)]
                 place = np.full(part.graph.size, outer[part.call], np.int32)
             spots.append(place)
-        first = np.cumsum([0, *(part.graph.size for part in self.frames[:-1])])
+        first = np.cumsum([0, *(part.graph.size for part in self.instances[:-1])])
         numbers: Ints = np.concatenate(spots)[first[self.part] + self.number]
         return numbers
 
     @cached_property
     def gradient_ops(self) -> Ints:
         """The ops of gradients, by number; the op around them does not run them."""
-        inner = [k for k, part in enumerate(self.frames) if _of_gradient(part)]
+        inner = [k for k, part in enumerate(self.instances) if _of_gradient(part)]
         return np.flatnonzero(np.isin(self.part, inner)).astype(np.int32)
 
-    def frame_of(self, op: int) -> CallFrame | None:
+    def instance_of(self, op: int) -> FunctionInstance | None:
         """Returns the function that an op is in; None for an op of the graph itself."""
         k = int(self.part[op])
-        return self.frames[k] if k else None
+        return self.instances[k] if k else None
 
 
-def _of_gradient(part: CallFrame | None) -> bool:
+def _of_gradient(part: FunctionInstance | None) -> bool:
     while part is not None and not part.gradient:
         part = part.parent
     return part is not None
@@ -521,17 +530,17 @@ class _Expander:
 
     def __init__(
         self,
-        root: CallFrame,
+        root: FunctionInstance,
         unfolded_calls: frozenset[str],
         read_body: Callable[[Graph, str, int], Graph],
         expand: Callable[[Iterable[str]], Graph],
         keep_calls: bool = False,
     ) -> None:
-        self.opened, self.expand, self.keep = unfolded_calls, expand, keep_calls  # keep: whether calls stay
-        self.parts, self.open = [root], dict[int, list[int]]()  # parts; global number of a call -> its parts
-        self.first = [0]
-        self.moved: dict[tuple[int, int], tuple[int, int]] = {}  # tensor -> the tensor that replaces it
-        self.more: dict[int, list[tuple[int, int]]] = {}  # op -> its additional inputs
+        self.unfolded_calls, self.expand, self.keep = unfolded_calls, expand, keep_calls  # keep: whether calls stay
+        self.parts, self.parts_of_call = [root], dict[int, list[int]]()  # parts; global number of a call -> its parts
+        self.first_numbers = [0]
+        self.replaced_tensors: dict[tuple[int, int], tuple[int, int]] = {}  # tensor -> the tensor that replaces it
+        self.extra_inputs: dict[int, list[tuple[int, int]]] = {}  # op -> its additional inputs
         self.last_ops: dict[int, list[int]] = {}  # call -> the last ops of its function
         self.controls_before: dict[int, list[int]] = {}  # first op of a function -> ops that its call waits for
         total = root.graph.size
@@ -539,25 +548,25 @@ class _Expander:
             for op, call in part.calls.items():
                 if call.functions and join_scope(part.path, call.scope) in unfolded_calls:
                     for called in call.functions:
-                        self.open.setdefault(self.first[k] + op, []).append(len(self.parts))
+                        self.parts_of_call.setdefault(self.first_numbers[k] + op, []).append(len(self.parts))
                         self.parts.append(part.body(call, called, read_body))
-                        self.first.append(total)
+                        self.first_numbers.append(total)
                         total += self.parts[-1].graph.size
         self.total = total
-        self.data = _stacked_edges([part.graph.data for part in self.parts], self.first)
-        self.control = _stacked_edges([part.graph.control for part in self.parts], self.first)
+        self.data = _stacked_edges([part.graph.data for part in self.parts], self.first_numbers)
+        self.control = _stacked_edges([part.graph.control for part in self.parts], self.first_numbers)
 
     def build(self) -> ExpandedGraph:
         """Returns the graph with its calls unfolded."""
         drop = np.zeros(self.total, np.bool_)
-        for op, below in self.open.items():
+        for op, below in self.parts_of_call.items():
             for k in below:
                 self._join(op, k, drop)
         order = np.array([i for i in self._order() if not drop[i]], np.int32)
         place = np.full(self.total, -1, np.int32)
         place[order] = np.arange(len(order), dtype=np.int32)
         part_of = np.repeat(np.arange(len(self.parts), dtype=np.int32), [p.graph.size for p in self.parts])[order]
-        number = (order - np.asarray(self.first, np.int32)[part_of]).astype(np.int32)
+        number = (order - np.asarray(self.first_numbers, np.int32)[part_of]).astype(np.int32)
         names, types, nodes = [], [], []
         leads = [(p.graph, f"{p.path}/" if p.path else "") for p in self.parts]
         for k, i in zip(part_of.tolist(), number.tolist(), strict=True):
@@ -572,50 +581,52 @@ class _Expander:
             data=self._data(order, place), control=self._control(order, place, drop), owner=object(),
             outputs_of=outputs_of, stamps=(), unfolded=self._unfolded_origin(names, place),
         )  # fmt: skip
-        return ExpandedGraph(graph_out, parts, part_of, number, tuple(np.split(place, self.first[1:])))
+        return ExpandedGraph(graph_out, parts, part_of, number, tuple(np.split(place, self.first_numbers[1:])))
 
     def _unfolded_origin(self, names: Sequence[str], place: Ints) -> UnfoldedOrigin:
         root = self.parts[0]
         calls = {p.call_name: p.parent.graph.nodes[p.call] for p in self.parts if p.parent is not None}
         results = dict[str, str]()
-        for op, port in (end for end in self.moved if end[0] < root.graph.size and end[0] in self.open):
+        for op, port in (
+            end for end in self.replaced_tensors if end[0] < root.graph.size and end[0] in self.parts_of_call
+        ):
             inner, out = self._end((op, port))
             if place[inner] >= 0:
                 results.setdefault(f"{names[place[inner]]}:{out}", f"{root.graph.names[op]}:{port}")
-        return UnfoldedOrigin(root.graph, calls, self.opened, results, self.expand)
+        return UnfoldedOrigin(root.graph, calls, self.unfolded_calls, results, self.expand)
 
     # -- edges --------------------------------------------------------------------------------------
 
     def _join(self, op: int, k: int, drop: Any) -> None:
         """Connects arguments of a function to the inputs of its call, and its results to the consumers of the call."""
-        part, first, graph = self.parts[k], self.first[k], self.parts[k].graph
+        part, first, graph = self.parts[k], self.first_numbers[k], self.parts[k].graph
         types = graph.types
         arguments = [first + i for i in range(graph.size) if types[i] == "_Arg"]
         results = [first + i for i in range(graph.size) if types[i] == "_Retval"]
         drop[results] = True
         inputs, ends = self.data.ends(op), [self.data.ends(i) for i in results]
-        gives = [end[0] for end in ends if end]
+        result_sources = [end[0] for end in ends if end]
         own = part.parent
         assert own is not None
         if part.gradient:
             outer = op - part.call
             for argument, end in zip(arguments, part.arguments, strict=True):
-                self.more[argument] = [(outer + end[0], end[1])] if end is not None else []
+                self.extra_inputs[argument] = [(outer + end[0], end[1])] if end is not None else []
             return
         if not own.calls[part.call].is_plain:
             for argument, end in zip(
                 arguments, argument_sources(own.graph.nodes[part.call], inputs, len(arguments)), strict=True
             ):
-                self.more[argument] = [end] if end is not None else []
-            self.more.setdefault(op, []).extend(dict.fromkeys(gives))
+                self.extra_inputs[argument] = [end] if end is not None else []
+            self.extra_inputs.setdefault(op, []).extend(dict.fromkeys(result_sources))
             return
         drop[op] = not self.keep and all(ends)  # a result of a damaged function may be nothing
         drop[arguments] = True
-        self.moved |= {(argument, 0): end for argument, end in zip(arguments, inputs, strict=False)}
-        self.moved |= {(op, i): end[0] for i, end in enumerate(ends) if end}
+        self.replaced_tensors |= {(argument, 0): end for argument, end in zip(arguments, inputs, strict=False)}
+        self.replaced_tensors |= {(op, i): end[0] for i, end in enumerate(ends) if end}
         control_outputs = dict.fromkeys(own.graph.functions[part.function].control_ret.values())
         last = [first + graph.index[name] for name in control_outputs if name in graph.index]
-        self.last_ops[op] = [*last, *(end[0] for end in gives)]
+        self.last_ops[op] = [*last, *(end[0] for end in result_sources)]
         before = [i for i, _ in self.control.ends(op)]
         if before:
             for i in range(graph.size):
@@ -625,20 +636,20 @@ class _Expander:
 
     def _end(self, tensor: tuple[int, int]) -> tuple[int, int]:
         """Returns the tensor that replaces another tensor, through all calls."""
-        budget = len(self.moved)
-        while tensor in self.moved and budget:  # a damaged graph may contain a cycle
-            tensor, budget = self.moved[tensor], budget - 1
+        budget = len(self.replaced_tensors)
+        while tensor in self.replaced_tensors and budget:  # a damaged graph may contain a cycle
+            tensor, budget = self.replaced_tensors[tensor], budget - 1
         return tensor
 
     def _data(self, order: Ints, place: Ints) -> Edges:
         ptr, node, port = [0], list[int](), list[int]()
         rows, ends, outs = self.data.ptr.tolist(), self.data.node.tolist(), self.data.port.tolist()
-        stands = place.tolist()
+        new_numbers = place.tolist()
         for i in order.tolist():
             for at in range(rows[i], rows[i + 1]):
-                self._put(ends[at], outs[at], stands, node, port)
-            for maker, out in self.more.get(i, ()):
-                self._put(maker, out, stands, node, port)
+                self._put(ends[at], outs[at], new_numbers, node, port)
+            for maker, out in self.extra_inputs.get(i, ()):
+                self._put(maker, out, new_numbers, node, port)
             ptr.append(len(node))
         return Edges(np.asarray(ptr, np.int32), np.asarray(node, np.int32), np.asarray(port, np.int32))
 
@@ -651,7 +662,7 @@ class _Expander:
 
     def _control(self, order: Ints, place: Ints, drop: Any) -> Edges:
         ptr, node = [0], list[int]()
-        rows, ends, new_ops, removed = (
+        rows, ends, new_numbers, removed = (
             self.control.ptr.tolist(),
             self.control.node.tolist(),
             place.tolist(),
@@ -666,7 +677,7 @@ class _Expander:
                 live[op] = not removed[op]
                 if removed[op]:
                     todo += self.last_ops.get(op) or [self._end((op, 0))[0]]
-            node += [new_ops[op] for op, stays in live.items() if stays]
+            node += [new_numbers[op] for op, stays in live.items() if stays]
             ptr.append(len(node))
         return Edges(np.asarray(ptr, np.int32), np.asarray(node, np.int32), np.zeros(len(node), np.int32))
 
@@ -681,11 +692,13 @@ class _Expander:
                 if late:
                     yield late.pop()
                 continue
-            below = self.open.get(op)
+            below = self.parts_of_call.get(op)
             if below is None:
                 yield op
                 continue
-            stack.append(chain(*(range(self.first[k], self.first[k] + self.parts[k].graph.size) for k in below)))
+            stack.append(
+                chain(*(range(self.first_numbers[k], self.first_numbers[k] + self.parts[k].graph.size) for k in below))
+            )
             late.append(op)
 
 

@@ -12,7 +12,7 @@ from typing import Any, overload
 import numpy as np
 
 from ..errors import SelectionError, counted, few, nearest
-from .calls import CallFrame, CallTree
+from .calls import CallTree, FunctionInstance
 from .functions import callees_of, short_name
 from .graph import Graph, Mask
 from .names import join_scope, op_name, outer_name, shared_scope
@@ -427,7 +427,7 @@ def update_layer(
     return replace(layer, calls=new_calls, variables=variables)
 
 
-def _entering_tensors(ops: Sequence[tuple[CallFrame, int]]) -> dict[str, str]:
+def _entering_tensors(ops: Sequence[tuple[FunctionInstance, int]]) -> dict[str, str]:
     """Returns the tensors that enter some ops, each with the type of its source op outside of all calls."""
     own = {part.unfolded_name(i) for part, i in ops}
     types = {}
@@ -499,11 +499,11 @@ def layers_in_scopes(graph: Graph, model: str, classes: Mapping[str, str]) -> tu
             numbers = [graph.index[name]]
         else:
             continue
-        result.append(_layer_from_calls(path, kind, [(CallFrame(graph), numbers)]))
+        result.append(_layer_from_calls(path, kind, [(FunctionInstance(graph), numbers)]))
     return sort_layers(CallTree(graph), result)
 
 
-def _layer_from_calls(path: str, kind: str, calls: Iterable[tuple[CallFrame, list[int]]]) -> Layer:
+def _layer_from_calls(path: str, kind: str, calls: Iterable[tuple[FunctionInstance, list[int]]]) -> Layer:
     """Returns a layer with these ops in its calls, given by number."""
     layer_calls, variables = [], dict[str, None]()
     for part, numbers in calls:
@@ -533,7 +533,7 @@ def sort_layers(calls: CallTree, layers: Iterable[Layer]) -> tuple[Layer, ...]:
     return tuple(sorted(layers, key=order))
 
 
-def _call_path(part: CallFrame, number: int) -> list[int]:
+def _call_path(part: FunctionInstance, number: int) -> list[int]:
     """Returns the place of an op in the unfolded graph; ops inside a call come after the call."""
     path = [number]
     while part.parent is not None:
@@ -613,13 +613,13 @@ def layers_from_variables(call_tree: CallTree, owners: Iterable[VariableOwner]) 
         machinery[graph.scopes.op_numbers(name)] = True
     scopes = _scope_names(call_tree, machinery | graph.mask([graph.index[name] for name in variables]))
     claims: dict[str, list[VariableOwner]] = {}
-    places: dict[str, tuple[CallFrame, str]] = {}
+    places: dict[str, tuple[FunctionInstance, str]] = {}
     for owner in owners:
         for part, place in _reading_scopes(call_tree, owner, scopes):
             name = join_scope(part.path, place)
             places[name] = part, place
             claims.setdefault(name, []).append(owner)
-    calls: dict[str, list[tuple[CallFrame, list[int]]]] = {}
+    calls: dict[str, list[tuple[FunctionInstance, list[int]]]] = {}
     owner_of: dict[str, VariableOwner] = {}
     for name, who in claims.items():
         part, place = places[name]
@@ -633,7 +633,7 @@ def layers_from_variables(call_tree: CallTree, owners: Iterable[VariableOwner]) 
     return sort_layers(call_tree, (_layer_from_calls(path, owner_of[path].class_name, calls[path]) for path in calls))
 
 
-def _numbers(part: CallFrame, place: str) -> list[int]:
+def _numbers(part: FunctionInstance, place: str) -> list[int]:
     """Returns the ops of a scope, or the op with this name."""
     graph = part.graph
     return graph.scopes.op_numbers(place) if place in graph.scopes.index else [graph.index[place]]
@@ -645,14 +645,16 @@ def _scope_names(call_tree: CallTree, variables: Mask) -> set[str]:
     Scopes that contain only variables are left out.
     """
     result = set[str]()
-    for part in call_tree.frames():
+    for part in call_tree.instances():
         scopes = part.graph.scopes
         homes = scopes.scope_of if part.parent is not None else scopes.scope_of[~variables]
         result.update(*(scopes.names[scope].split("/") for scope in np.unique(homes)))
     return result | {lead for lead, _, number in (name.rpartition("_") for name in result) if number.isdecimal()}
 
 
-def _reading_scopes(call_tree: CallTree, owner: VariableOwner, scopes: Container[str]) -> list[tuple[CallFrame, str]]:
+def _reading_scopes(
+    call_tree: CallTree, owner: VariableOwner, scopes: Container[str]
+) -> list[tuple[FunctionInstance, str]]:
     """Returns the scopes, and the calls of functions, in which an owner reads its variables.
 
     The model around the owner may have no scope, such as a model in `TimeDistributed`. `scopes` are the names of all
@@ -660,9 +662,9 @@ def _reading_scopes(call_tree: CallTree, owner: VariableOwner, scopes: Container
     """
     parts = [part for part in owner.scope.split("/") if part]
     parts = [part for part in parts[:-1] if part in scopes] + parts[-1:]
-    result: dict[tuple[int, str], tuple[CallFrame, str]] = {}
+    result: dict[tuple[int, str], tuple[FunctionInstance, str]] = {}
 
-    def place(part: CallFrame, reader: int) -> str:
+    def place(part: FunctionInstance, reader: int) -> str:
         scopes = _scopes_like(part, reader, parts)
         # An op in a layer may have the name of the layer, and a layer the name of its model. But the scope of a model
         # also contains layers with other variables.
@@ -679,13 +681,13 @@ def _reading_scopes(call_tree: CallTree, owner: VariableOwner, scopes: Container
     return list(result.values())
 
 
-def _variables_in(part: CallFrame, scope: str) -> set[str]:
+def _variables_in(part: FunctionInstance, scope: str) -> set[str]:
     """Returns the variables that ops of a scope read."""
     ends = (maker for i in part.graph.scopes.op_numbers(scope) for maker, _ in part.graph.data.ends(i))
     return {at.unfolded_name(i) for at, i in map(part.argument_source, ends) if at.graph.types[i] in VARIABLE_TYPES}
 
 
-def _scopes_like(part: CallFrame, reader: int, words: Sequence[str]) -> list[str]:
+def _scopes_like(part: FunctionInstance, reader: int, words: Sequence[str]) -> list[str]:
     """Returns the scopes of an op, innermost first, that have the name of the last part, perhaps with a number.
 
     These scopes are inside scopes with the names of the other parts, around the op or around the call of its function.
@@ -704,7 +706,7 @@ def _scopes_like(part: CallFrame, reader: int, words: Sequence[str]) -> list[str
     return result
 
 
-def _scopes_around(part: CallFrame, op: int) -> list[list[str]]:
+def _scopes_around(part: FunctionInstance, op: int) -> list[list[str]]:
     """Returns the scopes around an op, first those of the graph itself, then those of each function around it.
 
     The names of the ops in a loop body also begin with the scopes of the loop; these scopes are not repeated.

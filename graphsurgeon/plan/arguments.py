@@ -114,6 +114,9 @@ _MAPPINGS = {
 }  # fmt: skip
 
 
+NamePairs = tuple[tuple[str, str], ...]
+
+
 @dataclass(frozen=True)
 class Arguments:
     """Checks the arguments of one call and converts them into names.
@@ -323,9 +326,7 @@ class Arguments:
             raise PlanError(self.request, "a tensor is named twice", "Name each tensor once")
         return tuple(first), tuple(second)
 
-    def mapped_pairs(
-        self, source: Graph, inputs: Mapping[Any, Any]
-    ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, Any], ...]]:
+    def mapped_pairs(self, source: Graph, inputs: Mapping[Any, Any]) -> tuple[NamePairs, tuple[tuple[str, Any], ...]]:
         """Returns pairs of names, a tensor of a source and the tensor that replaces it; and tensors with constants."""
         pairs, constants = list[tuple[Any, Any]](), list[tuple[str, Any]]()
         for old, new in inputs.items():

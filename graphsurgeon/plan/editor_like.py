@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from ..graph.conversion_verdict import Compatibility
 from ..graph.graph import Graph, TensorInfo
 from ..graph.layers import Layers
-from ..graph.open_graph import OpenedGraph
+from ..graph.open_graph import Ends, OpenedGraph, likely_ends
 from ..graph.security import Risks
 from ..graph.selection import Selection
 from ..graph.trace import Trace
@@ -170,3 +170,9 @@ def described(editor: EditorLike) -> OpenedGraph:
     """
     init_ops, feeds = editor.values.init_ops
     return replace(editor.opened_graph.renamed(editor.history.renamed), init_ops=init_ops, asset_feeds=feeds)
+
+
+def default_ends(editor: EditorLike) -> Ends:
+    """Returns the inputs and outputs of the opened graph, by their current names; else its likely ones."""
+    model = described(editor)
+    return model if model.outputs else likely_ends(editor.snapshot)

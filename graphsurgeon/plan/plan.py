@@ -296,7 +296,7 @@ class Plan:
         """Returns the plan with a fix for one of its faults, for example an adapter for a tensor that does not fit.
 
         Args:
-            fix: one of the `cures` of a fault that `check` returns.
+            fix: one of the `fixes` of a fault that `check` returns.
 
         Raises:
             PlanError: if the fix belongs to another plan.
@@ -319,7 +319,7 @@ class Plan:
         number = next((i for i, step in enumerate(self.steps) if step is fix.step), None)
         if number is None:
             problem, suggestion = "no step of this plan has the fault", "Choose a fix of a fault in plan.check()"
-            raise PlanError(f"cured({fix.code!r})", problem, suggestion)
+            raise PlanError(f"with_fix({fix.code!r})", problem, suggestion)
         return replace(self, steps=(*self.steps[:number], *fix.new_steps, *self.steps[number + 1 :]))
 
     def with_muted(self, step: int, on: bool = True) -> Plan:
@@ -373,8 +373,8 @@ class Plan:
             (['b:0'], ['a:0'])
         """
         arguments = self._arguments(f"reroute({display_text(old)!r}, to={display_text(to)!r})")
-        limits = arguments.optional_ops(only)
-        return self._with(steps.RerouteStep(*arguments.tensor_pairs(old, to), limits, arguments.ops(exclude)))
+        only_consumers = arguments.optional_ops(only)
+        return self._with(steps.RerouteStep(*arguments.tensor_pairs(old, to), only_consumers, arguments.ops(exclude)))
 
     def swap(self, a: TensorsLike | TensorMap, b: TensorLike | Iterable[TensorLike] | None = None) -> Plan:
         """Exchanges the consumers of two tensors, of two lists of tensors, or of the pairs of a dict.
@@ -472,7 +472,7 @@ class Plan:
         """
         word = self._arguments("insert()").code_name(op, "function") if callable(op) else ""
         arguments = self._arguments(f"insert({word or repr(op)}, on={display_text(on)!r})")
-        limits, pairs = arguments.optional_ops(only), tuple(attributes.items())
+        only_consumers, pairs = arguments.optional_ops(only), tuple(attributes.items())
         if callable(op) and pairs:
             problem = f"a function has no attribute {pairs[0][0]!r}"
             raise PlanError(arguments.request, problem, "Set its options inside: lambda x: f(x, ...)")
@@ -484,7 +484,7 @@ class Plan:
         if not isinstance(names, str) and len(names) != len(tensors):
             problem = f"{counted(len(names), 'names')} against {counted(len(tensors), 'tensors')}"
             raise PlanError(arguments.request, problem, "Give one name for each tensor, or one name for all")
-        return self._with(steps.InsertStep(op, tensors, names, pairs, limits, arguments.ops(exclude), word))
+        return self._with(steps.InsertStep(op, tensors, names, pairs, only_consumers, arguments.ops(exclude), word))
 
     def adapt(
         self,
@@ -541,15 +541,15 @@ class Plan:
             raise PlanError(arguments.request, *problem)
         at = None if input is None else arguments.number(input)
         end, at = (None, at) if to is None else arguments.consumer_or_tensor(to, at)
-        limits, excluded = arguments.optional_ops(only), arguments.ops(exclude)
+        only_consumers, excluded = arguments.optional_ops(only), arguments.ops(exclude)
         if at is not None and (end is None or ":" in end):
             raise PlanError(arguments.request, f"input={at} needs an op", "Give the op: to='op'")
-        if (limits is not None or excluded) and (end is None or at is not None):
+        if (only_consumers is not None or excluded) and (end is None or at is not None):
             limits_problem = "only= and exclude= need a tensor, not an input"
             raise PlanError(arguments.request, limits_problem, "Give a tensor: to='x:0'")
         wish = AdapterSpec(kinds, None if dtype is None else arguments.dtype(dtype), arguments.shape(shape), pairs)
         return self._with(
-            steps.AdaptStep(arguments.tensor(tensor), end, at, str(name).strip("/"), wish, limits, excluded)
+            steps.AdaptStep(arguments.tensor(tensor), end, at, str(name).strip("/"), wish, only_consumers, excluded)
         )
 
     def remove(self, ops: OpsLike, *, stitch: bool = False) -> Plan:
@@ -595,7 +595,7 @@ class Plan:
             after: the op or ops that run before it.
         """
         arguments = self._arguments(f"add_control({display_text(op)!r})")
-        return self._with(steps.OrderStep(arguments.single_op(op), arguments.ops(after), False))
+        return self._with(steps.ControlStep(arguments.single_op(op), arguments.ops(after), False))
 
     def remove_control(self, op: OpLike, after: OpsLike | None = None) -> Plan:
         """Removes control inputs of an op.
@@ -606,7 +606,7 @@ class Plan:
         """
         arguments = self._arguments(f"remove_control({display_text(op)!r})")
         others = arguments.optional_ops(after)
-        return self._with(steps.OrderStep(arguments.single_op(op), others, True))
+        return self._with(steps.ControlStep(arguments.single_op(op), others, True))
 
     def reroute_control(self, old: OpLike, *, to: OpsLike, only: OpsLike | None = None, exclude: OpsLike = ()) -> Plan:
         """Makes the ops that wait for one op wait for other ops instead.
@@ -617,10 +617,8 @@ class Plan:
             only, exclude: the waiting ops, as in `reroute`.
         """
         arguments = self._arguments(f"reroute_control({display_text(old)!r}, to={display_text(to)!r})")
-        limits = arguments.optional_ops(only)
-        return self._with(
-            steps.RerouteOrderStep(arguments.single_op(old), arguments.ops(to), limits, arguments.ops(exclude))
-        )
+        ends = arguments.single_op(old), arguments.ops(to)
+        return self._with(steps.RerouteControlStep(*ends, arguments.optional_ops(only), arguments.ops(exclude)))
 
     def rename(
         self,
@@ -815,9 +813,11 @@ class Plan:
             PlanError: if `times` is not a number of iterations. `check` finds all other faults.
         """
         arguments = self._arguments(f"unroll({display_name(op_name, loop)}, {times!r})")
-        count = arguments.number(times, "times", "the number of rounds", "it as times=3")
+        count = arguments.number(times, "times", "the number of iterations", "it as times=3")
         if count < 0:
-            raise PlanError(arguments.request, f"times={count} is less than 0", "Type the number of rounds as times=3")
+            raise PlanError(
+                arguments.request, f"times={count} is less than 0", "Type the number of iterations as times=3"
+            )
         return self._with(steps.UnrollStep(arguments.op_or_scope(loop).partition(":")[0].rstrip("/"), count))
 
     def resolve_condition(self, predicate: TensorLike, value: bool | int) -> Plan:

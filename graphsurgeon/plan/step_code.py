@@ -83,10 +83,10 @@ def call(step: Step, owner: str, sources: Sources) -> str:
             return f".set_attr({one_or_all(step.ops)!r}, {name!r}, {literal(value, sources)})"
         case steps.SetStep():
             return f".set_device({one_or_all(step.ops)!r}, {step.device!r})"
-        case steps.OrderStep():
+        case steps.ControlStep():
             others = "" if step.others is None else f", {one_or_all(step.others)!r}"
             return f".{'remove' if step.remove else 'add'}_control({step.op!r}{others})"
-        case steps.RerouteOrderStep():
+        case steps.RerouteControlStep():
             return f".reroute_control({step.old!r}, to={one_or_all(step.to)!r}{_limits(step)})"
         case steps.RenameStep():
             given_values, initial = step.values, step.values == INITIAL
@@ -184,7 +184,7 @@ def functions_of(step: Step) -> dict[str, Callable[..., Any]]:
 
 
 def _limits(
-    step: steps.RerouteStep | steps.DetachStep | steps.InsertStep | steps.AdaptStep | steps.RerouteOrderStep,
+    step: steps.RerouteStep | steps.DetachStep | steps.InsertStep | steps.AdaptStep | steps.RerouteControlStep,
 ) -> str:
     """Returns the arguments `only` and `exclude` as code."""
     only = f", only={one_or_all(step.only)!r}" if step.only is not None else ""
@@ -229,10 +229,10 @@ def step_text(step: Step) -> str:
             if step.device is not None:
                 return f"place {few(step.ops)} on {step.device or 'any device'}"
             return f"set {', '.join(name for name, _ in step.attributes)} of {few(step.ops)}"
-        case steps.OrderStep():
+        case steps.ControlStep():
             whom = "anything" if step.others is None else few(step.others)
             return f"run {step.op} {'without waiting for' if step.remove else 'after'} {whom}"
-        case steps.RerouteOrderStep():
+        case steps.RerouteControlStep():
             whom = "all waiting ops" if step.only is None else few(step.only)
             more = f" except {few(step.exclude)}" if step.exclude else ""
             return f"make {whom}{more} wait for {few(step.to)} instead of {step.old}"

@@ -164,7 +164,7 @@ class SetStep:
 
 
 @dataclass(frozen=True)
-class OrderStep:
+class ControlStep:
     """An op runs after others, or no longer does; see `Plan.add_control` and `Plan.remove_control`."""
 
     op: DestinationName
@@ -173,7 +173,7 @@ class OrderStep:
 
 
 @dataclass(frozen=True)
-class RerouteOrderStep:
+class RerouteControlStep:
     """The ops that wait for an op wait for other ops instead; see `Plan.reroute_control`."""
 
     old: DestinationName
@@ -277,8 +277,8 @@ class RebuildStep:
 
 #: The steps that change an existing graph, except for a `ConnectStep`.
 EditStep = (
-    RerouteStep | SwapStep | DetachStep | InsertStep | AdaptStep | BypassStep | RemoveStep | SetStep | OrderStep
-    | RerouteOrderStep | RenameStep | ReplaceStep | CollapseStep | InlineStep | ConditionStep | UnrollStep
+    RerouteStep | SwapStep | DetachStep | InsertStep | AdaptStep | BypassStep | RemoveStep | SetStep | ControlStep
+    | RerouteControlStep | RenameStep | ReplaceStep | CollapseStep | InlineStep | ConditionStep | UnrollStep
     | OnCopiesStep | RebuildStep
 )  # fmt: skip
 Step = CopyStep | ConnectStep | EditStep | MutedStep

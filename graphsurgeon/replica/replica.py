@@ -192,8 +192,8 @@ class Replica:
         about = (self.graph, "the duplicate", self._copy)
         try:
             with self.reading() as session:
-                targets = tf.run.fetches.resolve_fetches(fetches, "run({})", *about)
-                feed_values = tf.run.fetches.resolve_feeds(feeds, "run({})", *about)
+                targets = tf.run.sessions.resolve_fetches(fetches, "run({})", *about)
+                feed_values = tf.run.sessions.resolve_feeds(feeds, "run({})", *about)
                 return session.run(targets, feed_values)
         except tf.run.sessions.LOST_SERVER_ERRORS:
             if self._open_session is None:
@@ -279,8 +279,8 @@ class Replica:
             if session is not None:
                 about = (self.applied.copies[0].source.owner, "the original")
                 return session.run(
-                    tf.run.fetches.resolve_fetches(fetches, "train({})", *about),
-                    tf.run.fetches.resolve_feeds(feeds, "train({})", *about),
+                    tf.run.sessions.resolve_fetches(fetches, "train({})", *about),
+                    tf.run.sessions.resolve_feeds(feeds, "train({})", *about),
                 )
             if not callable(fetches) or feeds is not None:
                 how = "Give a function without arguments: replica.train(lambda: model.train_on_batch(x, y))"
@@ -394,8 +394,8 @@ class Replica:
             if snapshot is not None:
                 return snapshot, self._source.skipped
             if time.monotonic() >= end:
-                if self._source.unfinished is not None:
-                    raise self._source.unfinished
+                if self._source.incomplete_error is not None:
+                    raise self._source.incomplete_error
                 return None, {}
             time.sleep(min(0.05, max(0.0, end - time.monotonic())))
 
@@ -577,7 +577,9 @@ class Replica:
                 "the duplicate and its original are in the same graph, and share a session",
                 "Make the duplicate without graph=, so that it has its own session",
             )
-        source = tf.values.replica_values.FolderSource(tf.values.checkpoint_folder.CheckpointFolder(os.fspath(folder)))
+        source = tf.values.replica_values.FolderSource(
+            tf.values.followed_checkpoints.CheckpointFolder(os.fspath(folder))
+        )
         source.folder.refuse_missing()
         self._has_warned = self._has_warned or values is not None
         with self._update_lock:

@@ -14,6 +14,7 @@ from ..graph.functions import CALLS, NAMES_OF_GRADIENTS, READ_BY_GRADIENT, gradi
 from ..graph.graph import Graph, Mask, TensorInfo, shape_text
 from ..graph.layers import Layers, scopes_of
 from ..graph.op_packages import package_of, unknown_words
+from ..graph.open_graph import Ends
 from ..graph.selection import Query, Selection
 from ..graph.types import TFNodeDef
 from ..graph.variables import VariableInfo
@@ -21,6 +22,39 @@ from ..plan.editor_like import EditorLike
 from ..view.tree import Tree
 from .run_results import numbers
 from .state import Facts, ops_of
+
+_ENDS = 3
+"""The maximum number of inputs and outputs that the sentence about a model names."""
+
+
+def model_text(graph: Graph, ends: Ends, layers: Layers) -> str:
+    """Returns a model in one line: its inputs, its size, its outputs.
+
+    Args:
+        graph: the graph.
+        ends: its inputs and outputs.
+        layers: its Keras layers, or none.
+
+    Example:
+        >>> g = Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x"])])
+        >>> model_text(g, Ends(inputs={"x": "x:0"}, outputs={"y": "y:0"}), Layers(()))
+        'x → 2 ops → y'
+    """
+    size = bytes_of(graph, np.ones(graph.size, np.bool_))
+    middle = counted(graph.size, "ops") + (f" in {counted(len(layers), 'layers')}" if len(layers) else "")
+    middle += f", {size_text(size)} in constants and variables" if size else ""
+    return " → ".join(filter(None, (_ends_text(graph, ends.inputs), middle, _ends_text(graph, ends.outputs))))
+
+
+def _ends_text(graph: Graph, tensors: Mapping[str, str]) -> str:
+    texts = []
+    for key, tensor in list(tensors.items())[:_ENDS]:
+        op, port = graph.tensor(tensor)
+        info = graph.declared_info(op, port)
+        texts.append(key if info is None or info.shape is None else f"{key} {shape_text(info.shape)}")
+    more = len(tensors) - len(texts)
+    return ", ".join(texts) + (f" and {more} more" if more else "")
+
 
 _MAX_NAMES = 60
 """The maximum number of names shown in a list; the total is shown too."""
@@ -200,7 +234,7 @@ def _places(tree: Tree, op: int, calls: CallTree | None) -> list[list[str]]:
     """Returns rows on the function that an op is in, or calls, and on the other callers of the function."""
     if calls is None:
         return []
-    part, call = tree.calls.frame_of(op) if tree.calls is not None else None, tree.folded.get(op)
+    part, call = tree.calls.instance_of(op) if tree.calls is not None else None, tree.folded.get(op)
     rows = []
     if part is not None:
         how = "the gradient of" if part.gradient else "called by"
@@ -309,14 +343,14 @@ def _flops_text(flops: tuple[int, bool]) -> str:
 
 def _flops(facts: Facts, tree: Tree, ops: list[int], calls: CallTree | None) -> tuple[int, bool]:
     """Returns the floating-point operations of ops and of the functions they call; 0 for more than `_FLOPS_OF` ops."""
-    if calls is None or tree.calls is None or len(tree.calls.frames) + len(tree.folded) == 1:
+    if calls is None or tree.calls is None or len(tree.calls.instances) + len(tree.folded) == 1:
         return _flops_of(facts, tree.graph, ops)
     deep = calls.searchable
     within = np.flatnonzero(_within(deep, tree.calls, ops))
     if len(within) > _MAX_FLOP_OPS:
         return 0, False
-    own = [deep.number[within][deep.part[within] == k].tolist() for k in range(len(deep.frames))]
-    counts = [_flops_of(facts, part.graph, some) for part, some in zip(deep.frames, own, strict=True) if some]
+    own = [deep.number[within][deep.part[within] == k].tolist() for k in range(len(deep.instances))]
+    counts = [_flops_of(facts, part.graph, some) for part, some in zip(deep.instances, own, strict=True) if some]
     return sum(count for count, _ in counts), any(one for _, one in counts)
 
 

@@ -21,7 +21,7 @@ from ..graph.layers import Layers, scopes_of
 from ..graph.lazy_graph import materialized_graph
 from ..graph.selection import Selection, select
 from ..plan.dependencies import needed_ops
-from ..plan.editor_like import EditorLike, described
+from ..plan.editor_like import EditorLike, default_ends, described
 from ..plan.plan import Plan
 from ..plan.recipe_registry import Recipe
 from ..plan.steps import CopyStep, MutedStep, unwrap_muted
@@ -29,6 +29,7 @@ from ..view.first_picture import Endpoints, first_unfolded
 from ..view.paint import Paint
 from ..view.scene import MAX_BOXES
 from ..view.tree import Tree, find_item, ops_named
+from .inspector import model_text
 from .pane import EdgeStep, Pane, PaneSpec, draw_both, opening_of_copies, unchanged_ops
 from .state import Facts, Marks, State, name_changes, renamed_keys, renamer, selection_of
 
@@ -44,7 +45,6 @@ class RenderContext:
         source: the editor whose graph is on the left; it may be the destination.
         facts: facts on ops beyond the snapshot.
         recipes: returns the recipes of the menu.
-        storage: converts the plan and the marks to a text that the page keeps; None: the page keeps nothing.
     """
 
     def __init__(
@@ -66,6 +66,7 @@ class RenderContext:
         self._last_source: Graph | None = None
         self._names: dict[EditorLike, tuple[Graph, Mapping[str, str]]] = {}
         self._separate_key: Any = None  # the graphs that need separate layouts
+        self._model_text: tuple[Graph | None, str] = (None, "")
         self._region: tuple[tuple[Graph, Marks], tuple[Selection | None, str]] | None = None
 
     @cached_property
@@ -94,6 +95,14 @@ class RenderContext:
     def layers(self, graph: Graph) -> Layers:
         """Returns the Keras layers of a graph on the screen."""
         return (self.source if graph.owner is self.source.snapshot.owner else self.destination).layers
+
+    @property
+    def model_text(self) -> str:
+        """The model of the source in one line."""
+        graph = self.source.snapshot
+        if self._model_text[0] is not graph:
+            self._model_text = graph, model_text(graph, default_ends(self.source), self.source.layers)
+        return self._model_text[1]
 
     def calls(self, state: State, pane: str) -> CallTree:
         """Returns the calls of the graph of a pane."""
@@ -161,10 +170,10 @@ class RenderContext:
 
     def tree_of(self, state: State, picture: ExpandedGraph) -> Tree:
         """Returns the tree of a graph under the filters of a state, from a cache for the last few trees."""
-        filters = replace(state.filters, hidden_orphans=self._hidden_orphans(picture.frames[0].graph))
+        filters = replace(state.filters, hidden_orphans=self._hidden_orphans(picture.instances[0].graph))
         tree = next((t for t in self._trees if t.graph is picture.graph and t.filters == filters), None)
         if tree is None:
-            layer_scopes = scopes_of(picture.graph, self.layers(picture.frames[0].graph))
+            layer_scopes = scopes_of(picture.graph, self.layers(picture.instances[0].graph))
             classes = {scope: layer.class_name for scope, (layer, _) in layer_scopes.items()}
             tree = Tree(picture.graph, filters, classes, picture)
             self._trees.appendleft(tree)

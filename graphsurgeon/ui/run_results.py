@@ -63,6 +63,39 @@ def numbers(array: Any) -> dict[str, Any]:
     return {"rows": rows, "histogram": _histogram(finite) if finite.size else None}
 
 
+def output_data(tensor: str, array: Any) -> dict[str, Any]:
+    """Returns an output of a run for the page: its dtype and shape, its values, and a picture if it is an image.
+
+    Args:
+        tensor: the name of the output.
+        array: its value.
+
+    Returns:
+        ``tensor`` and ``text``; ``values``: the index, the text and the length of the bar (0 to 1) of the largest
+        elements of a vector, or of all elements of a short one, for the first example of a batch; ``picture``: a data
+        URL, or empty.
+
+    Example:
+        >>> output_data("y:0", np.array([[0.1, 0.7, 0.2]], np.float32))["values"]
+        [['0', '0.1', 0.14], ['1', '0.7', 1.0], ['2', '0.2', 0.29]]
+    """
+    array = np.asarray(array)
+    rows = dict(numbers(array)["rows"][:2])
+    text, values = rows.pop("value").rpartition(",")[0], list[list[Any]]()
+    example = array.reshape(-1, array.shape[-1])[0] if array.ndim > 1 and array.size else array
+    flat = _numbers(example) if example.ndim == 1 and array.ndim <= 2 else None
+    if flat is not None and flat.size > 1 and np.isfinite(flat).all():
+        largest = np.argsort(-flat, kind="stable")[:_MAX_VALUES]
+        order = np.arange(flat.size) if flat.size <= _MAX_VALUES else largest
+        top = float(np.abs(flat).max()) or 1.0
+        values = [[str(i), _short(float(flat[i])), round(max(0.0, float(flat[i]) / top), 2)] for i in order.tolist()]
+        text += f"; the largest {len(values)} values" if flat.size > len(values) else ""
+        text += f" of the first of {array.shape[0]} examples" if array.ndim == 2 and array.shape[0] > 1 else ""
+    else:
+        text += f": {next(iter(rows.values()))}" if array.size else ""
+    return {"tensor": tensor, "text": text, "values": values, "picture": image(array) if array.ndim > 2 else ""}
+
+
 def _histogram(finite: Any) -> dict[str, Any]:
     low, high = float(finite.min()), float(finite.max())
     counts = np.histogram(finite, BINS, (low, high if high > low else low + 1.0))[0]
@@ -202,6 +235,8 @@ MEASURES = (*NUMBERS, "difference")
 _MAX_LISTED = 8
 """The number of ops in the list of the most expensive ones."""
 _ALL = ("ms", "bytes")
+_MAX_VALUES = 5
+"""The number of elements of an output that are shown as bars."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,7 +285,7 @@ class RunOverlay:
 
     @cached_property
     def report_data(self) -> dict[str, Any]:
-        """The report for the page: one line, the first value that is not finite, the most expensive ops, the code."""
+        """The report for the page: one line, the outputs, the first value that is not finite, the costs, the code."""
         trace, first_bad = self.trace, self._first_bad
         tops = {}
         for what in _ALL:
@@ -264,6 +299,7 @@ class RunOverlay:
         }  # fmt: skip
         return {
             "line": self.line,
+            "outputs": [output_data(*one) for one in list(trace.results.items())[:_MAX_LISTED]],
             "pane": self.pane,
             "stop_reason": trace.stop_reason,
             "bad": shown_bad,

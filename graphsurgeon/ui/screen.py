@@ -35,7 +35,7 @@ from .commands import (
     steps,
     undo,
 )
-from .commands.table import COMMAND_SPECS
+from .commands.specs import COMMAND_SPECS
 from .commands.undo import history_data, last_applied, undo_data, with_undo_entry
 from .page_data import boundary_data, boundary_text, look_data, outline_data, plan_data
 from .pane import static_picture
@@ -56,7 +56,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 class Screen:
     """The state of a widget: two panes, the selection, the boundary, the plan.
 
-    Each entry of `graphsurgeon.ui.commands.table.COMMAND_SPECS` is a method. It computes a new `state` from the last.
+    Each entry of `graphsurgeon.ui.commands.specs.COMMAND_SPECS` is a method. It computes a new `state` from the last.
 
     Args:
         destination: the editor that the plan changes.
@@ -274,6 +274,7 @@ class Screen:
                 "titles": {
                     "source": self.source.title,
                     "destination": self.destination.title + (" after the plan" if draft.steps else ""),
+                    "model": context.model_text,
                 },
                 "selected": list(state.view.selected),
                 "boundary": {

@@ -13,11 +13,11 @@ import anywidget
 import traitlets
 
 from graphsurgeon.errors import SurgeryError
-from graphsurgeon.ui.commands.table import COMMAND_SPECS
+from graphsurgeon.ui.commands.specs import COMMAND_SPECS
 from graphsurgeon.ui.pane import picture_html
 from graphsurgeon.ui.screen import Screen
 
-from .protocol import VERSION, Request, SerialExecutor, answer, parse, parts, refusal
+from .messages import VERSION, Request, SerialExecutor, answer, execute, parse, parts, refusal
 
 _STATIC = Path(__file__).parent / "static"
 _VIEW = "application/vnd.jupyter.widget-view+json"
@@ -165,8 +165,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
 
     def _execute(self, request: Request) -> dict[str, Any]:
         try:
-            with self._screen.exclusive():
-                return answer(request.id, getattr(self._screen, request.verb)(**request.args))
+            return execute(self._screen, request)
         except Exception as error:
             return self._refusal(request.id, error, request.verb)
 

@@ -15,7 +15,7 @@ from . import graphviz
 from .boxes import HEADING, Box, Edge, Group, frames, size_of, width
 from .edges import place_labels
 from .graphviz import Engine, LayoutCancelled, LayoutTimeout
-from .levels import HUB, SPACING, Level, Line, Run, Structure, grid, laid_out, rank_items
+from .levels import BUSY, SPACING, Level, Line, Run, Structure, grid, laid_out, rank_items
 from .scene import Scene
 
 __all__ = ["LayoutCancelled", "LayoutTimeout", "PlacedScene", "place"]
@@ -23,7 +23,7 @@ __all__ = ["LayoutCancelled", "LayoutTimeout", "PlacedScene", "place"]
 WIDEST = 4.0
 """The maximum ratio of width to height, or height to width, of a picture, if possible."""
 COLUMN_FACTOR = 0.5
-"""The factor for `THIN` if a picture exceeds `WIDEST`, so that lower levels are set in columns too."""
+"""The factor for `COLUMN_LIMITS` if a picture exceeds `WIDEST`, so that lower levels are set in columns too."""
 MARGIN = 12.0
 """Empty border of a picture, px."""
 PAD = 10.0
@@ -216,13 +216,13 @@ def _place_scene(
     columns: bool,
     run: Run,
     previous: Mapping[str, Any] | None,
-    column_limits: float = 1.0,
+    height_factor: float = 1.0,
 ) -> PlacedScene:
     picture = _Picture(scene, direction, run)
     picture.lay_out(
         columns and direction == "TB",
         previous if previous and previous["direction"] == direction else None,
-        column_limits,
+        height_factor,
     )
     return picture.placed()
 
@@ -295,7 +295,7 @@ class _Picture:
                 crowd[key] += 1
         entries = []
         for ends, edges in lines.items():
-            weight = 0 if all(e.control for e in edges) else 1 if max(crowd[key] for key in ends) >= HUB else 2
+            weight = 0 if all(e.control for e in edges) else 1 if max(crowd[key] for key in ends) >= BUSY else 2
             entries.append((Line(numbers[ends[0]], numbers[ends[1]], weight), ends))
         entries.sort(key=lambda one: one[0])
         touched = {end for line, _ in entries for end in line[:2]}
@@ -309,7 +309,7 @@ class _Picture:
         self,
         columns: bool,
         previous: Mapping[str, Any] | None,
-        column_limits: float,
+        height_factor: float,
         only: Iterable[int] | None = None,
     ) -> None:
         """Lays out levels, the innermost first. Items that are also in `previous` keep their order and columns."""
@@ -335,7 +335,7 @@ class _Picture:
                 border,
                 starts,
                 self.run,
-                column_limits,
+                height_factor,
             )
             was = [before.get(self._name(key), np.nan) for key in keys]
             if np.isfinite(was).sum() > 1 and _is_reversed(was, layout, sizes, self.ranks[level]):

@@ -42,7 +42,7 @@ TRACK = 5.0
 """The distance between two lines from a column to the next, px."""
 FAN = 8
 """The maximum number of neighbors without other lines that a box has on one rank."""
-HUB = 10
+BUSY = 10
 """The number of lines of a box from which they get a lower weight."""
 CACHE_SIZE = 400
 """The number of cached levels."""
@@ -154,7 +154,7 @@ def laid_out(
     border: tuple[float, float],
     columns: tuple[int, ...] | None,
     run: Run,
-    column_limits: float = 1.0,
+    height_factor: float = 1.0,
 ) -> Level:
     """Returns the level with coordinates.
 
@@ -167,12 +167,12 @@ def laid_out(
         border: the distance of gates from the level, at its start and at its end.
         columns: the items that begin a new column; None to choose them if the level is long and thin.
         run: runs Graphviz.
-        column_limits: a factor for the heights in `THIN`.
+        height_factor: a factor for the heights in `COLUMN_LIMITS`.
     """
 
     def place() -> Level:
         parts = [_part(structure, nodes) for nodes in _parts(structure)]
-        layouts = [part.layout(ranks, sizes, spacing, columns, run, column_limits) for part in parts]
+        layouts = [part.layout(ranks, sizes, spacing, columns, run, height_factor) for part in parts]
         along = max(layout.along for layout in layouts)
         at = np.zeros((structure.items, 2))
         gates, paths = np.zeros(sum(structure.gates)), [np.zeros((1, 2)) for _ in structure.lines]
@@ -189,7 +189,7 @@ def laid_out(
             offset += level.size[0] + GAP * spacing[0]
         return Level((offset - GAP * spacing[0], along), at, gates.tolist(), paths, starts)
 
-    return _cached((structure, sizes, ends, spacing, border, columns, run.effort, column_limits), place)
+    return _cached((structure, sizes, ends, spacing, border, columns, run.effort, height_factor), place)
 
 
 class _Part(NamedTuple):
@@ -212,15 +212,15 @@ class _Part(NamedTuple):
         spacing: tuple[float, float],
         columns: tuple[int, ...] | None,
         run: Run,
-        column_limits: float,
+        height_factor: float,
     ) -> _Layout:
         """Returns the layout of the part; the arguments are the same as for `laid_out`."""
         mine = [ranks[node] - min(ranks[n] for n in self.nodes.tolist()) for node in self.nodes.tolist()]
         wide = tuple(sizes[node] for node in self.nodes[: self.structure.items].tolist())
         number = {node: i for i, node in enumerate(self.nodes.tolist())}
         starts = None if columns is None else tuple(number[item] for item in columns if item in number)
-        key = (self.structure, wide, spacing, starts, run.effort, column_limits)
-        return _cached(key, lambda: _Layout(self.structure, mine, wide, spacing, starts, run, column_limits))
+        key = (self.structure, wide, spacing, starts, run.effort, height_factor)
+        return _cached(key, lambda: _Layout(self.structure, mine, wide, spacing, starts, run, height_factor))
 
 
 def _parts(s: Structure) -> list[list[int]]:
@@ -259,9 +259,9 @@ class _Layout:
         spacing: tuple[float, float],
         columns: tuple[int, ...] | None,
         run: Run,
-        column_limits: float,
+        height_factor: float,
     ) -> None:
-        self.structure, self.sizes, self.thin = structure, sizes, column_limits
+        self.structure, self.sizes, self.height_factor = structure, sizes, height_factor
         count = structure.items + sum(structure.gates)
         self.rank = list(ranks)
         self.chains: list[list[int]] = []  # the nodes of each line, from the lower rank to the higher rank
@@ -332,7 +332,7 @@ class _Layout:
     def _cuts(self, pitch: Sequence[float], width: float) -> list[int]:
         """Returns the ranks at which a long thin level begins a new column. Few lines cross these ranks."""
         high = sum(pitch)
-        if not any(high > self.thin * least and high > times * width for least, times in COLUMN_LIMITS):
+        if not any(high > self.height_factor * least and high > times * width for least, times in COLUMN_LIMITS):
             return []
         crossing = Counter[int]()
         for line in self.structure.lines:

@@ -204,7 +204,7 @@ def _pin(
         box = boxes[at] if at >= 0 else None
         if box is not None and (box.name == graph.names[op] or box.count < 2 or len(boxes) >= MAX_BOXES):
             continue
-        if box is not None and items[at].alike and box.family != "scope":
+        if box is not None and items[at].alike and items[at].units()[0].one_op:
             continue  # a series of ops already shows their names
         group = box.group if box is not None else _frame(groups, graph.names[op])
         path = _path(groups, group)
@@ -285,18 +285,31 @@ def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
         one = alike[0]
         of = graph.types[one.op] if one.one_op else counted(len(tree.ops_of(one)), "ops")
         sub = item.holds or f"{of} ×{len(alike):,}"
-        kin = family(graph.types[one.op]) if one.one_op else "scope"
+        kin = family(graph.types[one.op]) if one.one_op else _main_family(tree, item)
     elif kind == "series":
-        sub, kin = item.holds or _holding(tree, item), "scope"
+        sub, kin = item.holds or _holding(tree, item), _main_family(tree, item)
     elif kind == "block":  # drawn like a scope
-        kind, sub, kin = "scope", _block(tree, item), "scope"
+        kind, sub, kin = "scope", _block(tree, item), _main_family(tree, item)
     else:
-        sub, kin = " · ".join(filter(None, (tree.layers.get(item.name), counted(count, "ops")))), "scope"
+        sub = " · ".join(filter(None, (tree.layers.get(item.name), counted(count, "ops"))))
+        kin = _main_family(tree, item)
     lost = int(graph.refused_ops[tree.ops_of(item)].sum()) if graph.unknown_types else 0
     if lost:
         kin = UNKNOWN
         sub += f" · {lost:,} unknown" if count > 1 else ""
     return Box(number, kind, item.name, label, elide(sub), count, kin, group, outputs=outputs)
+
+
+#: The families that give a fold its color, the most telling first.
+_TELLING = ("conv", "norm", "pool", "activation")
+
+
+def _main_family(tree: Tree, item: Item) -> str:
+    """Returns the family of the ops that a fold is for; ``scope`` if its ops tell nothing."""
+    _, _, number = tree.graph.type_index
+    ops = tree.ops_of(item, helpers=False)
+    families = set(map(family, (tree.graph.type_index[0][k] for k in np.unique(number[ops]).tolist())))
+    return next((kin for kin in _TELLING if kin in families), "scope")
 
 
 def _label(item: Item) -> str:

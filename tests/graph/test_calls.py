@@ -83,10 +83,10 @@ def test_what_waits_for_a_call_waits_for_what_it_does_last_and_what_it_waits_for
 def test_each_op_says_where_it_comes_from():
     found = calls(OPS, twice=TWICE, once=ONCE).expanded(["call", "call/inner"])
     graph, at = found.graph, found.graph.index
-    inner = found.frame_of(at["call/inner/op"])
+    inner = found.instance_of(at["call/inner/op"])
     assert inner is not None
     assert (inner.function, inner.path, inner.functions) == ("once", "call/inner", ("twice", "once"))
-    assert found.frame_of(at["x"]) is None
+    assert found.instance_of(at["x"]) is None
     assert [OPS[i][0] for i in found.origin.tolist()] == ["x", "call", "call", "y", "other"]
     assert [graph.names[i] for i in found.folded] == ["other"]
     assert found.folded[at["other"]].scope == "other"
@@ -244,7 +244,7 @@ def test_whatever_is_unfolded_the_graph_computes_the_same(program: Any, data: st
     found = CallTree(Graph.from_ops([*ops, *readers], functions_of=lambda: functions), body)
     whole = found.expand_all()
     assert not set(whole.graph.types) & {*functions, "_Arg", "_Retval"}
-    scopes = sorted({p.path for p in whole.frames[1:]})
+    scopes = sorted({p.path for p in whole.instances[1:]})
     opened = found.expanded([s for s in scopes if data.draw(st.booleans())])
     said = [f"end{i}" for i in range(len(ends))]
     expected = meaning(found.base, functions, said, ["x", "z"])

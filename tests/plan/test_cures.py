@@ -110,5 +110,5 @@ def test_no_variable_is_made_inside_a_loop():
 def test_a_cure_of_another_plan_is_refused():
     (first, *_), other = cures(PLAN.connect("x", to="use")), PLAN.connect("x", to="other")
     assert isinstance(first.step, ConnectStep)
-    with refuses(PlanError, "cured(", "no step of this plan has the fault", "plan.check()"):
+    with refuses(PlanError, "with_fix(", "no step of this plan has the fault", "plan.check()"):
         other.with_fix(first)

@@ -7,9 +7,10 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.layers import Layer, LayerCall, Layers
+from graphsurgeon.graph.layers import NO_LAYERS, Layer, LayerCall, Layers
+from graphsurgeon.graph.open_graph import Ends
 from graphsurgeon.tf.open import op_facts
-from graphsurgeon.ui.inspector import details_of, layer_rows
+from graphsurgeon.ui.inspector import details_of, layer_rows, model_text
 from graphsurgeon.view.tree import Tree
 from tests.graphs import model, tiny
 from tests.plain import net
@@ -260,3 +261,12 @@ def test_a_signature_holds_its_results_under_their_names_of_now():
     ed.apply(ed.plan().rename(name, to="named"))
     assert dict(ed.screen.details("named")["rows"])["used by"] == "1 signature"
     assert ed.removal_blockers("named").signatures == (("named:0", "the output 'twice'"),)
+
+
+def test_the_sentence_about_a_model_names_its_ends_and_its_size():
+    assert gs.open(gs.examples.classifier()).screen.traits()["titles"]["model"] == (
+        "image (?, 16, 16, 1) → 59 ops in 6 layers, 5.73 kB in constants and variables → scores (?, 4)"
+    )
+    g = Graph.from_ops([(name, "Placeholder", []) for name in "abcde"])
+    ends = Ends(inputs={name: f"{name}:0" for name in "abcde"})
+    assert model_text(g, ends, NO_LAYERS) == "a, b, c and 2 more → 5 ops"

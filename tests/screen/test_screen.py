@@ -112,7 +112,7 @@ def test_two_editors():
     dst.view(src)
     screen = dst.screen
     assert (screen.source, screen.destination, screen.is_single_graph) == (src, dst, False)
-    assert traits(screen)["titles"] == {"source": "left", "destination": "right"}
+    assert traits(screen)["titles"] == {"source": "left", "destination": "right", "model": screen._context.model_text}
     assert traits(screen)["scenes"]["destination"]["boxes"] == []
     screen.mark_input("x:0")
     screen.mark_output("net/y:0")

@@ -10,8 +10,7 @@ import pytest
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError, SurgeryError
-from graphsurgeon.ui.commands.keys import KEYS
-from graphsurgeon.ui.commands.table import (
+from graphsurgeon.ui.commands.specs import (
     ANYTHING,
     COMMAND_SPECS,
     COUNT,
@@ -56,10 +55,12 @@ def test_examples_fit_and_are_complete(name):
 
 
 def test_no_key_means_two_things_and_each_verb_of_a_key_is_there():
-    pressed = [key for entry in KEYS for key in entry.keys]
+    rows = [row for rows in _tool().key_groups().values() for row in rows]
+    pressed = [key for _, keys, *_ in rows for key in keys]
     assert len(set(pressed)) == len(pressed)
-    assert {entry.verb for entry in KEYS} - {""} <= set(COMMAND_SPECS)
-    assert all(verb.gesture or verb.key for verb in COMMAND_SPECS.values())
+    verbs = {verb for *_, verb in rows} - {""}
+    assert verbs <= set(COMMAND_SPECS)
+    assert all(verb.gesture or verb.name in verbs for verb in COMMAND_SPECS.values())
 
 
 def test_what_is_written_from_the_table_is_up_to_date():

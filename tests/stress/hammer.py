@@ -141,7 +141,7 @@ def hammer(place: str, resource: bool, more: Callable[[Seen], bool], targets: Ma
             try:
                 seen.updates += bool(replica.update())
             except gs.OpenError as error:  # the checkpoint was deleted, or is not whole yet: nothing was taken
-                if place != "checkpoints" or "Nothing was taken" not in str(error):
+                if place != "checkpoints" or "Nothing was read" not in str(error):
                     raise
 
         def read() -> None:

@@ -11,7 +11,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from benchmarks.graphs import layered
 from graphsurgeon.tf.run import progress
-from graphsurgeon.tf.values import file_values as values
+from graphsurgeon.tf.values import file_variables as values
 from tests.graphs import KINDS, model, put
 from tests.stress.interrupts import WORKS, Bench, interrupted, signalled_at
 from tests.tiers import share

@@ -60,7 +60,7 @@ def test_a_real_model_is_what_inlining_makes(corpus, id):
     ed = gs.open(corpus.path(id))
     whole = unfolded(ed.snapshot)
     plain = [c for c in ed.snapshot.names if whole.find(c) is not None and whole.find(c)[1].is_plain]
-    found, made = whole.expanded(p.path for p in whole.expand_all().frames[1:]).graph, ed.inlined(*plain).snapshot
+    found, made = whole.expanded(p.path for p in whole.expand_all().instances[1:]).graph, ed.inlined(*plain).snapshot
     assert data(found) == data(made, beside(made, ed.snapshot))
 
 
@@ -76,7 +76,7 @@ def test_a_function_that_many_ops_call_is_read_once_for_each_shape_it_is_given()
     with tf.Graph().as_default() as graph:
         for size in (2, 2, 2, 3):
             outer(tf.zeros([size]))
-    _, *parts = unfolded(gs.open(graph).snapshot).expand_all().frames
+    _, *parts = unfolded(gs.open(graph).snapshot).expand_all().instances
     counts = Counter(id(part.graph) for part in parts)
     assert sorted(counts.values()) == [1, 2, 3, 6]
     assert len({part.path for part in parts}) == 12

@@ -128,7 +128,7 @@ def test_what_cannot_be_unrolled():
     reads(late.check()[0], "'loop/LoopCond' is made or changed by this plan", "Apply these steps first")
     with refuses(gs.PlanError, "unroll('loop', -1)", "times=-1 is less than 0", "times=3"):
         plain.unroll("loop", -1)
-    with refuses(gs.PlanError, "times='x' is not the number of rounds", "Type it as times=3"):
+    with refuses(gs.PlanError, "times='x' is not the number of iterations", "Type it as times=3"):
         plain.unroll("loop", "x")
     setting = graph_of(lambda x, n, w: tf.while_loop(
         lambda i: i < n, lambda i: tf.cond(i > 1, lambda: i + tf.cast(w.assign_add(x)[0], tf.int32), lambda: i + 1),

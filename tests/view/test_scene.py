@@ -160,3 +160,14 @@ def test_boxes_of_layers_say_the_class():
     boxes = {box.label: box.subtitle for box in build(tree, ["m/"]).boxes}
     assert boxes == {"x": "Placeholder", "d": "Dense · 8 ops", "r/Softplus": "Activation · Softplus", "t/Tanh": "Tanh"}
     assert "d · Dense" in [group.label for group in build(tree, ["m/", "m/d/"]).groups]
+
+
+def test_a_fold_has_the_color_of_the_ops_that_it_is_for():
+    ops = [("x", "Placeholder", [])]
+    for scope, kinds in (("layer", ["Conv2D", "BiasAdd", "Relu"]), ("rest", ["Relu", "Add"]), ("sum", ["Add", "Mul"])):
+        for kind in kinds:
+            ops.append((f"{scope}/{kind}", kind, [ops[-1][0]]))
+    boxes = build(Tree(Graph.from_ops(ops))).boxes
+    assert {box.name: box.family for box in boxes if box.name.endswith("/")} == {
+        "layer/": "conv", "rest/": "activation", "sum/": "scope",
+    }  # fmt: skip

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from graphsurgeon.ui.protocol import SerialExecutor
+from graphsurgeon.ui.messages import SerialExecutor
 from graphsurgeon.ui.screen import Screen
 from graphsurgeon.ui.widget import GraphWidget
 from tests.widget.subject import plain_screen

@@ -25,7 +25,7 @@ from .on_copies import on_copies
 from .predicted_state import finalize
 from .remove import bypass, remove
 from .replace import replace_ops
-from .wiring import RefusedStep, connect, detach, order, reroute, reroute_order, swap
+from .wiring import RefusedStep, connect, control, detach, reroute, reroute_control, swap
 
 #: The resolver of each kind of step. It yields deltas, each of which is added before the next is requested. If a step
 #: cannot be done, it yields a delta with a fault, or raises.
@@ -34,9 +34,9 @@ RESOLVERS: dict[type, Callable[[Any, EditState], Iterator[GraphDelta]]] = {
     steps.ConditionStep: resolve_condition, steps.CopyStep: copy,
     steps.DetachStep: detach, steps.OnCopiesStep: on_copies,
     steps.InlineStep: inline, steps.InsertStep: insert, steps.MutedStep: lambda step, so_far: iter(()),
-    steps.OrderStep: order,
+    steps.ControlStep: control,
     steps.RebuildStep: rebuild, steps.RemoveStep: remove, steps.RenameStep: rename,
-    steps.ReplaceStep: replace_ops, steps.RerouteOrderStep: reroute_order, steps.RerouteStep: reroute,
+    steps.ReplaceStep: replace_ops, steps.RerouteControlStep: reroute_control, steps.RerouteStep: reroute,
     steps.SetStep: set_op_attributes, steps.SwapStep: swap, steps.UnrollStep: unroll,
 }  # fmt: skip
 #: Steps that need the complete graph after all earlier steps.

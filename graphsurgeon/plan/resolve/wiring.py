@@ -23,7 +23,7 @@ from ..fixes import with_suggested_fixes
 from ..mutable_graph import MutableGraph
 from ..plan_result import NewNode
 from ..step_code import request_of
-from ..steps import ConnectStep, DetachStep, OrderStep, RerouteOrderStep, RerouteStep, Step, SwapStep
+from ..steps import ConnectStep, ControlStep, DetachStep, RerouteControlStep, RerouteStep, Step, SwapStep
 from ..type_check import axis_text, base_dtype, fit_suggestions, handle_mismatch, mismatch, shapes_differ
 
 
@@ -287,7 +287,7 @@ def swap(step: SwapStep, state: EditState) -> Iterator[GraphDelta]:
     yield rewire(state, request, edges, [(a, b) for pair in pairs for a, b in (pair, pair[::-1])])
 
 
-def order(step: OrderStep, state: EditState) -> Iterator[GraphDelta]:
+def control(step: ControlStep, state: EditState) -> Iterator[GraphDelta]:
     """Sets the control inputs of an op."""
     request, graph = request_of(step), state.bench
     (op,), others = ops_of(state, request, (step.op,), step.others or ())
@@ -308,7 +308,7 @@ def order(step: OrderStep, state: EditState) -> Iterator[GraphDelta]:
     yield GraphDelta(control_inputs={op: [i for i in have if i not in leave]})
 
 
-def reroute_order(step: RerouteOrderStep, state: EditState) -> Iterator[GraphDelta]:
+def reroute_control(step: RerouteControlStep, state: EditState) -> Iterator[GraphDelta]:
     """Sets the control inputs of the ops that wait for an op."""
     request, graph = request_of(step), state.bench
     (old,), new = ops_of(state, request, (step.old,), step.to)

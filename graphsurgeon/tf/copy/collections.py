@@ -1,4 +1,4 @@
-"""Copies the collections of a graph: each item, in order.
+"""Copies the collections of a graph: the collections by name, and the items of each in their order.
 
 `plan/resolve/copy.py` decides which collections a copy has, and their names.
 """
@@ -18,7 +18,8 @@ from ...plan.copy_result import CopyResult
 from ...plan.plan_result import AppliedOps
 from ..import_tensorflow import tf
 from ..private.c_api import TENSOR
-from ..private.graphs import ELEMENT_TYPES, collections_of, is_composite
+from ..private.collections import collections_of
+from ..private.graphs import ELEMENT_TYPES, is_composite
 from ..private.sessions import from_parts, is_partitioned, is_variable, unwrap_update
 from ..values.variables import join_collection
 from .tables_and_queues import copy_runner, is_runner, queue_of
@@ -50,10 +51,9 @@ def copy_collections(
         return
     source, move = copy_result.source.live_graph, _CopyFinder(copy_result, result, originals)
     is_whole_graph = bool(copy_result.step.selection.mask.all())
-    for was, items in collections_of(source).items():
-        if was not in targets:
-            continue
-        new_items = []
+    lists = collections_of(source)
+    for was in sorted(targets.keys() & lists):
+        items, new_items = lists[was], []
         for item in items:
             if (type(item) in ELEMENT_TYPES and item.graph is source) or id(item) in move.variables:
                 new = move(item)  # the most frequent type of item, which needs no other check

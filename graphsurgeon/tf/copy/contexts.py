@@ -1,4 +1,4 @@
-"""Copies the control-flow contexts of TF1: ``while_loop`` and ``cond`` have no gradient without a context.
+"""Copies the control-flow contexts of TF1. Without its context, a ``while_loop`` or ``cond`` has no gradient.
 
 Contexts of loops and conds are copied as protos. Other contexts, such as those of functions that XLA compiles, have no
 proto and are copied as Python objects.
@@ -62,26 +62,26 @@ def copy_contexts(
         a mapping from the id of an outermost context to its copy; and the names of contexts that were not copied,
         because only a part of their ops was copied.
     """
-    tops: dict[int, Any] = {}
+    outermost: dict[int, Any] = {}
     for context in contexts_of([old for old, _ in pairs]):
         while context.outer_context is not None:
             context = context.outer_context
-        tops[id(context)] = context
-    if not tops:
+        outermost[id(context)] = context
+    if not outermost:
         return {}, []
     joined = {id(innermost_context(old)) for old, new in pairs if old.type == new.type and is_part(old)}
-    carrier = _ContextCopier(copy_result, graph, joined)
+    copier = _ContextCopier(copy_result, graph, joined)
     with graph.as_default(), outside_contexts(graph):
-        for context in tops.values():
-            carrier.copy(context)
-    carrier.keep_gradient_loops()
+        for context in outermost.values():
+            copier.copy(context)
+    copier.keep_gradient_loops()
     # A proto also lists tensors that a context only uses, so the contexts of the ops are set from the source ops.
     for old, new in pairs:
         context = innermost_context(old)
-        while context is not None and id(context) not in carrier.copies:
+        while context is not None and id(context) not in copier.copies:
             context = context.outer_context
-        set_context(new, carrier.copies.get(id(context)))
-    return {key: carrier.copies[key] for key in tops if key in carrier.copies}, carrier.partial_names
+        set_context(new, copier.copies.get(id(context)))
+    return {key: copier.copies[key] for key in outermost if key in copier.copies}, copier.partial_names
 
 
 def prepare_gradients(ops: Iterable[TFOp], name: str) -> None:
@@ -123,7 +123,7 @@ class _ContextCopier:
         If an op that the context requires was not copied, the context is not copied. Its ops then belong to the
         surrounding context.
         """
-        new = self._like(old)
+        new = self._new_context(old)
         if new is None:
             if id(old) in self._partial_contexts:
                 self.partial_names.append(str(old.name))
@@ -138,7 +138,7 @@ class _ContextCopier:
             for inner in nested_contexts(old):
                 self.copy(inner)
 
-    def _like(self, old: Any) -> Any:
+    def _new_context(self, old: Any) -> Any:
         if not has_proto(old):
             return copy_context(old, self._source, self._graph, self._rename)
         proto = context_proto(old)

@@ -347,7 +347,7 @@ class _LiftedNames:
         """Id of the body of a function -> the scopes of its ops, one for each op that calls it."""
         names = {name: id(graph) for name, graph in bodies(self._body).items()}
         paths: dict[int, list[str]] = {}
-        for part in CallTree(snapshot(self._body), read).frames():  # functions of the lifted graph have other names
+        for part in CallTree(snapshot(self._body), read).instances():  # functions of the lifted graph have other names
             if part.function in names:
                 paths.setdefault(names[part.function], []).append(part.path)
         return paths

@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import OpenError, few, nearest
 from ...graph.names import free_name, op_name
 from ..messages import meta_graph_pb2, tensor_shape_pb2
-from ..values.file_values import asset_files
+from ..values.file_variables import asset_files
 
 
 def capture_tensors(meta: Any) -> tuple[dict[str, int], set[str]]:

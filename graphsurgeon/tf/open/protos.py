@@ -38,7 +38,7 @@ from ...graph.variables import (
 from ..messages import control_flow_pb2, queue_runner_pb2, saver_pb2, types_pb2, variable_pb2
 from ..protos import decode, encode
 from ..registry import collection_message, is_registered_op, op_definition
-from ..values.file_values import CheckpointValues, asset_files, asset_path, init_ops_of, point_at
+from ..values.file_variables import CheckpointValues, asset_files, asset_path, init_ops_of, point_at
 from . import file_reader
 from .layers import code_in, is_keras_file
 from .outputs import FileOutputs, dims_of_proto, dtype_name, expand_arguments

@@ -23,7 +23,7 @@ from ..protos import encode
 from ..registry import op_definition
 from ..run.errors import errors_as
 from ..values.checkpoints import Checkpoint
-from ..values.file_values import INIT, asset_files, asset_path
+from ..values.file_variables import INIT, asset_files, asset_path
 from .call_sites import capture_tensors, object_paths
 from .outputs import array_in, dims_of_proto, dtype_name
 

@@ -27,7 +27,7 @@ from ..import_tensorflow import tf
 from ..messages import graph_pb2, meta_graph_pb2
 from ..protos import empty_graph, encode, naming_memory
 from ..values.checkpoints import Checkpoint
-from ..values.file_values import (
+from ..values.file_variables import (
     CheckpointValues,
     KeyedValues,
     ValueSource,
@@ -38,7 +38,7 @@ from ..values.file_values import (
 )
 from . import file_reader
 from .call_sites import functions, meta_with_call, object_paths
-from .file_reader import linked_away, refuse_linked_away
+from .checkpoint_state import linked_away, refuse_linked_away
 from .layers import file_layers, is_keras_file, keras_model, saved_layers
 from .outputs import FileOutputs, with_shapes
 from .protos import bind_inputs, file_snapshot

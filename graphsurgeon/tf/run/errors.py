@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from ...errors import SurgeryError
 from ...graph.arrays import size_text
@@ -20,6 +21,7 @@ _AROUND = re.compile(
 )
 #: Bytes per element of dtypes whose names in TensorFlow's messages do not contain their size.
 _SIZES = {"float": 4, "double": 8, "half": 2, "bool": 1, "complex64": 8, "complex128": 16, "string": 24}
+_OP_NAME = re.compile(r"\{\{node ([^}\s]+)\}\}|Node: '([^']+)'|for operation '?([^\s':]+)")
 _NUMBER = re.compile(r"\(\d+\) (?:[A-Z_]+: )?")
 
 
@@ -130,3 +132,9 @@ def suggested_fix(error: BaseException) -> tuple[str, str] | None:
     if separator and path:
         return f"the file {path!r} is not there", "Put the file there, or make the op read another file"
     return None
+
+
+def failed_ops(error: Any) -> list[str]:
+    """Returns the ops that an error names, first the op that raised it; only the text contains the other ops."""
+    names = [error.node_def.name] if error.node_def is not None else []
+    return [*names, *(next(filter(None, groups)) for groups in _OP_NAME.findall(str(error)))]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -24,7 +23,7 @@ from ..import_tensorflow import tf
 from ..private.graphs import has_op
 from ..values.assign_values import run_once, translate_errors
 from ..values.transfer import groups_within
-from .errors import error_text, out_of_memory
+from .errors import error_text, failed_ops, out_of_memory
 from .probes import Probes
 
 
@@ -92,7 +91,6 @@ tf1 = tf.compat.v1
 _INTERVAL = 0.25
 #: The maximum number of attempts of a run; after each failure, the op that caused it is left out.
 _TRIES = 8
-_NODE = re.compile(r"\{\{node ([^}\s]+)\}\}|Node: '([^']+)'|for operation '?([^\s':]+)")
 
 
 @dataclass
@@ -233,12 +231,12 @@ def _exclude_failure(
     """
     notes = probe_set.read()
     message = out_of_memory(error) if isinstance(error, tf.errors.ResourceExhaustedError) else error_text(error)
-    probe = next(filter(lambda one: one is not None, map(probe_set.probe_of, _failed_ops(error))), None)
+    probe = next(filter(lambda one: one is not None, map(probe_set.probe_of, failed_ops(error))), None)
     if probe is not None and probe not in failed_probes:
         failed_probes.add(probe)
         outcome.unrecorded[probe_set.tensors[probe][0]] = f"its numbers could not be recorded: {message}"
         return
-    op = next((base.index[name] for name in _failed_ops(error) if name in base.index), None)
+    op = next((base.index[name] for name in failed_ops(error) if name in base.index), None)
     outcome.stop_reason = outcome.stop_reason or (
         f"{base.names[op]!r} ({base.types[op]}): {message}" if op is not None else message
     )
@@ -270,12 +268,6 @@ def _run_watched(
             end()
             raise
         return run.result()
-
-
-def _failed_ops(error: Any) -> list[str]:
-    """Returns the ops that an error names, first the op that raised it; only the text contains the other ops."""
-    names = [error.node_def.name] if error.node_def is not None else []
-    return [*names, *(next(filter(None, groups)) for groups in _NODE.findall(str(error)))]
 
 
 #: Ops that read a variable of TF1 without changing it; and prefixes of ops whose state does not outlive a run.

@@ -35,9 +35,9 @@ from ..private.contexts import has_proto, hide_nested
 from ..private.graphs import differently_shaped
 from ..protos import empty_graph
 from ..run.sessions import untrusted_reason
-from ..values.file_values import restore_sources
+from ..values.file_variables import restore_sources
 from ..values.variables import assign_op, fetch, read_op, rebuild_variable, variable_infos, variable_objects
-from .freeze import Unfreezable, frozen_graph
+from .freeze_functions import Unfreezable, frozen_graph
 from .write import Portable
 
 tf1 = tf.compat.v1

@@ -21,7 +21,7 @@ from ..import_tensorflow import tf
 from ..messages import meta_graph_pb2, saved_model_pb2
 from ..protos import encode
 from ..run.errors import errors_as
-from ..values.file_values import INIT
+from ..values.file_variables import INIT
 from .export import (
     ExportedGraph,
     meta_graph,

@@ -7,10 +7,10 @@ from ..import_tensorflow import lazy_modules
 if TYPE_CHECKING:
     from . import (
         assign_values,
-        checkpoint_folder,
         checkpoint_names,
         checkpoints,
-        file_values,
+        file_variables,
+        followed_checkpoints,
         initialization,
         replica_values,
         restore,

@@ -18,8 +18,8 @@ from ...plan.dependencies import REF_WRITERS
 from ..import_tensorflow import tf
 from ..private.eager import eager, variable_data
 from ..private.sessions import slice_of
-from .checkpoint_folder import CheckpointFolder, CheckpointVariable
 from .checkpoints import array_of
+from .followed_checkpoints import CheckpointFolder, CheckpointVariable
 from .transfer import put
 from .variables import assign_op, dims_of, fetch, read_op, variable_objects
 
@@ -163,13 +163,13 @@ class ReplicaSource:
         session: the session of the original, if it runs in this process.
         elsewhere: the place of training, if the original does not run in this process.
         skipped: checkpoint of a folder that was not read -> the reason.
-        unfinished: the error if no checkpoint of a folder was read.
+        incomplete_error: the error if no checkpoint of a folder was read.
     """
 
     session: Any = None
     elsewhere: str = ""
     skipped: Mapping[str, str] = {}
-    unfinished: OpenError | None = None
+    incomplete_error: OpenError | None = None
 
     def newest(self, pairs: Sequence[Pair], exclusive: Exclusive) -> tuple[str, dict[str, Any]] | None:
         """Returns the source and the values, by variable of the original; None if there are no newer values."""
@@ -267,7 +267,7 @@ class FolderSource(ReplicaSource):
             OpenError: the newest checkpoint is not complete, or is of another model.
         """
         result = self.folder.newest([p.stored_variable for p in pairs if p.needed])
-        self.skipped, self.unfinished = dict(self.folder.skipped), self.folder.unfinished
+        self.skipped, self.incomplete_error = dict(self.folder.skipped), self.folder.incomplete_error
         return result
 
 

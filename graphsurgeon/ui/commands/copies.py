@@ -57,16 +57,14 @@ def copy_to_clipboard(context: RenderContext, state: State, names: Sequence[str]
     """
     selection = _selected_ops(context, state, names, pane, "copy_to_clipboard")
     CLIPBOARD.item = ClipboardItem(selection, context.editor(pane))
-    return state.with_status(
-        f"{counted(len(selection), 'ops')} copied: Ctrl+V pastes them; with Shift the copy keeps their inputs"
-    )
+    return state.with_status(f"{counted(len(selection), 'ops')} copied: Ctrl+V pastes them")
 
 
 def cut(context: RenderContext, state: State, names: Sequence[str]) -> State:
     """Copies boxes to the clipboard, and removes them.
 
     Args:
-        names: names of boxes of the source.
+        names: names of boxes of the destination.
     """
     copy_to_clipboard(context, state, names, "destination")
     return remove(context, state, names)
@@ -171,7 +169,7 @@ def copy_and_connect(
     """
     op, name = op_name(to), tensor_name(tensor)
     request = f"copy_and_connect({tensor!r}, {to!r})"
-    plan, copy = with_makers(context, state, name, request)
+    plan, copy = with_copied_producers(context, state, name, request)
     count = len(plan.effect.new_names) - len(context.draft(state).effect.new_names)
     graph = context.around(plan.after(), [op]).graph
     reads = len(graph.data.row(graph.find(op, request)))
@@ -184,7 +182,7 @@ def copy_and_connect(
     return with_edit(context, state, plan, f"{counted(count, 'new ops')}; {copy} will feed {what}")
 
 
-def with_makers(context: RenderContext, state: State, tensor: str, request: str) -> tuple[Plan, str]:
+def with_copied_producers(context: RenderContext, state: State, tensor: str, request: str) -> tuple[Plan, str]:
     """Returns the plan with a copy of the producers of a source tensor, and the name of the tensor in the copy.
 
     Args:
@@ -293,21 +291,24 @@ def input_candidates(
     context.draw(state, where)
     scene, graph = context.panes[where].scene, context.picture(state, where).graph
     assert scene is not None
-    name, copies, bench, end = _read(context, state, name, pane, graph, request)
+    name, copies, mutable_graph, end = _tensor_to_connect(context, state, name, pane, graph, request)
     data = graph.data
     rows = data.rows
     box, other = scene.op_box[rows], scene.op_box[data.node]
-    alone = np.array([one.kind in ("op", "call", "variable") for one in scene.boxes] or [False])
-    edges = np.flatnonzero((box >= 0) & ((box != other) | alone[box]))
+    is_single_op = np.array([one.kind in ("op", "call", "variable") for one in scene.boxes] or [False])
+    edges = np.flatnonzero((box >= 0) & ((box != other) | is_single_op[box]))
     edges = edges[np.argsort(box[edges], kind="stable")]
     candidates: dict[str, Any] = {}
     for group in np.split(edges, np.flatnonzero(np.diff(box[edges])) + 1):
         if not len(group):
             continue
         inputs = zip(rows[group].tolist(), (group - data.ptr[rows[group]]).tolist(), strict=True)
-        at, found_inputs = int(box[group[0]]), list(find_input_candidates(bench, end, list(inputs)[:_MAX_CHECKED]))
-        if not alone[at]:
-            found_inputs.sort(key=lambda taker: bool(taker.reason))
+        at, entries = (
+            int(box[group[0]]),
+            list(find_input_candidates(mutable_graph, end, list(inputs)[:_MAX_CHECKED])),
+        )
+        if not is_single_op[at]:
+            entries.sort(key=lambda candidate: bool(candidate.reason))
         candidates[scene.boxes[at].name] = [
             {
                 "op": t.op,
@@ -316,9 +317,9 @@ def input_candidates(
                 "reason": t.reason,
                 "adaptable": t.adaptable,
             }
-            for t in found_inputs[:_MAX_INPUTS]
+            for t in entries[:_MAX_INPUTS]
         ]
-    info = bench.info(*end)
+    info = mutable_graph.info(*end)
     text = "" if info is None else str(info)
     return state, {"tensor": name, "text": text, "pane": where, "boxes": candidates, "copies": copies}
 
@@ -337,33 +338,33 @@ def adapters(
     request = f"adapters({tensor!r}, {to!r}, {input})"
     here = [tensor, to] if context.is_single_graph or pane == "destination" else [to]
     graph = context.around(context.graph(state, "destination"), here).graph
-    _, _, bench, source = _read(context, state, tensor, pane, graph, request)
-    op = bench.find(op_name(to), request)
-    target_info = bench.info(*input_of(bench, op, input, request))
-    choices = () if target_info is None else fitting_adapters(bench, source, target_info, [op])
+    _, _, mutable_graph, source = _tensor_to_connect(context, state, tensor, pane, graph, request)
+    op = mutable_graph.find(op_name(to), request)
+    target_info = mutable_graph.info(*input_of(mutable_graph, op, input, request))
+    choices = () if target_info is None else fitting_adapters(mutable_graph, source, target_info, [op])
     return state, [{"kinds": list(one.kinds), "text": str(one)} for one in choices]
 
 
-def _read(
+def _tensor_to_connect(
     context: RenderContext, state: State, tensor: str, pane: str, graph: Graph, request: str
 ) -> tuple[str, int, MutableGraph, Tensor]:
     """Returns a tensor to be read in a graph: its name, the number of ops to copy first, the graph, and its place.
 
     For a tensor of another graph, this is its copy in the plan. Without a copy, a placeholder represents it.
     """
-    bench, name = MutableGraph(graph), tensor_name(tensor)
+    mutable_graph, name = MutableGraph(graph), tensor_name(tensor)
     if pane == "destination" or context.is_single_graph:
-        return name, 0, bench, bench.tensor(name, request)
+        return name, 0, mutable_graph, mutable_graph.tensor(name, request)
     copied = next(filter(None, (_with_copy(one, name) for one in _copies(context, state))), None)
     if copied is not None:
-        return copied, 0, bench, bench.tensor(copied, request)
+        return copied, 0, mutable_graph, mutable_graph.tensor(copied, request)
     source = context.around(context.source.snapshot, [name]).graph
     info = source.info(*source.tensor(name, request))
-    plan, _ = with_makers(context, state, name, request)
+    plan, _ = with_copied_producers(context, state, name, request)
     none = Edges.from_rows(np.empty(0, np.int32), np.empty(0, np.int32), 1)
     infer = None if info is None else lambda _: (info,)
-    stand_in = bench.add([op_name(name)], ["Placeholder"], [None], none, none, infer), 0
-    return name, len(plan.effect.new_names) - len(context.draft(state).effect.new_names), bench, stand_in
+    stand_in = mutable_graph.add([op_name(name)], ["Placeholder"], [None], none, none, infer), 0
+    return name, len(plan.effect.new_names) - len(context.draft(state).effect.new_names), mutable_graph, stand_in
 
 
 def _copies(context: RenderContext, state: State) -> Iterator[CopyResult]:

@@ -203,7 +203,7 @@ def unroll(context: RenderContext, state: State, loop: str, times: int) -> State
 
     Args:
         loop: a v2 ``While``, or an op or the scope of a loop of TF1.
-        times: the number of rounds.
+        times: the number of iterations.
     """
     name = _rename_map(context, state, loop)
     text = f"{name.rstrip('/')} will be replaced by {counted(times, 'rounds')}"

@@ -9,13 +9,13 @@ from typing import Any
 from ...errors import PlanError, SurgeryError, counted, one_of, one_or_all
 from ...graph.conversion_verdict import TARGETS
 from ...graph.names import free_name, tensor_name
-from ...plan.editor_like import EditorLike
+from ...plan.editor_like import EditorLike, default_ends
 from ...plan.recipe_registry import EDITORS, PLAN, Recipe, RecipeParameter
 from ...view.paint import Paint
 from ..render_context import RenderContext
 from ..state import State
 from .plan import parse_literal, with_plan
-from .save import default_ends, ends_code, parse_ends, refuse_unknown
+from .save import ends_code, parse_ends, refuse_unknown
 from .steps import ONE_NAME, TENSOR, TENSORS, TEXT, FieldType, choice
 
 

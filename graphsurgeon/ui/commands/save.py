@@ -9,8 +9,7 @@ from typing import Any
 from ...errors import PlanError, about, counted
 from ...graph.atomic_files import TargetExistsError, ensure_writable, write_atomic
 from ...graph.names import tensor_name, tensors_by_key
-from ...graph.open_graph import Ends, likely_ends
-from ...plan.editor_like import EditorLike, described
+from ...plan.editor_like import EditorLike, default_ends
 from ..render_context import RenderContext
 from ..state import State
 from .plan import parse_literal
@@ -181,9 +180,3 @@ def ends_code(ends: Mapping[str, str]) -> str:
     """Returns inputs or outputs as the text of a form."""
     short = tensors_by_key(list(ends.values())) == ends
     return ", ".join(ends.values() if short else [f"{name}={to}" for name, to in ends.items()])
-
-
-def default_ends(editor: EditorLike) -> Ends:
-    """Returns the inputs and outputs of the opened graph, by their current names; else its likely ones."""
-    model = described(editor)
-    return model if model.outputs else likely_ends(editor.snapshot)

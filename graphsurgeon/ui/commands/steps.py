@@ -15,8 +15,8 @@ from ...plan.steps import InsertStep, MutedStep, SetStep, Step, later_steps, sco
 from ..render_context import RenderContext
 from ..state import State
 from .plan import parse_literal, with_message
-from .table import NAME as A_NAME
-from .table import is_name, nothing_more
+from .specs import NAME as A_NAME
+from .specs import is_name, nothing_more
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,8 @@ FIELDS: dict[type, tuple[Field, ...]] = {
     steps.BypassStep: (Field("ops", "Ops", OPS),),
     steps.RemoveStep: (Field("ops", "Ops", OPS), Field("stitch", "Reconnect", YES_OR_NO)),
     steps.SetStep: (Field("ops", "Ops", OPS), Field("device", "Device", TEXT), Field("attributes", "Value", VALUE)),
-    steps.OrderStep: (Field("op", "Op", OP), Field("others", "After", OPS)),
-    steps.RerouteOrderStep: (Field("old", "Waiting ops of", OP), Field("to", "New op to wait for", OPS)),
+    steps.ControlStep: (Field("op", "Op", OP), Field("others", "After", OPS)),
+    steps.RerouteControlStep: (Field("old", "Waiting ops of", OP), Field("to", "New op to wait for", OPS)),
     steps.RenameStep: (Field("names", "New name", NAME, makes=True),),
     steps.ReplaceStep: (
         Field("replacement", "Op type", NAME),

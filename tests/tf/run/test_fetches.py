@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from graphsurgeon.errors import SelectionError
-from graphsurgeon.tf.run.fetches import resolve_feeds, resolve_fetches
+from graphsurgeon.tf.run.sessions import resolve_feeds, resolve_fetches
 from tests.refusal import refuses
 
 tf1 = tf.compat.v1

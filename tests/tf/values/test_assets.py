@@ -8,7 +8,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
-from graphsurgeon.tf.values.file_values import asset_files, asset_path
+from graphsurgeon.tf.values.file_variables import asset_files, asset_path
 from tests.hostile import with_asset
 from tests.refusal import refuses
 

@@ -3,7 +3,7 @@ import { Api, type Post, NO_KERNEL_TEXT } from "./model/api";
 import { type Camera, CameraHistory } from "./state/cameras";
 import { Changes } from "./state/changes";
 import { count, countOf, h, consume, hasFocus } from "./panels/dom";
-import { actionOf, Gestures } from "./commands/gestures";
+import { actionOf, KeyActions } from "./commands/key_actions";
 import { Inspector } from "./panels/inspector";
 import { align, follow } from "./state/linked_panes";
 import { Outline } from "./panels/outline";
@@ -100,6 +100,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   const overlay = new Overlay(),
     panes = { source: new Pane("source", events, overlay), destination: new Pane("destination", events, overlay) };
   const inspector = new Inspector(id, post, {
+    modelText: () => model.get("titles").model ?? "",
     reveal: name => actions.reveal(store.state.active, name),
     fetchValue: name => actions.send("value", { name }),
     fetchTensor: tensor => actions.send("fetch", { tensor }),
@@ -172,7 +173,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   );
   const paneTabs = h("div", { class: "gs-pane-tabs", role: "group", "aria-label": "Panes" });
   const widgetSize = new WidgetSize(root, !!model.get("still"), on => top.full(on));
-  const gestures: Gestures = new Gestures({
+  const gestures: KeyActions = new KeyActions({
       model,
       api,
       store,
@@ -527,13 +528,13 @@ export function mount(model: Model, host: HTMLElement): () => void {
       return status.show(NO_KERNEL_TEXT, "warn");
     }
     consume(e);
-    if (e.key === " " && actions.pane.pointer.hold()) return; // it selects when the key is released, unless it has panned
+    if (e.key === " " && actions.pane.pointer.pressSpace()) return; // it selects when the key is released, unless it has panned
     if (typing && action === "escape") focusPane();
     else gestures.do(action, e.key);
   });
 
   root.addEventListener("keyup", e => {
-    if (e.key === " " && actions.pane.pointer.release()) gestures.do(e.ctrlKey || e.metaKey ? "toggle" : "select");
+    if (e.key === " " && actions.pane.pointer.releaseSpace()) gestures.do(e.ctrlKey || e.metaKey ? "toggle" : "select");
   });
 
   root.addEventListener("contextmenu", e => {

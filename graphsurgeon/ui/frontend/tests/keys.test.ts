@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { actionOf } from "../src/commands/gestures";
+import { actionOf } from "../src/commands/key_actions";
 
 const press = (key: string, more = {}) => actionOf({ key, ctrlKey: false, metaKey: false, shiftKey: false, altKey: false, ...more });
 

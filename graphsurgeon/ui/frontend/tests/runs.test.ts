@@ -8,6 +8,18 @@ const RUN: RunShown = {
   pane: "source",
   stop_reason: "",
   bad: { op: "b", text: "float32 (2), 1 infinite, by Log", inputs: ["a:0  float32 (2), 50 % zeros"], path: ["b", "a"] },
+  outputs: [
+    {
+      tensor: "b:0",
+      text: "float32 (1, 2)",
+      values: [
+        ["0", "0.2", 0.25],
+        ["1", "0.8", 1],
+      ],
+      picture: "",
+    },
+    { tensor: "a:0", text: "uint8 (8, 8, 3)", values: [], picture: "data:image/png;base64,AAAA" },
+  ],
   tops: { ms: [["b", "2 ms"]], bytes: [["a", "8 bytes"]] },
   code: "trace = ed.trace(random=0)",
 };

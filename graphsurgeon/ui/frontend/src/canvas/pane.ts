@@ -397,7 +397,7 @@ export class Pane {
   }
 
   /** Cancels a pending move, because the user has moved the camera. */
-  stay(): void {
+  cancelMove(): void {
     this.#goal = null;
     this.#lookTargets = [];
   }

@@ -17,7 +17,7 @@ export interface Drag {
 }
 
 /** The parts of its pane that it needs. */
-export interface Ground {
+export interface PointerTarget {
   readonly canvas: HTMLElement;
   readonly drawing: Drawing;
   readonly view: View;
@@ -27,7 +27,7 @@ export interface Ground {
   itemAt(e: MouseEvent): Item | Edge | null;
   focus(item: Item, show?: boolean): void;
   /** Cancels a pending move, because the user has moved the camera. */
-  stay(): void;
+  cancelMove(): void;
 }
 
 export interface PointerEvents {
@@ -41,7 +41,7 @@ export interface PointerEvents {
   navigate(): void;
 }
 
-const STILL = 4,
+const CLICK_TOLERANCE = 4,
   /** The height of a line, px: the unit of the wheel in some browsers. */ LINE = 20;
 
 export class Pointer {
@@ -50,11 +50,11 @@ export class Pointer {
   #space: { panned: boolean } | null = null;
   #hasMoved = false;
 
-  readonly #pane: Ground;
+  readonly #pane: PointerTarget;
   readonly #events: PointerEvents;
   readonly #overlay: Overlay;
 
-  constructor(pane: Ground, events: PointerEvents, overlay: Overlay) {
+  constructor(pane: PointerTarget, events: PointerEvents, overlay: Overlay) {
     this.#pane = pane;
     this.#events = events;
     this.#overlay = overlay;
@@ -71,7 +71,7 @@ export class Pointer {
   }
 
   /** Space was pressed over the picture: a drag pans while it is held. False if the pointer is elsewhere. */
-  hold(): boolean {
+  pressSpace(): boolean {
     if (!this.#pane.canvas.matches(":hover")) return false;
     this.#space ??= { panned: false };
     this.#pane.canvas.classList.add("gs-grab");
@@ -79,7 +79,7 @@ export class Pointer {
   }
 
   /** Space was released; returns whether it was only pressed, without a drag. */
-  release(): boolean {
+  releaseSpace(): boolean {
     const space = this.#space;
     this.#space = null;
     this.#pane.canvas.classList.remove("gs-grab");
@@ -153,12 +153,12 @@ export class Pointer {
       if (e.button === 1) e.preventDefault(); // no automatic scrolling
       from = e;
       this.#hasMoved = false;
-      pane.stay();
+      pane.cancelMove();
     });
     canvas.addEventListener("pointermove", e => {
       if (!from) return drawing.hover(pane.itemAt(e));
       if (!this.#hasMoved) {
-        if (Math.hypot(e.clientX - from.clientX, e.clientY - from.clientY) < STILL) return;
+        if (Math.hypot(e.clientX - from.clientX, e.clientY - from.clientY) < CLICK_TOLERANCE) return;
         this.#hasMoved = true;
         canvas.setPointerCapture?.(from.pointerId);
         this.#drag = this.#begin(from);

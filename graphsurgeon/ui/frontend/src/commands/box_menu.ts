@@ -3,13 +3,13 @@ import type { Actions } from "./actions";
 import type { Appearance } from "./appearance";
 import type { Pane } from "../canvas/pane";
 import type { Edits } from "./edits";
-import type { Action } from "../model/keys.generated";
+import type { Action } from "./keys";
 import type { Box, Group } from "../model/types";
 import type { Choice, Position } from "../panels/popup";
 import { isFold, opens } from "../state/places";
 
 /** The functions that the menu calls. */
-interface BoxMenuGestures {
+interface BoxMenuActions {
   readonly actions: Actions;
   readonly edits: Edits;
   readonly appearance: Appearance;
@@ -18,9 +18,9 @@ interface BoxMenuGestures {
 }
 
 export class BoxMenu {
-  readonly #gestures: BoxMenuGestures;
+  readonly #gestures: BoxMenuActions;
 
-  constructor(gestures: BoxMenuGestures) {
+  constructor(gestures: BoxMenuActions) {
     this.#gestures = gestures;
   }
 

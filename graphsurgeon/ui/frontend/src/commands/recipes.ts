@@ -19,10 +19,15 @@ export class Recipes {
 
   /** The menu of all recipes, and of the targets that the graph can be checked for. */
   async menu(at?: Position): Promise<void> {
+    this.#actions.ui.popup.choose("Recipes", await this.choices(), at);
+  }
+
+  /** All recipes and targets. */
+  async choices(): Promise<Choice[]> {
     const found = await this.#actions.send("recipes", {});
-    if (!found) return;
+    if (!found) return [];
     const outputs = found.flatMap(r => r.form).find(f => f.name === "outputs")?.value ?? "";
-    const choices = [
+    return [
       ...found.map((recipe): Choice => ({
         text: recipe.summary + (recipe.form.length ? "\u2026" : ""),
         group: recipe.group,
@@ -36,7 +41,6 @@ export class Recipes {
         run: () => this.#check(target, name, outputs),
       })),
     ];
-    this.#actions.ui.popup.choose("Recipes", choices, at);
   }
 
   #ask(recipe: RecipeEntry): void {

@@ -1,4 +1,4 @@
-// What the verbs answer, written from graphsurgeon/ui/commands/table.py by tools/write_verbs.py.
+// What the verbs answer, written from graphsurgeon/ui/commands/specs.py by tools/write_verbs.py.
 import type { Adapter, Argument, Attributes, DependencyPath, Details, InputCandidates, Numbers, OpType, RecipeEntry, Report, RunForm, SaveForm, SearchResult, SimilarParts, SuggestedBoundary, TensorValues } from "./types";
 
 /** Verb -> what it answers, for the verbs that answer something. */

@@ -233,7 +233,7 @@ export interface Row {
 export interface State {
   protocol: number;
   scenes: { source: Scene | null; destination: Scene | null };
-  titles: { source: string; destination: string };
+  titles: { source: string; destination: string; /** The model in one line. */ model?: string };
   selected: string[];
   boundary: Boundary;
   plan: Plan;
@@ -376,6 +376,8 @@ export interface RunShown {
   bad: { op: string; text: string; inputs: string[]; path: string[] } | null;
   /** The first op whose outputs differ in a trial; an empty name if no outputs differ. */
   first_difference?: { op: string; text: string; before: string } | null;
+  /** The outputs: index, text and length of the bar of their largest elements; and their pictures. */
+  outputs: { tensor: string; text: string; values: [index: string, text: string, bar: number][]; picture: string }[];
   tops: { ms: [string, string][]; bytes: [string, string][] };
   code: string;
 }

@@ -1,4 +1,4 @@
-// The verbs, written from graphsurgeon/ui/commands/table.py by tools/write_verbs.py.
+// The verbs, written from graphsurgeon/ui/commands/specs.py by tools/write_verbs.py.
 
 export type PaneName = "destination" | "source";
 export type Mode = "add" | "set" | "toggle";

@@ -46,6 +46,32 @@ export function fill(element: Element, ...children: Child[]): void {
   element.replaceChildren(...children.filter((c): c is Node | string => !!c).map(c => (typeof c === "string" ? clean(c) : c)));
 }
 
+/** Makes one Tab stop of the buttons of a bar: the arrow keys go from button to button. Returns a function that must be called after
+ * buttons were enabled or disabled. */
+export function rove(bar: HTMLElement): () => void {
+  const all = [...bar.querySelectorAll<HTMLButtonElement>("button")],
+    live = () => all.filter(one => !one.disabled && !one.hidden);
+  const stopAt = (stop: HTMLButtonElement | undefined) => {
+    for (const one of all) one.tabIndex = one === stop ? 0 : -1;
+  };
+  bar.addEventListener("focusin", e => {
+    if (all.includes(e.target as HTMLButtonElement)) stopAt(e.target as HTMLButtonElement);
+  });
+  bar.addEventListener("keydown", e => {
+    const buttons = live(),
+      at = buttons.indexOf(e.target as HTMLButtonElement),
+      to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: buttons.length - 1 }[e.key];
+    if (at < 0 || to === undefined) return;
+    consume(e);
+    buttons[(to + buttons.length) % buttons.length]!.focus();
+  });
+  const refresh = () => {
+    if (!live().some(one => one.tabIndex === 0)) stopAt(live()[0]);
+  };
+  stopAt(live()[0]);
+  return refresh;
+}
+
 /** Makes `wanted` the children of `element`, in this order. Only misplaced children move: the browser styles and lays out each moved
  * one again. */
 export function arrange(element: Element, wanted: readonly Element[]): void {

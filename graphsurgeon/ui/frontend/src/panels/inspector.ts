@@ -8,6 +8,7 @@ import { SIGN } from "../model/signs.generated";
 import type { Position } from "./popup";
 
 export interface InspectorEvents {
+  /** the model in one line; empty if it is not known */ modelText(): string;
   /** whether the shown ops can be changed */ editable(): boolean;
   set(names: string[], a: Attribute, at: Position): void;
   setDevice(names: string[], device: string): void;
@@ -53,9 +54,13 @@ export class Inspector {
     this.#render?.();
   }
 
+  /** Nothing is selected: shows the model in one line. */
   nothing(): void {
     this.#current = "";
-    this.#set(() => [muted("Select an op to see its type, its attributes and its tensors.")]);
+    this.#set(() => {
+      const model = this.#events.modelText();
+      return [model ? h("p", {}, model) : null, muted("Select an op to see its type, its attributes and its tensors.")];
+    });
     this.element.classList.add("gs-idle");
   }
 

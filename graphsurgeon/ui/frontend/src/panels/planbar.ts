@@ -97,8 +97,8 @@ export class PlanBar {
   readonly #panel = h("div", { class: "gs-panel", role: "tabpanel", tabindex: 0, hidden: true });
   readonly #copying: HTMLElement;
   readonly element: HTMLElement;
-  #open = "";
-  #list: Tab[] = [];
+  #openTab = "";
+  #tabList: Tab[] = [];
   #faults = 0;
   #tabKey = "";
   #kernelStopped = false;
@@ -166,7 +166,7 @@ export class PlanBar {
       appliedCount = past.filter(one => !one.ahead).length;
     const faults = plan.faults.length,
       warnings = plan.warnings.length;
-    this.#list = [
+    this.#tabList = [
       {
         id: "boundary",
         text: "Boundary",
@@ -201,23 +201,23 @@ export class PlanBar {
       { id: "connections", text: "Connections", n: plan.counts.connections, body: () => tables.connections(plan) },
       { id: "code", text: "Code", body: () => this.#code(plan.code, appliedCount, this.#kernelStopped ? LOST : "") },
     ].filter(t => t.id === "boundary" || t.id === "problems" || (t.id === "code" && appliedCount) || !empty);
-    if (past.length) this.#list.push({ id: "history", text: "History", n: past.length, body: () => tables.history(past, this.#post) });
+    if (past.length) this.#tabList.push({ id: "history", text: "History", n: past.length, body: () => tables.history(past, this.#post) });
     const { saved } = plan;
     if (saved && "lines" in saved)
-      this.#list.push({ id: "saved", text: (saved as Report).title, body: () => this.#saved(saved as Report) });
+      this.#tabList.push({ id: "saved", text: (saved as Report).title, body: () => this.#saved(saved as Report) });
     if ("tops" in run) {
       const body = () => runPanel(run as RunShown, this.#post, by, this.#events.reveal, this.#events.showStatus);
-      this.#list.push({ id: "run", text: "Run", warn: !!(run.bad || run.stop_reason), body });
+      this.#tabList.push({ id: "run", text: "Run", warn: !!(run.bad || run.stop_reason), body });
     }
     // new errors are shown at once, not only counted
-    if (faults && !this.#faults) this.#open = "problems";
+    if (faults && !this.#faults) this.#openTab = "problems";
     this.#faults = faults;
     this.#draw();
   }
 
   /** Opens a tab of the panel; the errors of a plan open when a step adds them. */
   show(id: string, focus = false): void {
-    this.#open = id;
+    this.#openTab = id;
     this.#draw();
     if (focus) this.element.querySelector<HTMLElement>('[role="tab"][aria-selected="true"]')?.focus();
   }
@@ -226,7 +226,7 @@ export class PlanBar {
   stopKernel(): void {
     this.#kernelStopped = true;
     this.#redraw();
-    if (this.#list.some(t => t.id === "code")) this.show("code");
+    if (this.#tabList.some(t => t.id === "code")) this.show("code");
   }
 
   focusSummary(): void {
@@ -237,7 +237,7 @@ export class PlanBar {
     this.#events.copy({ to: this.#scope.value.trim() || null, unmapped: this.#unmapped.value as Unmapped, control }, byKey);
   }
 
-  /** Goes to the first source of the last copy. */
+  /** Focuses the first source field of the tab Mapping. */
   focusMapping(): void {
     [...this.#panel.querySelectorAll<HTMLElement>("td .gs-entered")].at(0)?.focus();
   }
@@ -288,12 +288,12 @@ export class PlanBar {
       was = this.#tabKey,
       focusIndex = controls(this.#panel).indexOf(document.activeElement as HTMLElement);
     const label = nameOf(document.activeElement);
-    if (this.#open && !this.#list.some(t => t.id === this.#open)) this.#open = "";
-    const stop = this.#open || this.#list[0]?.id;
+    if (this.#openTab && !this.#tabList.some(t => t.id === this.#openTab)) this.#openTab = "";
+    const stop = this.#openTab || this.#tabList[0]?.id;
     fill(
       this.#tabs,
-      ...this.#list.map(t => {
-        const on = t.id === this.#open;
+      ...this.#tabList.map(t => {
+        const on = t.id === this.#openTab;
         return h(
           "button",
           {
@@ -306,7 +306,7 @@ export class PlanBar {
             "data-tab": t.id,
             on: {
               click: () => {
-                this.#open = on ? "" : t.id;
+                this.#openTab = on ? "" : t.id;
                 this.#draw();
                 this.#refocus(t.id);
               },
@@ -319,15 +319,15 @@ export class PlanBar {
       }),
     );
     if (hadFocus) this.#refocus(stop ?? "");
-    const tab = this.#list.find(t => t.id === this.#open);
+    const tab = this.#tabList.find(t => t.id === this.#openTab);
     this.#panel.hidden = !tab;
     if (tab) this.#panel.setAttribute("aria-labelledby", `${this.#id}-tab-${tab.id}`);
     else this.#panel.removeAttribute("aria-labelledby");
     fill(this.#panel, tab?.body());
-    this.#tabKey = this.#open;
+    this.#tabKey = this.#openTab;
     // the pressed control was replaced: the focus goes to its successor, never to the notebook
     if (focusIndex < 0) return;
-    const now = was === this.#open ? controls(this.#panel) : [];
+    const now = was === this.#openTab ? controls(this.#panel) : [];
     if (tab) (now.find(e => nameOf(e) === label) ?? now[Math.min(focusIndex, now.length - 1)] ?? this.#panel).focus();
     else this.#refocus(stop ?? "");
   }

@@ -1,7 +1,7 @@
 // Small floating lists inside the widget: the context menu, the choice of an input, the help.
 import { type Api, CommandError } from "../model/api";
 import { scrollToEntry, button, field, fill, focus, h, hasFocus, muted } from "./dom";
-import { type Action, GROUPS } from "../model/keys.generated";
+import { type Action, GROUPS } from "../commands/keys";
 import { SIGN } from "../model/signs.generated";
 import type { Verbs } from "../model/verbs.generated";
 
@@ -256,24 +256,27 @@ export class Popup {
       keys.flatMap(([action, , show, text]) => (show && offers(action) ? [[kbd(show), text!] as const] : [])),
     ]);
     groups.push(["Symbols", signs.filter(([sign]) => sign.textContent === SIGN.orphan || offers("apply"))]);
-    const scroll = h(
-      "div",
-      { class: "gs-help-scroll", tabindex: 0, role: "region", "aria-label": "List of shortcuts and symbols" },
-      h(
-        "div",
-        { class: "gs-help-groups" },
-        ...groups.filter(([, rows]) => rows.length).map(([title, rows]) => h("section", {}, h("h4", {}, title), list(rows))),
-      ),
-    );
+    const all = h("div", { class: "gs-help-groups" }),
+      filter = field({ type: "search", class: "gs-field", placeholder: "Filter", "aria-label": "Filter the list" });
+    const show = () => {
+      const words = filter.value.toLowerCase().split(/\s+/),
+        fits = ([sign, text]: readonly [Node, string]) => words.every(word => `${sign.textContent} ${text}`.toLowerCase().includes(word));
+      const shown = groups.map(([title, rows]) => [title, rows.filter(fits)] as const).filter(([, rows]) => rows.length);
+      fill(all, ...shown.map(([title, rows]) => h("section", {}, h("h4", {}, title), list(rows))));
+    };
+    filter.addEventListener("input", show);
+    show();
+    const scroll = h("div", { class: "gs-help-scroll", tabindex: 0, role: "region", "aria-label": "List of shortcuts and symbols" }, all);
     this.#show(
       h(
         "div",
         { class: "gs-popup gs-dialog gs-help", role: "dialog", "aria-modal": "true", "aria-label": "Keyboard shortcuts and symbols" },
         h("div", { class: "gs-popup-title" }, "Keyboard shortcuts and symbols"),
+        filter,
         scroll,
         h("div", { class: "gs-row gs-end" }, close),
       ),
-      close,
+      filter,
     );
   }
 

@@ -1,8 +1,9 @@
-// The panel of a run below the plan: the source of the first NaN, the most expensive ops, the colors.
+// The panel of a run below the plan: the outputs, the source of the first NaN, the colors, the most expensive ops.
 import { copyButton, h, link, muted, small } from "./dom";
 import type { Post } from "../model/api";
 import type { ColorBy } from "../model/verbs.generated";
 import type { RunShown } from "../model/types";
+import { opOf } from "../state/places";
 
 /** The measures of a run for the colors of the boxes. */
 const MEASURES: [ColorBy, string][] = [
@@ -24,6 +25,7 @@ export function runPanel(run: RunShown, ask: Post, by: string, go: (name: string
   return h(
     "div",
     { class: "gs-run" },
+    h("div", { class: "gs-tops gs-answers" }, ...run.outputs.map(one => output(one, go))),
     h(
       "div",
       { class: "gs-row gs-measures", role: "group", "aria-label": "Color by" },
@@ -65,5 +67,24 @@ export function runPanel(run: RunShown, ask: Post, by: string, go: (name: string
         ),
       ),
     ),
+  );
+}
+
+/** An output of the run: its largest elements as bars, or its picture. */
+function output({ tensor, text, values, picture }: RunShown["outputs"][number], go: (name: string) => void): HTMLElement {
+  return h(
+    "section",
+    {},
+    h("h4", {}, "Output ", link(opOf(tensor), go)),
+    muted(text),
+    values.length > 0 &&
+      h(
+        "ol",
+        {},
+        ...values.map(([index, value, bar]) =>
+          h("li", {}, h("span", { class: "gs-n" }, index), h("progress", { value: bar, max: 1, "aria-label": `element ${index}` }), value),
+        ),
+      ),
+    picture.startsWith("data:image/png;") && h("img", { class: "gs-picture", src: picture, alt: `Picture of ${tensor}` }),
   );
 }

@@ -1,8 +1,8 @@
 // The bar at the top: title, view, direction, search.
 import type { Post } from "../model/api";
-import { button, type ButtonProps, fill, h } from "./dom";
+import { button, type ButtonProps, fill, h, rove } from "./dom";
 import { icon, type IconName } from "./icons";
-import type { Action } from "../model/keys.generated";
+import type { Action } from "../commands/keys";
 import type { ViewState } from "../state/store";
 import type { Direction, Views } from "../model/types";
 import type { Position } from "./popup";
@@ -36,6 +36,7 @@ export class TopBar {
   readonly #back: HTMLButtonElement;
   readonly #forward: HTMLButtonElement;
   readonly element: HTMLElement;
+  readonly #refreshStops: () => void;
   #direction: Direction = "TB";
 
   constructor(events: TopEvents, post: Post, foldAll: () => void, search: HTMLElement) {
@@ -77,14 +78,14 @@ export class TopBar {
     });
     this.element = h(
       "div",
-      { class: "gs-top" },
+      { class: "gs-top", role: "toolbar", "aria-label": "Screen" },
       this.#outline,
       this.#title,
       this.#serves,
       this.#figures,
       h(
         "div",
-        { class: "gs-tools", role: "toolbar", "aria-label": "View" },
+        { class: "gs-tools", role: "group", "aria-label": "View" },
         this.#back,
         this.#forward,
         menu("views", "Views (v)", events.views, "", { verb: "save_view" }),
@@ -118,6 +119,7 @@ export class TopBar {
         this.#full,
       ),
     );
+    this.#refreshStops = rove(this.element);
   }
 
   update(title: string, figures: string, direction: Direction): void {
@@ -139,6 +141,7 @@ export class TopBar {
     this.#forward.disabled = !views?.forward;
     this.#serves.hidden = !views?.signatures?.[1];
     fill(this.#serves, h("span", {}, `${views?.signature || "raw file"} \u25be`));
+    this.#refreshStops();
   }
 
   zoom(k: number): void {

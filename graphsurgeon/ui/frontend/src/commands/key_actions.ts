@@ -5,8 +5,9 @@ import { BoxMenu } from "./box_menu";
 import { EdgeMenu } from "./edge_menu";
 import { Edits } from "./edits";
 import { below, corner, Navigation } from "./navigation";
-import { KEYS, type Action } from "../model/keys.generated";
+import { KEYS, type Action } from "./keys";
 import { Lens } from "../canvas/lens";
+import { openPalette } from "./palette";
 import type { Pane } from "../canvas/pane";
 import type { Drag } from "../canvas/pointer";
 import { neighbor, opens, type Step } from "../state/places";
@@ -15,48 +16,15 @@ import { Appearance } from "./appearance";
 import { Recipes } from "./recipes";
 import { Runs } from "./runs";
 import type { Item } from "../canvas/scene";
-import type { Mode, Verbs } from "../model/verbs.generated";
+import type { Mode } from "../model/verbs.generated";
 import { TensorDrag } from "../canvas/drag_tensor";
 import type { Position } from "../panels/popup";
 
 const BY_KEY = new Map(KEYS.flatMap(([action, keys]) => keys.map(key => [key, action] as const)));
 
-/** Action -> the verb that it sends. Other actions send no verb, or only navigate. */
-const SENDS: Partial<Record<Action, keyof Verbs>> = {
-  input: "mark_input",
-  output: "mark_output",
-  boundary: "mark_input",
-  mark_boundary: "mark_boundary",
-  between: "select_between",
-  show_path: "show_path",
-  near: "suggest_boundaries",
-  copy: "copy",
-  copy_to_clipboard: "copy_to_clipboard",
-  cut: "cut",
-  paste: "paste",
-  duplicate: "duplicate",
-  connect: "connect",
-  reroute: "reroute",
-  stitch: "remove",
-  remove: "remove",
-  type: "replace",
-  attribute: "set_attr",
-  edit: "rename",
-  undo: "undo",
-  redo: "redo",
-  apply: "apply",
-  save: "save",
-  recipes: "recipes",
-  seen: "set_depth",
-  train: "show_training",
-  run: "run",
-  try: "run",
-  producer: "reveal",
-  consumer: "reveal",
-  back: "back",
-  forward: "forward",
-  search: "find",
-};
+/** Action -> the verb that it sends, if it sends one. */
+const VERBS = new Map(KEYS.map(([action, , , , verb]) => [action, verb] as const));
+
 /** Actions that are about a plan, and send nothing that must be answered. */
 const OF_PLANS: Action[] = ["plan_view", "change", "change_before"];
 
@@ -77,7 +45,7 @@ export function actionOf(e: Pressed): Action | null {
 /** Calls a function with the active pane and its current item. */
 type Effect = (pane: Pane, item: Item | null, key: string) => unknown;
 
-export class Gestures {
+export class KeyActions {
   readonly actions: Actions;
   readonly edits: Edits;
   readonly boxes: BoxMenu;
@@ -107,14 +75,14 @@ export class Gestures {
   }
 
   /** Whether an action is offered: a saved page answers few verbs, a stopped kernel none. */
-  offers(action: Action): boolean {
+  offers = (action: Action): boolean => {
     const { api, model } = this.actions.ui,
-      verb = SENDS[action];
+      verb = VERBS.get(action);
     return (!verb || api.answers(verb)) && !(model.get("still") && OF_PLANS.includes(action));
-  }
+  };
 
   /** Does the action of a key. */
-  do(action: Action, key = ""): void {
+  do = (action: Action, key = ""): void => {
     const { actions } = this,
       pane = actions.pane,
       item = pane.current,
@@ -122,7 +90,7 @@ export class Gestures {
     const second = ["open", "reroute", "connect"].includes(action) && !(action === "open" && item && opens(item.of));
     if (pendingEdit && pendingEdit.verb !== "connect" && item && second) actions.completeEdit(pane);
     else this.#effects[action](pane, item, key);
-  }
+  };
 
   /** The effects of the actions. */
   #table(): Record<Action, Effect> {
@@ -211,6 +179,7 @@ export class Gestures {
       save: () => void new SaveDialog(actions).open(),
       recipes: () => void this.recipes.menu(),
       search: () => p.search.focus(),
+      palette: () => void openPalette(this),
       hit: () => p.search.step(1),
       hit_before: () => p.search.step(-1),
       seen: pane => this.appearance.menu(pane.name),

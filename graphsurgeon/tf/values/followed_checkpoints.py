@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 from ...errors import OpenError, counted, few, one_of
 from ..import_tensorflow import tf
 from ..messages import trackable_object_graph_pb2
-from ..open.file_reader import linked_away, state_checkpoints
+from ..open.checkpoint_state import linked_away, state_checkpoints
 from ..protos import decode
 from ..run.errors import error_text
 from ..run.progress import Progress
@@ -60,8 +60,8 @@ class CheckpointFolder:
         self.request = f"follow({self.folder!r})"
         self.last_read: tuple[Any, ...] = ()  # the identity of the checkpoint that was read last
         self.skipped: dict[str, str] = {}  # checkpoint -> why it was not read
-        self.unfinished: OpenError | None = None  # why no checkpoint was read, although there is a newer one
-        self._unread_reason = ""
+        self.incomplete_error: OpenError | None = None  # why no checkpoint was read, although there is a newer one
+        self._state_file_error = ""
 
     def refuse_missing(self) -> None:
         """Raises an OpenError if the folder does not exist."""
@@ -72,13 +72,13 @@ class CheckpointFolder:
         """Returns the newest whole checkpoint, as (its name, variable -> array).
 
         None if there is none after the last one that was read. If there is a newer checkpoint that is not whole,
-        `unfinished` is the error.
+        `incomplete_error` is the error.
 
         Raises:
             OpenError: the folder does not exist, or the newest whole checkpoint is of another model.
         """
         self.refuse_missing()
-        self.unfinished = None
+        self.incomplete_error = None
         for _ in range(_MAX_ATTEMPTS):
             prefixes = self.prefixes()
             result = self._newest_of(prefixes, variables)
@@ -86,12 +86,14 @@ class CheckpointFolder:
                 break  # otherwise a newer checkpoint has replaced the one that was read
         if result is not None:
             return result
-        reason = self._unread_reason
+        reason = self._state_file_error
         if self.skipped:
             name, why = next(iter(self.skipped.items()))
             reason = f"checkpoint {name!r} is not whole: {why}"
         if reason:
-            self.unfinished = OpenError(self.request, reason, "Nothing was last_read; try again when it is whole")
+            self.incomplete_error = OpenError(
+                self.request, reason, "Nothing was read; try again when the checkpoint is complete"
+            )
         return None
 
     def _newest_of(
@@ -124,11 +126,11 @@ class CheckpointFolder:
 
     def prefixes(self) -> list[str]:
         """Returns the checkpoints of the folder, newest first, in the order of the state file or of file times."""
-        self._unread_reason = ""
+        self._state_file_error = ""
         try:
             paths = state_checkpoints(self.folder)
         except (OSError, UnicodeDecodeError, text_format.ParseError) as error:
-            self._unread_reason, paths = f"the file 'checkpoint' cannot be read: {str(error).splitlines()[0]}", []
+            self._state_file_error, paths = f"the file 'checkpoint' cannot be read: {str(error).splitlines()[0]}", []
         if paths is not None:
             return paths
         index = glob.glob(os.path.join(glob.escape(self.folder), "*.index"))

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphsurgeon.errors import SurgeryError, nearest
-from graphsurgeon.ui.commands.table import COMMAND_SPECS, REQUIRED, is_count
+from graphsurgeon.ui.commands.specs import COMMAND_SPECS, REQUIRED, is_count
+from graphsurgeon.ui.screen import Screen
 
 VERSION = 1
 
@@ -106,6 +107,12 @@ def parse(message: object) -> Request:
             problem, how = f"{arg.name} is {_short(args[arg.name])}", f"Give {arg.name} as {arg.kind.description}"
             raise ProtocolError(verb, *(arg.kind.explain_invalid(args[arg.name]) or (problem, how)), id, arg.name)
     return Request(id, verb, full)
+
+
+def execute(screen: Screen, request: Request) -> Json:
+    """Calls the method of the screen that a request names, and returns the answer."""
+    with screen.exclusive():
+        return answer(request.id, getattr(screen, request.verb)(**request.args))
 
 
 def answer(id: int, result: Any) -> Json:

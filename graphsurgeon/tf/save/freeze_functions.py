@@ -1,4 +1,4 @@
-"""Freeze: replaces variables by constants, even if a loop, a branch or a called function reads them.
+"""Replaces variables by constants if a loop, a branch or a called function reads them.
 
 If only plain ops read them, a copy with frozen variables is enough. See `export_graph` in export.py, which also copies
 init ops of tables.

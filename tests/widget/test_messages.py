@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from graphsurgeon.errors import PlanError
-from graphsurgeon.ui.commands.table import COMMAND_SPECS
-from graphsurgeon.ui.protocol import VERSION, ProtocolError, answer, parse, parts, refusal
+from graphsurgeon.ui.commands.specs import COMMAND_SPECS
+from graphsurgeon.ui.messages import VERSION, ProtocolError, answer, parse, parts, refusal
 
 EXAMPLES = json.loads((Path(__file__).parent / "protocol_examples.json").read_text())
 

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError, PlanError
-from graphsurgeon.tf.values.checkpoint_folder import CheckpointFolder, CheckpointVariable
+from graphsurgeon.tf.values.followed_checkpoints import CheckpointFolder, CheckpointVariable
 from tests.graphs import KINDS, model, put
 from tests.needs import ROOT
 from tests.refusal import reads, refuses
@@ -100,7 +100,7 @@ def test_a_training_that_dies_while_writing(trained, part, keep, why):
     replica.update()
     break_off(save(2.0, global_step=2), part, keep)
     for _ in range(2):  # asked again, it says so again
-        with refuses(OpenError, "follow(", "checkpoint 'model-2' is not whole", why, "Nothing was taken"):
+        with refuses(OpenError, "follow(", "checkpoint 'model-2' is not whole", why, "Nothing was read"):
             replica.update()
         assert b_of(replica) == [1, 1, 1]
     save(3.0, global_step=3)
@@ -162,7 +162,7 @@ def test_bytes_that_were_turned_over_are_seen(trained):
 
 
 def test_an_index_of_rubbish(trained):
-    from graphsurgeon.tf.values.checkpoint_folder import _MAGIC
+    from graphsurgeon.tf.values.followed_checkpoints import _MAGIC
 
     _m, save, replica = trained
     path = save(1.0) + ".index"
@@ -180,7 +180,7 @@ def test_a_state_file_that_is_half_written(trained, tmp_path, text):
     save(2.0, global_step=2)
     whole = (tmp_path / "checkpoint").read_bytes()
     (tmp_path / "checkpoint").write_bytes(text)
-    with refuses(OpenError, "the file 'checkpoint' cannot be read", "Nothing was taken"):
+    with refuses(OpenError, "the file 'checkpoint' cannot be read", "Nothing was read"):
         replica.update()
     assert b_of(replica) == [1, 1, 1]
     (tmp_path / "checkpoint").write_bytes(whole)
@@ -282,7 +282,7 @@ def test_a_checkpoint_of_tf2_is_read_by_the_names_of_its_variables(tmp_path):
     (data,) = tmp_path.glob("ckpt-2.data*")
     whole = data.read_bytes()
     data.write_bytes(whole[: len(whole) // 2])  # also half of the objects' own record
-    with refuses(OpenError, "follow(", "checkpoint 'ckpt-2' is not whole", "Nothing was taken"):
+    with refuses(OpenError, "follow(", "checkpoint 'ckpt-2' is not whole", "Nothing was read"):
         replica.update()
     np.testing.assert_array_equal(replica.run(replica[names[0]]), [[5.0], [6.0]])
 
@@ -393,7 +393,7 @@ def test_damage_of_any_kind_never_brings_a_wrong_value(trained, tmp_path):
         folder = CheckpointFolder(tmp_path)
         found = folder.newest(wanted)
         if found is None:
-            reads(folder.unfinished, "is not whole")
+            reads(folder.incomplete_error, "is not whole")
         else:
             taken += 1
             for name, value in values.items():
@@ -402,11 +402,11 @@ def test_damage_of_any_kind_never_brings_a_wrong_value(trained, tmp_path):
 
 
 def test_a_checkpoint_that_changes_while_it_is_read_is_not_taken(trained, monkeypatch):
-    from graphsurgeon.tf.values import checkpoint_folder
+    from graphsurgeon.tf.values import followed_checkpoints
 
     _m, save, replica = trained
     prefix = save(1.0)
-    real = checkpoint_folder.read_variables
+    real = followed_checkpoints.read_variables
 
     def slow(*arguments):
         found = real(*arguments)
@@ -414,7 +414,7 @@ def test_a_checkpoint_that_changes_while_it_is_read_is_not_taken(trained, monkey
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint_folder, "read_variables", slow)
+        patch.setattr(followed_checkpoints, "read_variables", slow)
         with refuses(OpenError, os.path.basename(prefix), "it changed while it was read"):
             replica.update()
     replica.update()
@@ -432,11 +432,11 @@ def test_a_soft_update_from_a_checkpoint_goes_a_part_of_the_way(trained):
 
 
 def test_a_checkpoint_that_is_deleted_while_it_is_looked_at_gives_way_to_the_newer_one(trained, monkeypatch):
-    from graphsurgeon.tf.values import checkpoint_folder
+    from graphsurgeon.tf.values import followed_checkpoints
 
     _m, save, replica = trained
     prefix = save(1.0, global_step=1)
-    real = checkpoint_folder.incompleteness
+    real = followed_checkpoints.incompleteness
 
     def slow(looked_at):
         said = real(looked_at)
@@ -446,30 +446,30 @@ def test_a_checkpoint_that_is_deleted_while_it_is_looked_at_gives_way_to_the_new
                 path.unlink()
         return said
 
-    monkeypatch.setattr(checkpoint_folder, "incompleteness", slow)
+    monkeypatch.setattr(followed_checkpoints, "incompleteness", slow)
     assert replica.update().origin == "model-2"
     assert b_of(replica) == [2, 2, 2]
 
 
 def test_files_that_go_while_they_are_looked_at(trained, monkeypatch):
-    from graphsurgeon.tf.values import checkpoint_folder
+    from graphsurgeon.tf.values import followed_checkpoints
 
     _m, save, replica = trained
     prefix = save(1.0)
-    monkeypatch.setattr(checkpoint_folder.os.path, "getsize", lambda path: os.stat(path + ".gone").st_size)
+    monkeypatch.setattr(followed_checkpoints.os.path, "getsize", lambda path: os.stat(path + ".gone").st_size)
     with refuses(OpenError, os.path.basename(prefix), "it was deleted while it was read"):
         replica.update()
 
 
 def test_what_goes_wrong_once_does_not_end_the_following(trained, monkeypatch):
-    from graphsurgeon.tf.values import checkpoint_folder
+    from graphsurgeon.tf.values import followed_checkpoints
 
     def broken(*_):
         raise RuntimeError("of no kind that is known")
 
     _m, save, replica = trained
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint_folder.CheckpointFolder, "newest", broken)
+        patch.setattr(followed_checkpoints.CheckpointFolder, "newest", broken)
         replica.follow(os.path.dirname(save(1.0)), seconds=0.01)
         until(lambda: replica.error is not None)
         assert "of no kind" in repr(replica)

@@ -1,0 +1,49 @@
+// The command palette: commands, recipes, views and ops in one list that is searched while the user types.
+import type { Actions } from "./actions";
+import type { Navigation } from "./navigation";
+import type { Recipes } from "./recipes";
+import { type Action, GROUPS } from "./keys";
+import type { Entry } from "../panels/popup";
+
+interface Parts {
+  actions: Actions;
+  navigation: Navigation;
+  recipes: Recipes;
+  offers(action: Action): boolean;
+  do(action: Action): void;
+}
+
+interface Command extends Entry {
+  run(): unknown;
+}
+
+/** The maximum number of ops in the list. */
+const MAX_OPS = 20,
+  /** Actions that need the focus in the picture, or that are part of typing. */
+  NOT_LISTED: Action[] = ["select", "open", "menu", "down", "first", "views", "palette", "escape", "toggle", "copy_to_clipboard"];
+
+/** Opens the palette. */
+export async function openPalette({ actions, navigation, recipes, offers, do: act }: Parts): Promise<void> {
+  const { api, model, panes, popup } = actions.ui,
+    pane = actions.pane;
+  const commands: Command[] = GROUPS.flatMap(([, keys]) => keys).flatMap(([action, , sign, text]) =>
+    text && offers(action) && !NOT_LISTED.includes(action) ? [{ name: text, doc: sign!, run: () => act(action) }] : [],
+  );
+  for (const { text, group, off, run } of api.answers("recipes") ? await recipes.choices() : [])
+    if (!off) commands.push({ name: text, doc: `recipe: ${group}`, run });
+  for (const name of api.answers("show_view") ? (model.get("views")?.saved ?? []) : [])
+    commands.push({ name, doc: "view", run: () => navigation.show(panes.source, name) });
+  let found: Command[] = [];
+  const find = async (query: string): Promise<Command[]> => {
+    const words = query.toLowerCase().split(/\s+/),
+      ops = query ? ((await actions.send("find", { query, pane: pane.name }))?.hits ?? []) : [];
+    found = [
+      ...commands.filter(({ name, doc }) => words.every(word => `${name} ${doc}`.toLowerCase().includes(word))),
+      ...ops.slice(0, MAX_OPS).map(({ name, op }) => ({ name, doc: op, run: () => actions.reveal(pane.name, name) })),
+    ];
+    return found;
+  };
+  popup.form("Commands", [{ name: "command", label: "Command, recipe, view or op", find }], "Run", v =>
+    found.find(one => one.name === v["command"])?.run(),
+  );
+}
