@@ -20,7 +20,7 @@ from tests.graphs import model, put, tf1, tiny
 from tests.random_graphs import RECIPE, built
 from tests.test_edit_properties import STEPS, chosen
 from tests.tf2 import keras_model as keras_model  # what is run in the new process takes it from here
-from tests.tiers import deep, examples
+from tests.tiers import deep, examples, product
 
 HOSTILE = ("it's", 'say "no"', "two\nlines", "\u2028\u2029", "back\\slash", "{braces} {0} %s", "\x00\x7f", "'''\"\"\"")
 
@@ -239,10 +239,18 @@ def parameters(code: str, name: str) -> str:
 PATHS: dict[str, str] = {}
 
 
+SOURCES = product(OPENED, ["copy", "edit"], ["plan", "history"])
+
+
+def in_this_tier(cases: list[Any]) -> set[tuple[Any, ...]]:
+    """Returns the combinations that run: the other ones need not be made."""
+    return {one.values for one in cases if deep() or not one.marks}
+
+
 @pytest.fixture(scope="module")
 def opened(paths: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, str, str]]:
     """For each kind of source: an edit of it, and a copy of it, as they were made and as their codes make them."""
-    cases, wanted = {}, {}
+    cases, wanted, run = {}, {}, in_this_tier(SOURCES)
     PATHS.update(paths)
     for name, opening in OPENED.items():
         space = {**globals(), "paths": paths, "tf": tf}
@@ -254,15 +262,14 @@ def opened(paths: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> d
         for kind, made_in, one in (("copy", ed, copy), ("edit", src, plan)):
             made_in.apply(one)
             for what, code in (("plan", one.to_code()), ("history", made_in.to_code())):
-                key = f"{name} {kind} {what}"
-                cases[key], wanted[key] = (code, GIVEN + parameters(code, name)), read(made_in.graph_def())
+                if (name, kind, what) in run:
+                    key = f"{name} {kind} {what}"
+                    cases[key], wanted[key] = (code, GIVEN + parameters(code, name)), read(made_in.graph_def())
     found = made(cases, tmp_path_factory.mktemp("opened"))
     return {name: (wanted[name], found[name], code) for name, (code, _) in cases.items()}
 
 
-@pytest.mark.parametrize("what", ["plan", "history"])
-@pytest.mark.parametrize("kind", ["copy", "edit"])
-@pytest.mark.parametrize("source", OPENED)
+@pytest.mark.parametrize(("source", "kind", "what"), SOURCES)
 def test_each_kind_of_source(source, kind, what, opened):
     wanted, found, code = opened[f"{source} {kind} {what}"]
     assert found == wanted, code
@@ -306,19 +313,24 @@ def trained(session: Any) -> Any:
     return session
 
 
+VALUED = product(FROM, VALUES, [False, True])
+
+
 @pytest.fixture(scope="module")
 def valued(paths: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, str, str]]:
     """For each kind of values: a copy whose variables became constants of them, as it was made, and by its script."""
-    cases, wanted, folder = {}, {}, tmp_path_factory.mktemp("valued")
+    cases, wanted, folder, run = {}, {}, tmp_path_factory.mktemp("valued"), in_this_tier(VALUED)
     for name, opening in FROM.items():
         for kind, values in VALUES.items():
+            if not {(name, kind, False), (name, kind, True)} & run:
+                continue
             src, ed = eval(opening, {**globals(), "paths": paths}), gs.open(tf.Graph())
             given_values = values(src)
             if given_values is None:
                 continue
             end = "net/y:0"
             ed.apply(ed.plan().copy(src.select(outputs=end), to="t", variables="freeze", values=given_values))
-            for arrays in (False, True):
+            for arrays in (one for one in (False, True) if (name, kind, one) in run):
                 key = f"{name}, {kind}" + ", arrays" * arrays
                 path = folder / f"{re.sub('[ ,]+', '_', key)}.py"
                 text = ed.to_code(path if arrays else None, arrays=arrays)
@@ -331,9 +343,7 @@ def valued(paths: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> d
     return {name: (wanted[name], found[name], code) for name, (code, _) in cases.items()}
 
 
-@pytest.mark.parametrize("arrays", [False, True], ids=["plain", "arrays"])
-@pytest.mark.parametrize("kind", VALUES)
-@pytest.mark.parametrize("source", FROM)
+@pytest.mark.parametrize(("source", "kind", "arrays"), VALUED)
 def test_each_kind_of_values(source, kind, arrays, valued):
     if kind == "what is stored" and source in ("pb", "graph", "session"):
         assert f"{source}, {kind}" not in valued
