@@ -10,7 +10,6 @@ from typing import Any
 
 from graphsurgeon.ui.commands.specs import (
     COLORS,
-    COMMAND_SPECS,
     CONTROL_POLICY,
     MODE,
     PANE,
@@ -19,6 +18,7 @@ from graphsurgeon.ui.commands.specs import (
     UNMAPPED,
     ArgType,
 )
+from graphsurgeon.ui.screen import COMMAND_SPECS  # with the commands that are methods
 from graphsurgeon.view.boxes import OP_RADIUS, RADIUS
 from graphsurgeon.view.edges import QUIET_WIDTH, WIDTHS
 from graphsurgeon.view.op_colors import COLORS as FAMILIES

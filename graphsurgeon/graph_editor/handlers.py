@@ -10,7 +10,7 @@ from ..graph.names import free_name
 from ..graph.types import TFGraph, TFOp, TFSession
 from ..tf import graph_parts
 from ..tf.copy.imports import rollback_on_error
-from ..tf.edit import rewire as rewiring
+from ..tf.edit import edit_in_place as rewiring
 from . import reroute, util
 from .util import WrongType, WrongValue, as_values, type_error, warn
 

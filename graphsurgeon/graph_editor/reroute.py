@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import counted, few
 from ..graph.types import TFGraph, TFOp
 from ..tf import graph_parts
-from ..tf.edit import rewire as rewiring
+from ..tf.edit import edit_in_place as rewiring
 from . import subgraph, util
 from .subgraph import ViewLike
 from .util import Ops, Tensors, WrongValue, as_values, type_error, warn

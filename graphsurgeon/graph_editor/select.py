@@ -30,7 +30,7 @@ from ..graph.concurrency import gc_paused
 from ..graph.traversal import nearest_first
 from ..graph.types import TFGraph, TFOp
 from ..tf import graph_parts
-from ..tf.edit import rewire as rewiring
+from ..tf.edit import edit_in_place as rewiring
 from . import util
 from .util import ControlOutputs, Ops, Tensors, WrongValue, type_error
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import few
 from ..graph.types import TFGraph, TFTensor
 from ..tf import graph_parts
-from ..tf.edit import rewire as rewiring
+from ..tf.edit import edit_in_place as rewiring
 from . import select, util
 from .util import WrongValue, type_error
 

@@ -20,7 +20,7 @@ from ..graph.open_graph import OpenedGraph
 from ..graph.selection import selection_from
 from ..graph.types import TFGraph
 from ..tf import graph_parts
-from ..tf.edit import rewire as rewiring
+from ..tf.edit import edit_in_place as rewiring
 from . import handlers, select, subgraph, util
 from .handlers import (
     CopyNames,

@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import PlanError, SelectionError, StalePlanError, SurgeryError
 from ..graph.types import DTypeLike, ShapeLike, TFGraph, TFOp, TFTensor
 from ..tf import graph_parts
-from ..tf.edit import rewire as rewiring
+from ..tf.edit import edit_in_place as rewiring
 
 #: One or more ops: an op, a list, or a graph for all its ops. Functions that take ops and tensors accept both.
 Ops = TFGraph | TFOp | Iterable[TFOp | TFTensor]

@@ -22,35 +22,12 @@ from ..plan.plan import Plan
 from ..plan.recipe_registry import Recipe
 from ..view.first_picture import pinned_ops
 from ..view.tree import Tree
-from .commands import (
-    appearance,
-    boundary,
-    copies,
-    edits,
-    navigation,
-    plan,
-    recipes,
-    runs,
-    save,
-    steps,
-    undo,
-)
-from .commands.specs import COMMAND_SPECS
+from .commands.specs import COMMAND_SPECS, look
 from .commands.undo import history_data, last_applied, undo_data, with_undo_entry
 from .page_data import boundary_data, boundary_text, look_data, outline_data, plan_data
 from .pane import static_picture
 from .render_context import RenderContext
 from .state import Facts, NavEntry, State
-
-_COMMAND_MODULES = (appearance, boundary, copies, edits, navigation, plan, recipes, runs, save, steps, undo)
-
-COMMANDS: dict[str, Callable[..., Any]] = {
-    name: act
-    for module in _COMMAND_MODULES
-    for name, act in vars(module).items()
-    if name in COMMAND_SPECS and act.__module__ == module.__name__
-}
-"""Name of a verb -> its function; without `cancel` and `infer`, which run in parallel to the other verbs."""
 
 
 class Screen:
@@ -63,7 +40,6 @@ class Screen:
         source: the editor whose graph is on the left; by default the destination.
         facts: facts on ops beyond the snapshot.
         recipes: returns the recipes of the menu.
-        storage: converts the plan and the marks to a text that the page keeps; None: the page keeps nothing.
 
     Attributes:
         state: the whole state, as an immutable value.
@@ -427,5 +403,7 @@ def _method(act: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-for _name, _act in COMMANDS.items():
-    setattr(Screen, _name, _method(_act))
+for _spec in COMMAND_SPECS.values():
+    setattr(Screen, _spec.name, _method(_spec.function))
+look("cancel a layout", gesture="button")(Screen.cancel)
+look("infer the shapes of a file with TensorFlow", gesture="none: happens after a second")(Screen.infer)

@@ -305,7 +305,7 @@ _TELLING = ("conv", "norm", "pool", "activation")
 
 
 def _main_family(tree: Tree, item: Item) -> str:
-    """Returns the family of the ops that a fold is for; ``scope`` if its ops tell nothing."""
+    """Returns the family of the ops that a fold is for, or ``scope`` if it has none of `_TELLING`."""
     _, _, number = tree.graph.type_index
     ops = tree.ops_of(item, helpers=False)
     families = set(map(family, (tree.graph.type_index[0][k] for k in np.unique(number[ops]).tolist())))

@@ -11,7 +11,7 @@ import tensorflow as tf
 from graphsurgeon import graph_editor as ge
 from graphsurgeon.graph_editor import transform
 from graphsurgeon.graph_editor.util import WrongValue
-from graphsurgeon.tf.edit import rewire as rewiring
+from graphsurgeon.tf.edit import edit_in_place as rewiring
 from tests.graph_editor import calls
 from tests.graph_editor.test_bugs import loop, net
 from tests.graph_editor.test_record import RECORD

@@ -8,7 +8,7 @@ import tensorflow as tf
 import graphsurgeon.graph_editor as ge
 from graphsurgeon.graph_editor import select
 from graphsurgeon.tf import graph_parts
-from graphsurgeon.tf.edit import rewire as rewiring
+from graphsurgeon.tf.edit import edit_in_place as rewiring
 from tests.random_graphs import tangle
 
 tf1 = tf.compat.v1

@@ -34,7 +34,7 @@ def _tool():
 
 
 @pytest.mark.parametrize("name", COMMAND_SPECS)
-def test_the_method_has_the_arguments_of_the_table(name):
+def test_the_method_has_the_arguments_of_the_command(name):
     parameters = list(inspect.signature(getattr(Screen, name)).parameters.values())[1:]
     named = {arg.name for arg in COMMAND_SPECS[name].args}
     reported = [

@@ -25,7 +25,7 @@ from .on_copies import on_copies
 from .predicted_state import finalize
 from .remove import bypass, remove
 from .replace import replace_ops
-from .wiring import RefusedStep, connect, control, detach, reroute, reroute_control, swap
+from .reroute import RefusedStep, connect, control, detach, reroute, reroute_control, swap
 
 #: The resolver of each kind of step. It yields deltas, each of which is added before the next is requested. If a step
 #: cannot be done, it yields a delta with a fault, or raises.

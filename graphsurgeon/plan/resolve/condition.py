@@ -20,7 +20,7 @@ from ..plan_result import Region, Replacement
 from ..step_code import request_of
 from ..steps import ConditionStep
 from .replace import ReplaceTargets, region_of, replace_matches, resolve_replacements
-from .wiring import errors_of, tensors_of
+from .reroute import errors_of, tensors_of
 
 
 def resolve_condition(step: ConditionStep, state: EditState) -> Iterator[GraphDelta]:

@@ -13,7 +13,7 @@ from ..edit_state import EditState, GraphDelta
 from ..plan_result import OpChange
 from ..step_code import request_of
 from ..steps import RebuildStep, RenameStep, SetStep
-from .wiring import ops_of
+from .reroute import ops_of
 
 #: Attributes that name state which ops share. The value is often the name of the op, or begins with its scope.
 _KEYS = ("shared_name", "frame_name", "var_name")

@@ -29,7 +29,7 @@ from ..plan_result import Region
 from ..step_code import request_of
 from ..steps import CollapseStep, InlineStep, UnrollStep
 from .replace import ReplaceTargets, region_of, replace_matches
-from .wiring import errors_of, ops_of, tensors_of
+from .reroute import errors_of, ops_of, tensors_of
 
 #: What a few op types do to scalars: enough for counters and limits.
 _SCALAR: dict[str, Callable[..., Any]] = {

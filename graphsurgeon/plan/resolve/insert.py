@@ -25,7 +25,7 @@ from ..step_code import request_of
 from ..steps import AdaptStep, CopyStep, InsertStep
 from ..type_check import base_dtype, fits
 from .copy import resolve_copy
-from .wiring import consumers_of, input_of, rewire, tensors_of
+from .reroute import consumers_of, input_of, rewire, tensors_of
 
 
 @dataclass(frozen=True)

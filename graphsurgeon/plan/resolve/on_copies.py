@@ -24,7 +24,7 @@ from ..step_code import request_of
 from ..steps import INITIAL, CopyStep, OnCopiesStep
 from .copy import resolve_copy
 from .remove import readers_fault
-from .wiring import RefusedStep, ops_of, rewire
+from .reroute import RefusedStep, ops_of, rewire
 
 
 def on_copies(step: OnCopiesStep, state: EditState) -> Iterator[GraphDelta]:

@@ -28,7 +28,7 @@ from ..step_code import request_of
 from ..steps import BypassStep, RemoveStep
 from ..type_check import fits
 from .insert import is_built_op, without_new_ops
-from .wiring import RefusedStep, consumers_of, ops_of, rewire, tensors_of
+from .reroute import RefusedStep, consumers_of, ops_of, rewire, tensors_of
 
 NO_ENDS: Mapping[str, str] = MappingProxyType({})
 

@@ -30,7 +30,7 @@ from ..steps import ReplaceStep
 from ..type_check import mismatch
 from .insert import Graft, insert_subgraph, is_built_op, site_scope, without_new_ops
 from .remove import protected_ops
-from .wiring import RefusedStep, rewire
+from .reroute import RefusedStep, rewire
 
 _STATELESS_SOURCES = VARIABLE_TYPES | {"Const", "Placeholder", "NoOp"}
 

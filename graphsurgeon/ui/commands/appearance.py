@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +13,11 @@ from ...view.paint import Paint
 from ..render_context import RenderContext
 from ..run_results import MEASURES
 from ..state import State
+from .specs import ColorBy, Names, Text, YesOrNo, look
 
 
-def show_helpers(context: RenderContext, state: State, kind: str, on: bool = True) -> State:
+@look("show or hide helpers of one kind", gesture="menu")
+def show_helpers(context: RenderContext, state: State, kind: Text, on: YesOrNo = True) -> State:
     """Draws helpers of one kind (constants, variables, ...) as any other op, or hides them again.
 
     Args:
@@ -30,7 +32,8 @@ def show_helpers(context: RenderContext, state: State, kind: str, on: bool = Tru
     return _with_filters(context, state, replace(state.filters, shown=shown_kinds), message)
 
 
-def hide_ops(context: RenderContext, state: State, types: Iterable[str]) -> State:
+@look("hide ops of some types", gesture="menu")
+def hide_ops(context: RenderContext, state: State, types: Names) -> State:
     """Hides all ops of these types, and shows all others; ``hide_ops([])`` shows all ops.
 
     Args:
@@ -49,7 +52,8 @@ def hide_ops(context: RenderContext, state: State, types: Iterable[str]) -> Stat
     return _with_filters(context, state, replace(state.filters, hidden=op_types), message)
 
 
-def show_training(context: RenderContext, state: State, on: bool = True) -> State:
+@look("show or hide gradients and updates", gesture="menu")
+def show_training(context: RenderContext, state: State, on: YesOrNo = True) -> State:
     """Draws gradients and updates, or hides them.
 
     Args:
@@ -74,10 +78,11 @@ def _with_filters(context: RenderContext, state: State, filters: Filters, messag
     return state.with_status(f"{message}: {counted(len(scene['boxes']), 'boxes')}, {counted(hidden, 'hidden helpers')}")
 
 
+@look("color the boxes", gesture="menu")
 def paint(
     context: RenderContext,
     state: State,
-    by: str = "family",
+    by: ColorBy = "family",
     values: Mapping[Any, float] | None = None,
     name: str = "value",
     reduce: str = "auto",
@@ -125,7 +130,8 @@ def paint(
     return state.with_status(message)
 
 
-def fade(context: RenderContext, state: State, keys: Iterable[str]) -> State:
+@look("fade the boxes of some legend entries", gesture="click the legend")
+def fade(context: RenderContext, state: State, keys: Names) -> State:
     """Fades the boxes of these entries of the legend; ``fade([])`` fades nothing.
 
     Args:

@@ -25,6 +25,7 @@ from ...graph.variables import FEED_TYPES
 from ..page_data import boundary_data, boundary_text, leak_count
 from ..render_context import RenderContext
 from ..state import Marks, State, ops_of
+from .specs import Names, PaneName, Text, edit, look
 
 _CUTS_PER_SIDE = 4
 """The number of places that are tried above, and below: the nearest one, and the narrowest ones."""
@@ -231,7 +232,8 @@ def _records(width: Ints) -> list[int]:
     return at[:1] + at[1:][-(_CUTS_PER_SIDE - 1) :]
 
 
-def select_between(context: RenderContext, state: State, a: str, b: str) -> State:
+@look("select all boxes between two boxes", gesture="menu")
+def select_between(context: RenderContext, state: State, a: Text, b: Text) -> State:
     """Selects the boxes of the source on all paths between two boxes, including these, in either direction.
 
     Args:
@@ -251,8 +253,9 @@ def select_between(context: RenderContext, state: State, a: str, b: str) -> Stat
     return state.with_view(selected=names).with_status(f"{counted(len(inside), 'ops')} are between {a} and {b}")
 
 
+@look("show the shortest path between two boxes: why one needs the other", gesture="menu", result_type="DependencyPath")
 def show_path(
-    context: RenderContext, state: State, a: str, b: str, pane: str = "source"
+    context: RenderContext, state: State, a: Text, b: Text, pane: PaneName = "source"
 ) -> tuple[State, dict[str, Any]]:
     """Returns the shortest path between two boxes, which is the reason why one depends on the other.
 
@@ -288,7 +291,8 @@ def _path_ends(context: RenderContext, state: State, a: str, b: str, pane: str, 
     raise SelectionError(f"{verb}({a!r}, {b!r})", problem, "Choose two boxes of which one depends on the other")
 
 
-def mark_input(context: RenderContext, state: State, tensor: str) -> State:
+@edit("mark a boundary input", gesture="menu")
+def mark_input(context: RenderContext, state: State, tensor: Text) -> State:
     """Marks a tensor as boundary input. A layer, or a box with one output, means its output.
 
     Args:
@@ -300,7 +304,8 @@ def mark_input(context: RenderContext, state: State, tensor: str) -> State:
     return _with_marks(context, state, marks)
 
 
-def mark_output(context: RenderContext, state: State, tensor: str) -> State:
+@edit("mark a boundary output", gesture="menu")
+def mark_output(context: RenderContext, state: State, tensor: Text) -> State:
     """Marks a tensor as boundary output. A layer, or a box with one output, means its output.
 
     Args:
@@ -312,7 +317,8 @@ def mark_output(context: RenderContext, state: State, tensor: str) -> State:
     return _with_marks(context, state, marks)
 
 
-def unmark(context: RenderContext, state: State, tensor: str) -> State:
+@edit("unmark a boundary tensor", gesture="button")
+def unmark(context: RenderContext, state: State, tensor: Text) -> State:
     """Removes a tensor from the boundary.
 
     Args:
@@ -321,11 +327,13 @@ def unmark(context: RenderContext, state: State, tensor: str) -> State:
     return _with_marks(context, state, state.marks.without(tensor))
 
 
+@edit("clear the boundary", gesture="button")
 def clear_boundary(context: RenderContext, state: State) -> State:
     """Removes all tensors from the boundary."""
     return _with_marks(context, state, Marks())
 
 
+@edit("mark the boundary of the selection", gesture="menu")
 def mark_boundary(context: RenderContext, state: State) -> State:
     """Marks the tensors that enter and leave the selection."""
     if not state.view.selected:
@@ -336,7 +344,8 @@ def mark_boundary(context: RenderContext, state: State) -> State:
     return _with_marks(context, state, Marks.around(selection))
 
 
-def set_boundary(context: RenderContext, state: State, inputs: list[str], outputs: list[str]) -> State:
+@edit("replace the boundary by other tensors", gesture="menu")
+def set_boundary(context: RenderContext, state: State, inputs: Names, outputs: Names) -> State:
     """Makes these tensors the boundary, and no others.
 
     Args:
@@ -350,6 +359,7 @@ def set_boundary(context: RenderContext, state: State, inputs: list[str], output
     return _with_marks(context, state, marks)
 
 
+@look("suggest boundaries near the selection that few tensors cross", gesture="menu", result_type="SuggestedBoundary[]")
 def suggest_boundaries(context: RenderContext, state: State) -> tuple[State, list[dict[str, Any]]]:
     """Suggests boundaries: directly around the selection, and further away at places that few tensors cross.
 
@@ -380,7 +390,8 @@ def suggest_boundaries(context: RenderContext, state: State) -> tuple[State, lis
     return state, suggestions
 
 
-def add_leak(context: RenderContext, state: State, tensor: str) -> State:
+@edit("make a leak a boundary input", gesture="button")
+def add_leak(context: RenderContext, state: State, tensor: Text) -> State:
     """Makes a leak a boundary input.
 
     Args:
@@ -389,7 +400,8 @@ def add_leak(context: RenderContext, state: State, tensor: str) -> State:
     return mark_input(context, state, tensor)
 
 
-def include(context: RenderContext, state: State, tensor: str) -> State:
+@edit("copy the producers of a leak, too", gesture="button")
+def include(context: RenderContext, state: State, tensor: Text) -> State:
     """Includes the producers of a leak in the region, up to the boundary inputs.
 
     Args:
@@ -404,6 +416,7 @@ def include(context: RenderContext, state: State, tensor: str) -> State:
     return _with_marks(context, state, replace(marks, included=(*marks.included, name)))
 
 
+@edit("swap the boundary inputs and outputs", gesture="button")
 def swap_boundary(context: RenderContext, state: State) -> State:
     """Swaps the boundary inputs and outputs, if they were marked the wrong way round."""
     return _with_marks(context, state, state.marks.swapped)

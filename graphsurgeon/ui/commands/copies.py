@@ -20,13 +20,14 @@ from ...plan.editor_like import EditorLike
 from ...plan.fixes import fitting_adapters
 from ...plan.mutable_graph import MutableGraph
 from ...plan.plan import Plan
-from ...plan.resolve.wiring import consumers_of, find_input_candidates, input_of
+from ...plan.resolve.reroute import consumers_of, find_input_candidates, input_of
 from ...view.helper_ops import CONSTANT, VARIABLE, Helpers
 from ..render_context import RenderContext
 from ..state import Marks, State, ops_of
 from .boundary import only_output
 from .edits import remove
 from .plan import with_edit, with_plan
+from .specs import Count, NameOrNone, Names, PaneName, Text, YesOrNo, edit, look
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,8 @@ CLIPBOARD = Clipboard()
 """The clipboard of this process."""
 
 
-def copy_to_clipboard(context: RenderContext, state: State, names: Sequence[str], pane: str = "source") -> State:
+@look("copy boxes to the clipboard", gesture="menu")
+def copy_to_clipboard(context: RenderContext, state: State, names: Names, pane: PaneName = "source") -> State:
     """Copies boxes to the clipboard of this process, for `paste` here or on another screen; nothing changes.
 
     Args:
@@ -60,7 +62,8 @@ def copy_to_clipboard(context: RenderContext, state: State, names: Sequence[str]
     return state.with_status(f"{counted(len(selection), 'ops')} copied: Ctrl+V pastes them")
 
 
-def cut(context: RenderContext, state: State, names: Sequence[str]) -> State:
+@edit("copy boxes to the clipboard, and remove them", gesture="menu")
+def cut(context: RenderContext, state: State, names: Names) -> State:
     """Copies boxes to the clipboard, and removes them.
 
     Args:
@@ -70,7 +73,8 @@ def cut(context: RenderContext, state: State, names: Sequence[str]) -> State:
     return remove(context, state, names)
 
 
-def paste(context: RenderContext, state: State, to: str | None = None, keep_inputs: bool = False) -> State:
+@edit("paste a copy of the clipboard", gesture="menu")
+def paste(context: RenderContext, state: State, to: NameOrNone = None, keep_inputs: YesOrNo = False) -> State:
     """Adds a copy of the clipboard to the plan.
 
     Args:
@@ -90,13 +94,14 @@ def paste(context: RenderContext, state: State, to: str | None = None, keep_inpu
     return _with_pasted_copy(context, state, item, to, keep_inputs)
 
 
+@edit("duplicate boxes, also from the other graph", gesture="drag boxes to the other pane")
 def duplicate(
     context: RenderContext,
     state: State,
-    names: Sequence[str],
-    pane: str = "destination",
-    to: str | None = None,
-    keep_inputs: bool = True,
+    names: Names,
+    pane: PaneName = "destination",
+    to: NameOrNone = None,
+    keep_inputs: YesOrNo = True,
 ) -> State:
     """Adds a copy of boxes to the plan: of the same graph, or of another graph.
 
@@ -115,13 +120,14 @@ def duplicate(
     )
 
 
+@edit("insert a copy of boxes after a tensor", gesture="drag boxes onto an edge")
 def insert_copy(
     context: RenderContext,
     state: State,
-    names: Sequence[str],
-    on: str,
-    to: str | None = None,
-    pane: str = "destination",
+    names: Names,
+    on: Text,
+    to: NameOrNone = None,
+    pane: PaneName = "destination",
 ) -> State:
     """Puts a copy of boxes between a tensor and all its consumers: two steps, a copy and a reroute.
 
@@ -152,8 +158,12 @@ def insert_copy(
     return with_edit(context, state, plan, f"a copy of {few(selection.names)} will follow {tensor}")
 
 
+@edit(
+    "copy the producers of a tensor of the source, and connect the copy",
+    gesture="drag from the other graph to a box",
+)
 def copy_and_connect(
-    context: RenderContext, state: State, tensor: str, to: str, input: int = 0, kinds: Sequence[str] = ()
+    context: RenderContext, state: State, tensor: Text, to: Text, input: Count = 0, kinds: Names = ()
 ) -> State:
     """Copies the producers of a tensor of the source, and connects the copy: two steps of the plan.
 
@@ -263,8 +273,9 @@ _MAX_CHECKED = 300
 """The maximum number of inputs of a box that are checked."""
 
 
+@look("list the possible consumers of a tensor", gesture="drag from a port or an edge", result_type="InputCandidates")
 def input_candidates(
-    context: RenderContext, state: State, tensor: str, pane: str = "source"
+    context: RenderContext, state: State, tensor: Text, pane: PaneName = "source"
 ) -> tuple[State, dict[str, Any]]:
     """Returns the inputs of the boxes of the destination that could read a tensor, and why the others cannot.
 
@@ -324,8 +335,13 @@ def input_candidates(
     return state, {"tensor": name, "text": text, "pane": where, "boxes": candidates, "copies": copies}
 
 
+@look(
+    "list the adapters that make a tensor fit an input",
+    gesture="drop it on an input that it does not fit",
+    result_type="Adapter[]",
+)
 def adapters(
-    context: RenderContext, state: State, tensor: str, to: str, input: int = 0, pane: str = "destination"
+    context: RenderContext, state: State, tensor: Text, to: Text, input: Count = 0, pane: PaneName = "destination"
 ) -> tuple[State, list[dict[str, Any]]]:
     """Returns the adapters that make a tensor fit an input of an op, the best first.
 

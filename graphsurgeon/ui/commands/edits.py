@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,19 +11,36 @@ from ...errors import PlanError, about, counted, few
 from ...graph.names import free_name, op_name, tensor_name
 from ...graph.pattern_match import Matches, match
 from ...graph.selection import Query, Selection, selection_from
-from ...plan.resolve.wiring import consumers_of
+from ...plan.resolve.reroute import consumers_of
 from ...view.tree import Tree, ops_named
 from ..page_data import hits_data
 from ..render_context import RenderContext
 from ..state import State, ops_of
 from .navigation import select
 from .plan import parse_literal, with_edit, without_last
+from .specs import (
+    Anything,
+    Assign,
+    Count,
+    External,
+    Name,
+    NameOrNone,
+    Names,
+    Side,
+    Text,
+    TextOrFunction,
+    TextOrNone,
+    YesOrNo,
+    edit,
+    look,
+)
 
 #: Op type of a cond -> the number of the input for its condition.
 CONDITION_INPUTS = {"If": 0, "StatelessIf": 0, "Case": 0, "StatelessCase": 0, "Switch": 1, "RefSwitch": 1}
 
 
-def reroute(context: RenderContext, state: State, old: str, to: str, only: Sequence[str] = ()) -> State:
+@edit("make the consumers of one tensor read another", gesture="menu")
+def reroute(context: RenderContext, state: State, old: Text, to: Text, only: Names = ()) -> State:
     """Makes the consumers of tensor `old` read tensor `to`.
 
     Args:
@@ -37,7 +54,8 @@ def reroute(context: RenderContext, state: State, old: str, to: str, only: Seque
     return with_edit(context, state, plan, f"{whose} will read {tensor_name(to)}")
 
 
-def swap(context: RenderContext, state: State, a: str, b: str) -> State:
+@edit("swap the consumers of two tensors", gesture="menu")
+def swap(context: RenderContext, state: State, a: Text, b: Text) -> State:
     """Swaps the consumers of two tensors.
 
     Args:
@@ -49,7 +67,8 @@ def swap(context: RenderContext, state: State, a: str, b: str) -> State:
     )
 
 
-def bypass(context: RenderContext, state: State, op: str) -> State:
+@edit("connect the consumers of an op to its first input", gesture="menu")
+def bypass(context: RenderContext, state: State, op: Text) -> State:
     """Makes the consumers of an op read its first input.
 
     Args:
@@ -58,7 +77,8 @@ def bypass(context: RenderContext, state: State, op: str) -> State:
     return with_edit(context, state, context.draft(state).bypass(op), f"{op_name(op)} will be bypassed")
 
 
-def detach(context: RenderContext, state: State, names: Sequence[str], side: str = "both") -> State:
+@edit("cut boxes off with placeholders", gesture="menu")
+def detach(context: RenderContext, state: State, names: Names, side: Side = "both") -> State:
     """Cuts boxes off: placeholders replace their inputs, or their outputs for other consumers, or both.
 
     Args:
@@ -69,8 +89,9 @@ def detach(context: RenderContext, state: State, names: Sequence[str], side: str
     return with_edit(context, state, context.draft(state).detach(ops, side=side), f"{few(ops)} will be cut off")
 
 
+@edit("insert a new op after a tensor", gesture="menu of a box or an edge")
 def insert(
-    context: RenderContext, state: State, op: str, on: str, name: str | None = None, only: Sequence[str] = ()
+    context: RenderContext, state: State, op: Text, on: Text, name: NameOrNone = None, only: Names = ()
 ) -> State:
     """Inserts a new op with one input between a tensor and its consumers.
 
@@ -90,7 +111,8 @@ def insert(
     return with_edit(context, state, plan, f"{free} will read {tensor_name(on)}")
 
 
-def remove(context: RenderContext, state: State, names: Sequence[str], stitch: bool = False) -> State:
+@edit("remove boxes", gesture="menu")
+def remove(context: RenderContext, state: State, names: Names, stitch: YesOrNo = False) -> State:
     """Removes boxes from the graph; with `stitch`, their consumers read their first inputs.
 
     Args:
@@ -101,7 +123,8 @@ def remove(context: RenderContext, state: State, names: Sequence[str], stitch: b
     return with_edit(context, state, context.draft(state).remove(ops, stitch=stitch), f"{few(ops)} will be removed")
 
 
-def set_attr(context: RenderContext, state: State, names: Sequence[str], name: str, value: Any) -> State:
+@edit("set an attribute of boxes", gesture="click it")
+def set_attr(context: RenderContext, state: State, names: Names, name: Text, value: Anything) -> State:
     """Sets an attribute of all ops of boxes; a text may be a Python literal, such as ``[1, 2]`` or ``None``.
 
     Args:
@@ -117,7 +140,8 @@ def set_attr(context: RenderContext, state: State, names: Sequence[str], name: s
     return with_edit(context, state, plan, f"{name} of {few(ops)} will be {value!r}")
 
 
-def set_device(context: RenderContext, state: State, names: Sequence[str], device: str) -> State:
+@edit("place boxes on a device", gesture="click it")
+def set_device(context: RenderContext, state: State, names: Names, device: Text) -> State:
     """Places all ops of boxes on a device; an empty text lets TensorFlow choose.
 
     Args:
@@ -129,7 +153,8 @@ def set_device(context: RenderContext, state: State, names: Sequence[str], devic
     return with_edit(context, state, plan, f"{few(ops)} will run on {device or 'any device'}")
 
 
-def add_control(context: RenderContext, state: State, op: str, after: str) -> State:
+@edit("make an op run after another", gesture="menu")
+def add_control(context: RenderContext, state: State, op: Text, after: Text) -> State:
     """Makes an op run after another op.
 
     Args:
@@ -140,7 +165,8 @@ def add_control(context: RenderContext, state: State, op: str, after: str) -> St
     return with_edit(context, state, plan, f"{op_name(op)} will run after {op_name(after)}")
 
 
-def remove_control(context: RenderContext, state: State, op: str, after: str | None = None) -> State:
+@edit("remove control inputs of an op", gesture="menu")
+def remove_control(context: RenderContext, state: State, op: Text, after: TextOrNone = None) -> State:
     """Removes a control input of an op, or all its control inputs if `after` is not given.
 
     Args:
@@ -152,7 +178,8 @@ def remove_control(context: RenderContext, state: State, op: str, after: str | N
     return with_edit(context, state, plan, f"{op_name(op)} will no longer wait for {whom}")
 
 
-def reroute_control(context: RenderContext, state: State, old: str, to: str) -> State:
+@edit("move control edges from one op to another", gesture="menu")
+def reroute_control(context: RenderContext, state: State, old: Text, to: Text) -> State:
     """Makes the ops that wait for an op wait for another op instead.
 
     Args:
@@ -163,7 +190,8 @@ def reroute_control(context: RenderContext, state: State, old: str, to: str) -> 
     return with_edit(context, state, context.draft(state).reroute_control(old, to=to), text)
 
 
-def rename(context: RenderContext, state: State, old: str, to: str) -> State:
+@edit("rename an op or a scope", gesture="menu")
+def rename(context: RenderContext, state: State, old: Text, to: Name) -> State:
     """Renames an op, or a name scope with all its ops. Variables keep their values.
 
     Args:
@@ -174,7 +202,8 @@ def rename(context: RenderContext, state: State, old: str, to: str) -> State:
     return with_edit(context, state, context.draft(state).rename(old, to=to), text)
 
 
-def collapse(context: RenderContext, state: State, names: Sequence[str], name: str | None = None) -> State:
+@edit("collapse boxes into one call", gesture="menu")
+def collapse(context: RenderContext, state: State, names: Names, name: NameOrNone = None) -> State:
     """Replaces all ops of boxes by one function call.
 
     Args:
@@ -188,7 +217,8 @@ def collapse(context: RenderContext, state: State, names: Sequence[str], name: s
     return with_edit(context, state, plan, f"{few(ops)} will become one call, {free}")
 
 
-def inline(context: RenderContext, state: State, names: Sequence[str]) -> State:
+@edit("inline calls", gesture="menu")
+def inline(context: RenderContext, state: State, names: Names) -> State:
     """Replaces function calls by the ops inside.
 
     Args:
@@ -198,7 +228,8 @@ def inline(context: RenderContext, state: State, names: Sequence[str]) -> State:
     return with_edit(context, state, context.draft(state).inline(ops), f"{few(ops)} will be replaced by the ops inside")
 
 
-def unroll(context: RenderContext, state: State, loop: str, times: int) -> State:
+@edit("unroll a loop", gesture="menu")
+def unroll(context: RenderContext, state: State, loop: Text, times: Count) -> State:
     """Replaces a loop by a number of copies of its body.
 
     Args:
@@ -210,7 +241,8 @@ def unroll(context: RenderContext, state: State, loop: str, times: int) -> State
     return with_edit(context, state, context.draft(state).unroll(name, times), text)
 
 
-def resolve_condition(context: RenderContext, state: State, name: str, value: Any) -> State:
+@edit("fix a condition and keep one branch", gesture="menu")
+def resolve_condition(context: RenderContext, state: State, name: Text, value: Anything) -> State:
     """Fixes a condition: the branch for its value stays, the other branches are removed.
 
     Args:
@@ -226,8 +258,9 @@ def resolve_condition(context: RenderContext, state: State, name: str, value: An
     return with_edit(context, state, context.draft(state).resolve_condition(asks, parse_literal(value)), text)
 
 
+@edit("make the edits so far on copies", gesture="menu")
 def on_copies(
-    context: RenderContext, state: State, scope: str | None = None, until: Sequence[str] = (), assign: str = "leave"
+    context: RenderContext, state: State, scope: NameOrNone = None, until: Names = (), assign: Assign = "leave"
 ) -> State:
     """Makes the edits so far on copies of the changed ops, as in `Plan.on_copies`; existing ops stay.
 
@@ -270,7 +303,8 @@ def _ops(context: RenderContext, state: State, names: Sequence[str], verb: str) 
 _MAX_ELEMENTS = 100
 
 
-def find_similar(context: RenderContext, state: State, names: Sequence[str]) -> tuple[State, dict[str, Any]]:
+@look("find and select all parts similar to some boxes", gesture="menu", result_type="SimilarParts")
+def find_similar(context: RenderContext, state: State, names: Names) -> tuple[State, dict[str, Any]]:
     """Finds all parts of the source that are similar to some boxes together, and selects them.
 
     Args:
@@ -303,12 +337,13 @@ def find_similar(context: RenderContext, state: State, names: Sequence[str]) -> 
     return state, {"count": len(matches), "ops": len(ops), "boxes": boxes, "nearest_miss": near}
 
 
+@edit("replace all parts similar to some boxes", gesture="click its type")
 def replace(
     context: RenderContext,
     state: State,
-    names: Sequence[str],
-    replacement: str | Callable[..., Any],
-    external: str = "refuse",
+    names: Names,
+    replacement: TextOrFunction,
+    external: External = "refuse",
 ) -> State:
     """Replaces all parts similar to some boxes together by an op, or by the ops that a function makes.
 

@@ -21,9 +21,11 @@ from ..pane import keys_above
 from ..render_context import RenderContext
 from ..run_results import numbers
 from ..state import Facts, NavEntry, State, ops_of, selected_after, selection_of
+from .specs import Count, Direction, Mode, Names, Numbers, PaneName, PlanView, Text, TextOrNone, edit, look
 
 
-def select(context: RenderContext, state: State, names: list[str], mode: str = "set") -> State:
+@look("select boxes", gesture="click a box, Shift+drag a frame")
+def select(context: RenderContext, state: State, names: Names, mode: Mode = "set") -> State:
     """Selects boxes of the source pane by name; `mode` is ``set``, ``add`` or ``toggle``.
 
     Args:
@@ -46,7 +48,8 @@ def select(context: RenderContext, state: State, names: list[str], mode: str = "
     return state.with_view(selected=selected).with_status(message)
 
 
-def unfold(context: RenderContext, state: State, name: str, pane: str = "source") -> State:
+@look("open a scope, series or call", gesture="double click")
+def unfold(context: RenderContext, state: State, name: Text, pane: PaneName = "source") -> State:
     """Opens a closed scope, series, block or call in its place.
 
     Args:
@@ -68,7 +71,8 @@ def unfold(context: RenderContext, state: State, name: str, pane: str = "source"
     return context.fold(with_visit(state, pane), pane, lambda keys: keys | {key})
 
 
-def fold(context: RenderContext, state: State, name: str, pane: str = "source") -> State:
+@look("close a scope, series or call", gesture="double click its frame")
+def fold(context: RenderContext, state: State, name: Text, pane: PaneName = "source") -> State:
     """Closes an open scope, series or block, with all open boxes inside.
 
     Args:
@@ -89,7 +93,8 @@ def fold(context: RenderContext, state: State, name: str, pane: str = "source") 
     )
 
 
-def fold_all(context: RenderContext, state: State, pane: str = "source") -> State:
+@look("return to the initial view", gesture="button")
+def fold_all(context: RenderContext, state: State, pane: PaneName = "source") -> State:
     """Shows the folds of the first picture.
 
     Args:
@@ -100,7 +105,8 @@ def fold_all(context: RenderContext, state: State, pane: str = "source") -> Stat
     return context.fold(with_visit(state, pane), pane, lambda _: keys)
 
 
-def reveal(context: RenderContext, state: State, name: str, pane: str = "source") -> State:
+@look("go to a box, even if it is folded", gesture="click a result")
+def reveal(context: RenderContext, state: State, name: Text, pane: PaneName = "source") -> State:
     """Unfolds the folds around an op or scope, and selects it.
 
     Args:
@@ -119,7 +125,8 @@ def reveal(context: RenderContext, state: State, name: str, pane: str = "source"
     return select(context, state, [name]) if pane == "source" else state
 
 
-def show_signature(context: RenderContext, state: State, name: str) -> State:
+@edit("show another signature or function of the file", gesture="menu")
+def show_signature(context: RenderContext, state: State, name: Text) -> State:
     """Shows another signature, or a function, of the SavedModel in the source pane. Its editor changes too.
 
     Args:
@@ -137,7 +144,8 @@ def show_signature(context: RenderContext, state: State, name: str) -> State:
     return new_state.with_status(f"{name} of {context.source.title}")
 
 
-def outline_open(context: RenderContext, state: State, name: str) -> State:
+@look("open a row of the outline", gesture="click its arrow")
+def outline_open(context: RenderContext, state: State, name: Text) -> State:
     """Opens a row of the outline.
 
     Args:
@@ -146,7 +154,8 @@ def outline_open(context: RenderContext, state: State, name: str) -> State:
     return state.with_view(rows=state.view.rows | {*_row_keys(context, state, name)})
 
 
-def outline_close(context: RenderContext, state: State, name: str) -> State:
+@look("close a row of the outline", gesture="click its arrow")
+def outline_close(context: RenderContext, state: State, name: Text) -> State:
     """Closes a row of the outline.
 
     Args:
@@ -160,7 +169,10 @@ def _row_keys(context: RenderContext, state: State, name: str) -> tuple[str, ...
     return item.keys if item is not None and item.keys else (name,)
 
 
-def details(context: RenderContext, state: State, name: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
+@look("show the details of a box", gesture="click a box", result_type="Details")
+def details(
+    context: RenderContext, state: State, name: Text, pane: PaneName = "source"
+) -> tuple[State, dict[str, Any]]:
     """Returns the details of a box for the inspector; for an op also its origin, and why it is in the region.
 
     Args:
@@ -185,7 +197,8 @@ def details(context: RenderContext, state: State, name: str, pane: str = "source
     return state, result
 
 
-def value(context: RenderContext, state: State, name: str) -> tuple[State, dict[str, Any]]:
+@look("fetch the value of a constant or variable", gesture="button", result_type="Numbers")
+def value(context: RenderContext, state: State, name: Text) -> tuple[State, dict[str, Any]]:
     """Fetches the value of a constant or variable, and returns it as rows and a histogram.
 
     Args:
@@ -194,7 +207,8 @@ def value(context: RenderContext, state: State, name: str) -> tuple[State, dict[
     return state, numbers(context.source.value(name))
 
 
-def find(context: RenderContext, state: State, query: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
+@look("find ops that match a query", gesture="search field", result_type="SearchResult")
+def find(context: RenderContext, state: State, query: Text, pane: PaneName = "source") -> tuple[State, dict[str, Any]]:
     """Returns the ops of a pane that match a query, also inside calls, with the boxes that contain them.
 
     Args:
@@ -213,7 +227,8 @@ def find(context: RenderContext, state: State, query: str, pane: str = "source")
     return state, {**shown_hits, "hits": scopes + shown_hits["hits"], "total": len(scopes) + shown_hits["total"]}
 
 
-def set_direction(context: RenderContext, state: State, direction: str) -> State:
+@look("draw top to bottom or left to right", gesture="button")
+def set_direction(context: RenderContext, state: State, direction: Direction) -> State:
     """Draws top to bottom (``TB``), left to right (``LR``), or in the direction that fits better (``auto``).
 
     Args:
@@ -226,7 +241,8 @@ def set_direction(context: RenderContext, state: State, direction: str) -> State
     )
 
 
-def set_depth(context: RenderContext, state: State, depth: int, pane: str = "source") -> State:
+@look("open all scopes down to a depth", gesture="menu")
+def set_depth(context: RenderContext, state: State, depth: Count, pane: PaneName = "source") -> State:
     """Opens all scopes down to `depth` levels and folds deeper scopes; 0 folds all.
 
     Args:
@@ -237,7 +253,8 @@ def set_depth(context: RenderContext, state: State, depth: int, pane: str = "sou
     return context.fold(state, pane, lambda _: folds_to_depth(tree, depth))
 
 
-def set_budget(context: RenderContext, state: State, boxes: int) -> State:
+@look("set the largest number of boxes", gesture="menu")
+def set_budget(context: RenderContext, state: State, boxes: Count) -> State:
     """Sets the maximum number of boxes in a picture, up to 400; the default is 200.
 
     Args:
@@ -266,6 +283,7 @@ def with_visit(state: State, pane: str = "source") -> State:
     return state.with_view(back=back, forward=())
 
 
+@look("go back to the previous place", gesture="button")
 def back(context: RenderContext, state: State) -> State:
     """Goes back to the previous place of the source picture: its open folds and its selection."""
     return _step_through_visits(
@@ -273,14 +291,14 @@ def back(context: RenderContext, state: State) -> State:
     )
 
 
+@look("go forward to the next place", gesture="button")
 def forward(context: RenderContext, state: State) -> State:
     """Goes to the place that `back` has left."""
     return _step_through_visits(context, state, "forward", "back", "there is no later view", "Go back first")
 
 
-def save_view(
-    context: RenderContext, state: State, name: str | None = None, at: Sequence[float] = ()
-) -> tuple[State, str]:
+@look("save this view under a name", gesture="menu", result_type="string")
+def save_view(context: RenderContext, state: State, name: TextOrNone = None, at: Numbers = ()) -> tuple[State, str]:
     """Saves the open folds and the selection under a name, and returns the name.
 
     Args:
@@ -294,7 +312,8 @@ def save_view(
     return state.replace(views=saved).with_status(f"saved as {called!r}"), called
 
 
-def show_view(context: RenderContext, state: State, name: str) -> tuple[State, list[float]]:
+@look("go to a saved view", gesture="menu", result_type="number[]")
+def show_view(context: RenderContext, state: State, name: Text) -> tuple[State, list[float]]:
     """Goes to a saved view and returns its camera.
 
     Args:
@@ -307,7 +326,8 @@ def show_view(context: RenderContext, state: State, name: str) -> tuple[State, l
     return _go(context, with_visit(state), view).with_status(f"{name!r} is shown"), list(view.viewport)
 
 
-def delete_view(context: RenderContext, state: State, name: str) -> State:
+@look("delete a saved view", gesture="menu")
+def delete_view(context: RenderContext, state: State, name: Text) -> State:
     """Deletes a saved view.
 
     Args:
@@ -357,7 +377,8 @@ STAGES = {
 }
 
 
-def set_plan_view(context: RenderContext, state: State, show: str = "both") -> State:
+@look("show the graph before the plan, after it, or both", gesture="button")
+def set_plan_view(context: RenderContext, state: State, show: PlanView = "both") -> State:
     """Shows the graph ``before`` the plan, ``after`` it, or ``both``. Ops in both graphs have the same place.
 
     Args:
@@ -413,8 +434,9 @@ def attributes_of(
     return out
 
 
+@look("list the attributes of boxes", gesture="click a box", result_type="Attributes")
 def attributes(
-    context: RenderContext, state: State, names: Sequence[str], pane: str = "source"
+    context: RenderContext, state: State, names: Names, pane: PaneName = "source"
 ) -> tuple[State, dict[str, Any]]:
     """Returns the attributes that all ops of boxes have in common.
 
@@ -447,8 +469,9 @@ def device_of(graph: Graph, op: int, changes: Mapping[str, OpChange]) -> str:
     return str(getattr(graph.nodes[op], "device", "") or "") if change is None else change
 
 
+@look("find op types by name or description", gesture="button", result_type="OpType[]")
 def op_types(
-    context: RenderContext, state: State, query: str = "", names: Sequence[str] = (), inputs: int = 0
+    context: RenderContext, state: State, query: Text = "", names: Names = (), inputs: Count = 0
 ) -> tuple[State, list[dict[str, str]]]:
     """Returns op types and their descriptions, best first.
 

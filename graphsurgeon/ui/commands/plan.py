@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,10 +19,16 @@ from ..page_data import receipt
 from ..pane import keys_at
 from ..render_context import RenderContext
 from ..state import State
+from .specs import Anything, ControlPolicy, Count, NameOrNone, Names, Policy, ScopeName, Text, Unmapped, edit
 
 
+@edit("copy the region or the selection", gesture="menu")
 def copy(
-    context: RenderContext, state: State, to: str | None = None, unmapped: str = "placeholder", control: str = "auto"
+    context: RenderContext,
+    state: State,
+    to: NameOrNone = None,
+    unmapped: Unmapped = "placeholder",
+    control: ControlPolicy = "auto",
 ) -> State:
     """Adds a copy of the region (or of the selection) to the plan, under `to` or a free scope.
 
@@ -58,7 +63,8 @@ def _copy_text(plan: Plan, scope: str, count: int) -> str:
     return text + (f", plus {' and '.join(parts)}: {new_ops_text}" if parts else "")
 
 
-def connect(context: RenderContext, state: State, tensor: str, to: str, input: int = 0) -> State:
+@edit("connect a tensor to an input of an op", gesture="drag from a port or an edge to a box")
+def connect(context: RenderContext, state: State, tensor: Text, to: Text, input: Count = 0) -> State:
     """Adds a connection to the plan: input `input` of op `to` reads `tensor`.
 
     Args:
@@ -70,9 +76,8 @@ def connect(context: RenderContext, state: State, tensor: str, to: str, input: i
     return with_edit(context, state, context.draft(state).connect(tensor, to=to, input=input), text)
 
 
-def adapt(
-    context: RenderContext, state: State, tensor: str, to: str, input: int = 0, kinds: Sequence[str] = ()
-) -> State:
+@edit("connect a tensor to an input through an adapter", gesture="drop it on an input that it does not fit")
+def adapt(context: RenderContext, state: State, tensor: Text, to: Text, input: Count = 0, kinds: Names = ()) -> State:
     """Connects a tensor through adapters that make it fit.
 
     Args:
@@ -88,7 +93,8 @@ def adapt(
     return with_edit(context, state, plan, step_text(plan.steps[-1]))
 
 
-def apply_fix(context: RenderContext, state: State, fault: int, fix: int = 0) -> State:
+@edit("fix an error with an adapter", gesture="button")
+def apply_fix(context: RenderContext, state: State, fault: Count, fix: Count = 0) -> State:
     """Fixes an error of the plan: an adapter replaces the step that has the error.
 
     Args:
@@ -108,7 +114,8 @@ def apply_fix(context: RenderContext, state: State, fault: int, fix: int = 0) ->
     return with_edit(context, state, plan.with_fix(fixes[fix]), fixes[fix].text)
 
 
-def set_policy(context: RenderContext, state: State, step: int, variable: str, policy: str) -> State:
+@edit("set the policy of a variable in a copy", gesture="tab Variables")
+def set_policy(context: RenderContext, state: State, step: Count, variable: Text, policy: Policy) -> State:
     """Sets the policy of a variable in a copy of the plan; ``"*"`` means all variables without a separate policy.
 
     Args:
@@ -120,7 +127,8 @@ def set_policy(context: RenderContext, state: State, step: int, variable: str, p
     return with_plan(context, state, context.draft(state).with_policy(step, variable, policy), f"{whom}: {policy}")
 
 
-def set_input(context: RenderContext, state: State, step: int, tensor: str, replacement: Any) -> State:
+@edit("set the source of an input of a copy", gesture="tab Mapping")
+def set_input(context: RenderContext, state: State, step: Count, tensor: Text, replacement: Anything) -> State:
     """Sets the source of an input of a copy of the plan.
 
     Args:
@@ -161,7 +169,8 @@ def constant_like(info: TensorInfo | None, value: Any) -> Any:
     return np.full(info.shape, array) if whole and info is not None and info.shape is not None else array
 
 
-def set_scope(context: RenderContext, state: State, step: int, to: str) -> State:
+@edit("set the scope of a copy", gesture="tab Mapping")
+def set_scope(context: RenderContext, state: State, step: Count, to: ScopeName) -> State:
     """Sets the scope of a copy of the plan.
 
     Args:
@@ -187,6 +196,7 @@ def parse_literal(value: Any) -> Any:
         return value
 
 
+@edit("apply the plan", gesture="button", result_type="{ applied: string }")
 def apply(context: RenderContext, state: State) -> tuple[State, dict[str, Any]]:
     """Applies the plan completely, or not at all."""
     plan = context.draft(state)

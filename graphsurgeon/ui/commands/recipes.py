@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from ...errors import PlanError, SurgeryError, counted, one_of, one_or_all
 from ...graph.conversion_verdict import TARGETS
@@ -16,7 +16,10 @@ from ..render_context import RenderContext
 from ..state import State
 from .plan import parse_literal, with_plan
 from .save import ends_code, parse_ends, refuse_unknown
+from .specs import FeedTexts, Text, YesOrNo, choice_of, edit, look
 from .steps import ONE_NAME, TENSOR, TENSORS, TEXT, FieldType, choice
+
+Target = Annotated[str, choice_of(*TARGETS)]
 
 
 def _words(text: str) -> list[str]:
@@ -75,6 +78,7 @@ _ROWS = 60
 _MAX_OPS = 20_000
 
 
+@look("list the recipes, and why some do not apply", gesture="button", result_type="RecipeEntry[]")
 def recipes(context: RenderContext, state: State) -> tuple[State, list[dict[str, Any]]]:
     """Returns the recipes, in the order of the menu.
 
@@ -141,9 +145,8 @@ def _unavailable(context: RenderContext, state: State, recipe: Recipe, obj: Any,
     return ""
 
 
-def run_recipe(
-    context: RenderContext, state: State, name: str, values: Mapping[str, str] | None = None
-) -> tuple[State, Any]:
+@edit("run a recipe", gesture="menu", result_type="{ line: string }")
+def run_recipe(context: RenderContext, state: State, name: Text, values: FeedTexts | None = None) -> tuple[State, Any]:
     """Runs a recipe: it adds steps to the plan, or makes new editors and assigns them to variables of the notebook.
 
     Args:
@@ -191,8 +194,9 @@ def run_recipe(
     return state.replace(saved=receipt).with_status(message), {"line": lines[0]}
 
 
+@look("check whether the graph converts to a target", gesture="menu", result_type="Report")
 def check(
-    context: RenderContext, state: State, target: str, outputs: str = "", inputs: str = "", verify: bool = False
+    context: RenderContext, state: State, target: Target, outputs: Text = "", inputs: Text = "", verify: YesOrNo = False
 ) -> tuple[State, dict[str, Any]]:
     """Checks whether the graph converts to a target, with the target's converter, and colors the ops that prevent it.
 

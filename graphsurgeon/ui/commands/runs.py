@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ from ..render_context import RenderContext
 from ..run_results import RunOverlay
 from ..state import State
 from .navigation import reveal
+from .specs import Count, FeedTexts, Names, RunTarget, Text, look
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +145,8 @@ _NAMES = 8
 """The maximum number of variables of the notebook that are offered for a feed."""
 
 
-def run_form(context: RenderContext, state: State, target: str = "graph") -> tuple[State, dict[str, Any]]:
+@look("list the inputs that a run needs", gesture="button", result_type="RunForm")
+def run_form(context: RenderContext, state: State, target: RunTarget = "graph") -> tuple[State, dict[str, Any]]:
     """Returns the form of a run: the placeholders that it needs, and a description of random values for them.
 
     If the graph came from a file that you have not trusted yet, ``risk`` describes its risks.
@@ -174,7 +176,8 @@ def run_form(context: RenderContext, state: State, target: str = "graph") -> tup
     return state, {"feeds": feeds, "selected": len(selected) if selected is not None else 0, **more}
 
 
-def trust(context: RenderContext, state: State, target: str = "graph") -> State:
+@look("trust a file, so that it can run", gesture="button")
+def trust(context: RenderContext, state: State, target: RunTarget = "graph") -> State:
     """Trusts the graphs of a run that came from a file: their ops in `Editor.risks` may run.
 
     Args:
@@ -194,14 +197,15 @@ def _strangers(context: RenderContext, target: str) -> list[EditorLike]:
     return [one for one in dict.fromkeys(ran) if not one.trusted]
 
 
+@look("run the graph and show the results", gesture="button", result_type="{ line: string }")
 def run(
     context: RenderContext,
     state: State,
-    feeds: Mapping[str, str] | None = None,
-    target: str = "graph",
-    seed: int = 0,
-    limit: int = 0,
-    memory: int = 0,
+    feeds: FeedTexts | None = None,
+    target: RunTarget = "graph",
+    seed: Count = 0,
+    limit: Count = 0,
+    memory: Count = 0,
 ) -> tuple[State, dict[str, str]]:
     """Runs the graph in a separate copy, and shows the run: shapes on edges, colors, values of tensors.
 
@@ -269,7 +273,8 @@ def _show_run(context: RenderContext, state: State, overlay: RunOverlay) -> Stat
     return state.with_status(overlay.line, "warn" if first_bad or overlay.trace.stop_reason else "info")
 
 
-def tensor_values(context: RenderContext, state: State, tensors: Sequence[str]) -> tuple[State, list[dict[str, Any]]]:
+@look("show the values of tensors in the run", gesture="click an edge", result_type="TensorValues[]")
+def tensor_values(context: RenderContext, state: State, tensors: Names) -> tuple[State, list[dict[str, Any]]]:
     """Returns the values of tensors in the run on the screen; tensors without values are left out.
 
     Args:
@@ -279,7 +284,8 @@ def tensor_values(context: RenderContext, state: State, tensors: Sequence[str]) 
     return state, rows
 
 
-def fetch(context: RenderContext, state: State, tensor: str) -> tuple[State, dict[str, Any]]:
+@look("fetch a whole tensor of the run as a picture", gesture="button", result_type="TensorValues")
+def fetch(context: RenderContext, state: State, tensor: Text) -> tuple[State, dict[str, Any]]:
     """Returns all values of a tensor of the run, with its picture. Its ancestors run again on the same feeds.
 
     Args:
@@ -302,6 +308,7 @@ def fetch(context: RenderContext, state: State, tensor: str) -> tuple[State, dic
     return state, overlay.tensor(tensor, again.results[tensor])[0]
 
 
+@look("clear the run", gesture="button")
 def clear_run(context: RenderContext, state: State) -> State:
     """Clears the run."""
     return state.without_run().with_status("the run is cleared")

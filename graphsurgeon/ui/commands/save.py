@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from ...errors import PlanError, about, counted
 from ...graph.atomic_files import TargetExistsError, ensure_writable, write_atomic
@@ -13,6 +13,7 @@ from ...plan.editor_like import EditorLike, default_ends
 from ..render_context import RenderContext
 from ..state import State
 from .plan import parse_literal
+from .specs import Text, choice_of, edit, look
 
 FORMATS: dict[str, tuple[str, str]] = {
     "saved_model": ("SavedModel, in the form of TF1", ""),
@@ -25,11 +26,15 @@ FORMATS: dict[str, tuple[str, str]] = {
     "picture": ("SVG picture", ".svg"),
     "page": ("HTML page, works without a kernel", ".html"),
 }
+Format = Annotated[str, choice_of(*FORMATS)]
+ValueSource = Annotated[str, choice_of("current", "initial")]
+IfExists = Annotated[str, choice_of("ask", "replace")]
 """The formats of a save: format -> its label, and its suffix."""
 _SUFFIXES = (".pb", ".pbtxt", ".gz", ".meta", ".ckpt", ".tflite", ".svg", ".html")
 _WITH_SIGNATURES = ("saved_model", "saved_model_tf2")
 
 
+@look("list the formats, inputs and outputs for a save", gesture="button", result_type="SaveForm")
 def save_form(context: RenderContext, state: State) -> tuple[State, dict[str, Any]]:
     """Returns the form for a save: the formats, and the inputs and outputs of the signature.
 
@@ -53,16 +58,17 @@ def save_form(context: RenderContext, state: State) -> tuple[State, dict[str, An
     }
 
 
+@edit("save the graph, or a picture of it, and check the file", gesture="button", result_type="Report")
 def save(
     context: RenderContext,
     state: State,
-    path: str,
-    format: str = "saved_model",
-    signature: str = "",
-    inputs: str = "",
-    outputs: str = "",
-    values: str = "current",
-    if_exists: str = "ask",
+    path: Text,
+    format: Format = "saved_model",
+    signature: Text = "",
+    inputs: Text = "",
+    outputs: Text = "",
+    values: ValueSource = "current",
+    if_exists: IfExists = "ask",
 ) -> tuple[State, dict[str, Any]]:
     """Writes the graph that plans are applied to, or a picture of it. A file is checked before it gets its name.
 
@@ -118,6 +124,7 @@ def _write_file(editor: EditorLike, path: str, format: str, options: dict[str, A
     return {"title": "Saved", "lines": lines, "code": code}
 
 
+@look("show all applied plans as a script", gesture="button", result_type="{ code: string }")
 def history_code(context: RenderContext, state: State) -> tuple[State, dict[str, str]]:
     """Returns all applied plans as one script."""
     return state, {"code": context.destination.to_code()}

@@ -16,7 +16,7 @@ from ..render_context import RenderContext
 from ..state import State
 from .plan import parse_literal, with_message
 from .specs import NAME as A_NAME
-from .specs import is_name, nothing_more
+from .specs import Count, FeedTexts, YesOrNo, edit, is_name, look, nothing_more
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,8 @@ def with_arguments(step: Step, texts: Mapping[str, str], request: str) -> tuple[
     return step, rename_pair if rename_pair and all(rename_pair) else None
 
 
-def remove_step(context: RenderContext, state: State, step: int) -> State:
+@edit("remove a step of the plan", gesture="button")
+def remove_step(context: RenderContext, state: State, step: Count) -> State:
     """Removes one step of the plan.
 
     Args:
@@ -247,7 +248,8 @@ def remove_step(context: RenderContext, state: State, step: int) -> State:
     )
 
 
-def move_step(context: RenderContext, state: State, step: int, before: int) -> State:
+@edit("move a step of the plan", gesture="button")
+def move_step(context: RenderContext, state: State, step: Count, before: Count) -> State:
     """Moves a step of the plan before another one.
 
     Args:
@@ -268,7 +270,8 @@ def move_step(context: RenderContext, state: State, step: int, before: int) -> S
     return with_message(context, state.replace(draft=other), f"moved: {step_text(moved_step)}", warn=False)
 
 
-def mute_step(context: RenderContext, state: State, step: int, on: bool = True) -> State:
+@edit("mute a step of the plan", gesture="button")
+def mute_step(context: RenderContext, state: State, step: Count, on: YesOrNo = True) -> State:
     """Mutes a step of the plan: it keeps its place, but has no effect until it is unmuted.
 
     Args:
@@ -281,7 +284,8 @@ def mute_step(context: RenderContext, state: State, step: int, on: bool = True) 
     return with_message(context, state, f"{'muted' if on else 'no longer muted'}: {text}", warn=False)
 
 
-def step_form(context: RenderContext, state: State, step: int) -> tuple[State, list[dict[str, Any]]]:
+@look("list the arguments of a step of the plan", gesture="button", result_type="Argument[]")
+def step_form(context: RenderContext, state: State, step: Count) -> tuple[State, list[dict[str, Any]]]:
     """Returns the arguments of a step of the plan that can be changed.
 
     Args:
@@ -301,7 +305,8 @@ def step_form(context: RenderContext, state: State, step: int) -> tuple[State, l
     return state, form_of(one, choices)
 
 
-def edit_step(context: RenderContext, state: State, step: int, values: Mapping[str, str]) -> State:
+@edit("edit the arguments of a step of the plan", gesture="button")
+def edit_step(context: RenderContext, state: State, step: Count, values: FeedTexts) -> State:
     """Changes the arguments of a step of the plan. If its result is renamed, later steps use the new name.
 
     Args:

@@ -12,6 +12,7 @@ from ..page_data import receipt
 from ..render_context import RenderContext
 from ..state import State, UndoEntry
 from .plan import with_message
+from .specs import Count, edit
 
 #: Verbs that restore an earlier state.
 _RESTORING = frozenset({"back", "forward", "go_to_step", "redo", "undo"})
@@ -35,6 +36,7 @@ def with_undo_entry(context: RenderContext, old_state: State, after: State, verb
     return after.replace(undo_entries=past, redo_entries=after.redo_entries if changed_parts == {"selected"} else ())
 
 
+@edit("undo a step, mark or selection, or the last applied plan", gesture="button")
 def undo(context: RenderContext, state: State) -> State:
     """Undoes the last action: a step of the plan, a mark, a selection, or an applied plan."""
     if not state.undo_entries or _last_applied_number(context) > state.undo_entries[-1].applied_count:
@@ -46,6 +48,7 @@ def undo(context: RenderContext, state: State) -> State:
     return with_message(context, now, f"undone: {_difference(now, state)}", warn=False)
 
 
+@edit("redo the last undone action", gesture="button")
 def redo(context: RenderContext, state: State) -> State:
     """Redoes the last undone action: a step of the plan, a mark, a selection, or an applied plan."""
     redo_entries = undone(state)
@@ -60,7 +63,8 @@ def redo(context: RenderContext, state: State) -> State:
     return state.replace(redo_entries=redo_entries[:-1]).with_status(f"redone: {event.text}")
 
 
-def go_to_step(context: RenderContext, state: State, step: int) -> State:
+@edit("show the graph after a step of the history", gesture="button")
+def go_to_step(context: RenderContext, state: State, step: Count) -> State:
     """Shows the graph as it was after a step of the history. Later steps stay in the history.
 
     Args:

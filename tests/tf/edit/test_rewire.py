@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from graphsurgeon.errors import PlanError
-from graphsurgeon.tf.edit import rewire as rewiring
+from graphsurgeon.tf.edit import edit_in_place as rewiring
 from tests.graphs import look, run, tf1, tiny
 from tests.refusal import refuses
 

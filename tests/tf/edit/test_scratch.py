@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from graphsurgeon.errors import PlanError
-from graphsurgeon.tf.edit.rewire import connect, downstream, infer_outputs
+from graphsurgeon.tf.edit.edit_in_place import connect, downstream, infer_outputs
 from tests.graphs import look, tf1
 from tests.refusal import refuses
 

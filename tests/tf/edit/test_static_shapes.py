@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from graphsurgeon.errors import PlanError
-from graphsurgeon.tf.edit.rewire import downstream, infer_outputs, reshape, specificity
+from graphsurgeon.tf.edit.edit_in_place import downstream, infer_outputs, reshape, specificity
 from tests.graphs import tf1
 from tests.refusal import refuses
 

@@ -4,27 +4,27 @@ import type { Adapter, Argument, Attributes, DependencyPath, Details, InputCandi
 /** Verb -> what it answers, for the verbs that answer something. */
 export interface Results {
   details: Details;
-  attributes: Attributes;
-  op_types: OpType[];
-  find: SearchResult;
-  find_similar: SimilarParts;
-  show_path: DependencyPath;
   value: Numbers;
+  find: SearchResult;
   save_view: string;
   show_view: number[];
+  attributes: Attributes;
+  op_types: OpType[];
   run_form: RunForm;
   run: { line: string };
   tensor_values: TensorValues[];
   fetch: TensorValues;
+  show_path: DependencyPath;
   suggest_boundaries: SuggestedBoundary[];
+  apply: { applied: string };
+  find_similar: SimilarParts;
   input_candidates: InputCandidates;
   adapters: Adapter[];
   step_form: Argument[];
-  recipes: RecipeEntry[];
-  run_recipe: { line: string };
-  check: Report;
   save_form: SaveForm;
   save: Report;
   history_code: { code: string };
-  apply: { applied: string };
+  recipes: RecipeEntry[];
+  run_recipe: { line: string };
+  check: Report;
 }
