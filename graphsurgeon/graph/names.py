@@ -1,4 +1,4 @@
-"""Names of copies, collections and devices, and the tree of name scopes."""
+"""Names of copies and collections, and the tree of name scopes."""
 
 from __future__ import annotations
 
