@@ -89,7 +89,7 @@ def output_data(tensor: str, array: Any) -> dict[str, Any]:
         order = np.arange(flat.size) if flat.size <= _MAX_VALUES else largest
         top = float(np.abs(flat).max()) or 1.0
         values = [[str(i), _short(float(flat[i])), round(max(0.0, float(flat[i]) / top), 2)] for i in order.tolist()]
-        text += f"; the largest {len(values)} values" if flat.size > len(values) else ""
+        text += f"; the {counted(len(values), 'largest values')}" if flat.size > len(values) else ""
         text += f" of the first of {array.shape[0]} examples" if array.ndim == 2 and array.shape[0] > 1 else ""
     else:
         text += f": {next(iter(rows.values()))}" if array.size else ""

@@ -34,7 +34,7 @@ def test_an_output_is_shown_as_bars_numbers_or_an_image():
     assert scores["text"] == "float32 (2, 4) of the first of 2 examples"
     assert scores["values"] == [["0", "0.1", 0.14], ["1", "0.7", 1.0], ["2", "0", 0.0], ["3", "0.2", 0.29]]
     classes = output_data("y:0", np.arange(1000, dtype=np.float32)[None])
-    assert classes["text"] == "float32 (1, 1000); the largest 5 values"
+    assert classes["text"] == "float32 (1, 1000); the 5 largest values"
     assert [one[0] for one in classes["values"]] == ["999", "998", "997", "996", "995"]
     assert output_data("y:0", np.float32(2.5))["text"] == "float32 (): 2.5"
     assert output_data("y:0", np.array([b"cat", b"dog"]))["text"] == "string (2,): b'cat', b'dog'"
