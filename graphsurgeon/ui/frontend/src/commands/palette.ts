@@ -4,6 +4,7 @@ import type { Navigation } from "./navigation";
 import type { Recipes } from "./recipes";
 import { type Action, GROUPS } from "./keys";
 import type { Entry } from "../panels/popup";
+import { displayName } from "../state/places";
 
 interface Parts {
   actions: Actions;
@@ -39,7 +40,7 @@ export async function openPalette({ actions, navigation, recipes, offers, do: ac
       ops = query ? ((await actions.send("find", { query, pane: pane.name }))?.hits ?? []) : [];
     found = [
       ...commands.filter(({ name, doc }) => words.every(word => `${name} ${doc}`.toLowerCase().includes(word))),
-      ...ops.slice(0, MAX_OPS).map(({ name, op }) => ({ name, doc: op, run: () => actions.reveal(pane.name, name) })),
+      ...ops.slice(0, MAX_OPS).map(({ name, op }) => ({ name: displayName(name), doc: op, run: () => actions.reveal(pane.name, name) })),
     ];
     return found;
   };
