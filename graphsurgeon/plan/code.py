@@ -213,6 +213,7 @@ def open_code(code: str, title: str, sources: Sources, suffix: str = "") -> str:
 
 def _copy_call(step: CopyStep, word: str, names: CodeNames, same_graph: bool) -> str:
     policy = dict(step.variables)
+    # before the constants: the parameters of the script are in this order
     values = "" if step.values is None else names.values_code(step)
     texts = {
         "inputs": _inputs_code(step, names.constants_code(step) if step.constants else ""),

@@ -34,6 +34,9 @@ COLORS: dict[str, Ink] = {
 }
 """The colors of each family, in the order of the legend; tools/write_verbs.py writes them as CSS."""
 
+TELLING = ("conv", "norm", "pool", "activation")
+"""The families that give a fold its color, the most telling first."""
+
 DESCRIPTIONS = {kin: ink.description for kin, ink in COLORS.items()}
 """The text of each family in the legend."""
 

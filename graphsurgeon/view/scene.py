@@ -16,7 +16,7 @@ from ..graph.graph import DTYPES, Graph, Ints, shape_text
 from .boxes import Box, Edge, Group, Item, clean, elide, frames
 from .edges import hush, wires
 from .helper_ops import KINDS
-from .op_colors import COLORS, UNKNOWN, family
+from .op_colors import COLORS, TELLING, UNKNOWN, family
 from .plan_marks import EdgeKinds, Marks, mark, mark_edges, of_marks
 from .tree import Tree
 
@@ -300,16 +300,10 @@ def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
     return Box(number, kind, item.name, label, elide(sub), count, kin, group, outputs=outputs)
 
 
-#: The families that give a fold its color, the most telling first.
-_TELLING = ("conv", "norm", "pool", "activation")
-
-
 def _main_family(tree: Tree, item: Item) -> str:
-    """Returns the family of the ops that a fold is for, or ``scope`` if it has none of `_TELLING`."""
-    _, _, number = tree.graph.type_index
-    ops = tree.ops_of(item, helpers=False)
-    families = set(map(family, (tree.graph.type_index[0][k] for k in np.unique(number[ops]).tolist())))
-    return next((kin for kin in _TELLING if kin in families), "scope")
+    """Returns the family of the ops that a fold is for, or ``scope`` if no family of `TELLING` is in it."""
+    ranks = tree.family_ranks[tree.ops_of(item, helpers=False)]
+    return (*TELLING, "scope")[int(ranks.min(initial=len(TELLING)))]
 
 
 def _label(item: Item) -> str:

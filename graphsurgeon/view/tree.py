@@ -16,6 +16,7 @@ from ..graph.graph import Graph, Ints, Mask
 from . import folding
 from .boxes import Item
 from .helper_ops import MIN_OPS, TRAINING, VARIABLES, Filters, Helpers, filter_helpers
+from .op_colors import TELLING, family
 
 _Number = TypeVar("_Number", np.int64, np.uint64)
 FEW, FEWEST = 40, 5
@@ -68,6 +69,13 @@ class Tree:
     def drawable(self) -> NDArray[np.int64]:
         """For each scope, the number of ops at any depth that are not training ops, of hidden types, or orphans."""
         return self._sum_over_scopes((self.helpers.kind < TRAINING).astype(np.int64))
+
+    @cached_property
+    def family_ranks(self) -> NDArray[np.int64]:
+        """For each op, the position of its family in `TELLING`; the length of `TELLING` for other families."""
+        kinds, _, number = self.graph.type_index
+        rank = {name: position for position, name in enumerate(TELLING)}
+        return np.array([rank.get(family(kind), len(TELLING)) for kind in kinds], np.int64)[number]
 
     @cached_property
     def is_fully_shown(self) -> bool:

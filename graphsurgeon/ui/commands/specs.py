@@ -94,9 +94,8 @@ class CommandSpec:
     def args(self) -> tuple[Arg, ...]:
         """The arguments that a message may have: the parameters whose annotation has an `ArgType`."""
         out = []
-        for parameter in inspect.signature(self.function).parameters.values():
-            text = parameter.annotation
-            declared = eval(text, self.function.__globals__) if isinstance(text, str) else None
+        for parameter in inspect.signature(self.function, eval_str=True).parameters.values():
+            declared = parameter.annotation
             parts = (*get_args(declared), *(part for one in get_args(declared) for part in get_args(one)))
             default = REQUIRED if parameter.default is parameter.empty else parameter.default
             out += [Arg(parameter.name, kind, default) for kind in parts if isinstance(kind, ArgType)]

@@ -75,3 +75,12 @@ test("a target is asked with the outputs of what was opened", async () => {
   await settled();
   expect(host.querySelector(".gs-panel")!.textContent).toContain("nothing keeps its 9 ops");
 });
+
+test("a refused list of recipes opens no menu: the status line has the reason", async () => {
+  key(host.querySelector(".gs-menu")!, "Escape");
+  key(item("a"), "R", { shiftKey: true });
+  model.refuse("recipes", "it has no source");
+  await settled();
+  expect(host.querySelector(".gs-menu")).toBe(null);
+  expect(host.querySelector(".gs-status-text")!.textContent).toContain("it has no source");
+});

@@ -3,6 +3,7 @@ import type { Camera } from "../state/cameras";
 import { button, fill, focus, h, hasFocus, setAttribute, s } from "../panels/dom";
 import { icon } from "../panels/icons";
 import { around, entry, fresh, nearest } from "../state/places";
+import { load, store } from "../state/stored";
 import { Minimap } from "./minimap";
 import type { Overlay } from "./overlay";
 import { type Drag, Pointer } from "./pointer";
@@ -26,16 +27,7 @@ export interface PaneEvents {
 
 const FAR = 0.3,
   HINT = "Drag to move \u00b7 Ctrl+wheel to zoom \u00b7 Shift+drag to select \u00b7 after a click, the wheel moves the picture",
-  NAVIGATED = "graphsurgeon.navigated";
-
-/** Whether the user has moved or zoomed a picture before, in this browser. */
-function hasNavigated(): boolean {
-  try {
-    return !!localStorage.getItem(NAVIGATED);
-  } catch {
-    return false; // the page may have no permission for storage
-  }
-}
+  /** The setting that the user has moved or zoomed a picture in this browser. */ NAVIGATED = "graphsurgeon.navigated";
 
 /** Whether the user prefers reduced motion. */
 function calm(): boolean {
@@ -56,7 +48,7 @@ export class Pane {
     press: () => this.#events.alone(this),
   });
   readonly #empty = h("div", { class: "gs-empty" });
-  readonly #hint = h("div", { class: "gs-hint", "aria-hidden": "true", hidden: hasNavigated() }, HINT);
+  readonly #hint = h("div", { class: "gs-hint", "aria-hidden": "true", hidden: !!load(NAVIGATED) }, HINT);
   readonly canvas: HTMLElement;
   readonly map: Minimap;
   readonly pointer: Pointer;
@@ -120,11 +112,7 @@ export class Pane {
   #hideHint(): void {
     if (this.#hint.hidden) return;
     this.#hint.hidden = true;
-    try {
-      localStorage.setItem(NAVIGATED, "yes");
-    } catch {
-      // the page may have no permission for storage
-    }
+    store(NAVIGATED, "yes");
   }
 
   /** Whether only this pane is shown although there is room for two. */

@@ -95,7 +95,7 @@ export class Pointer {
   #begin(e: PointerEvent): Drag | null {
     const events = this.#events;
     if (this.#space) this.#space.panned = true;
-    else if (e.shiftKey) return this.#frame(e, e.ctrlKey || e.metaKey ? "add" : "set");
+    else if (e.shiftKey && e.button === 0) return this.#frame(e, e.ctrlKey || e.metaKey ? "add" : "set");
     else if (e.button === 0 && e.pointerType !== "touch") return events.drag(e) ?? this.#pan(e);
     return this.#pan(e);
   }

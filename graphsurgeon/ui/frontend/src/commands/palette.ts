@@ -2,7 +2,7 @@
 import type { Actions } from "./actions";
 import type { Navigation } from "./navigation";
 import type { Recipes } from "./recipes";
-import { type Action, GROUPS } from "./keys";
+import { type Action, KEYS } from "./keys";
 import type { Entry } from "../panels/popup";
 import { displayName } from "../state/places";
 
@@ -27,7 +27,7 @@ const MAX_OPS = 20,
 export async function openPalette({ actions, navigation, recipes, offers, do: act }: Parts): Promise<void> {
   const { api, model, panes, popup } = actions.ui,
     pane = actions.pane;
-  const commands: Command[] = GROUPS.flatMap(([, keys]) => keys).flatMap(([action, , sign, text]) =>
+  const commands: Command[] = KEYS.flatMap(([action, , sign, text]) =>
     text && offers(action) && !NOT_LISTED.includes(action) ? [{ name: text, doc: sign!, run: () => act(action) }] : [],
   );
   for (const { text, group, off, run } of api.answers("recipes") ? await recipes.choices() : [])

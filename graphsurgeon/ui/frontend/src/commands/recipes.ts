@@ -19,7 +19,8 @@ export class Recipes {
 
   /** The menu of all recipes, and of the targets that the graph can be checked for. */
   async menu(at?: Position): Promise<void> {
-    this.#actions.ui.popup.choose("Recipes", await this.choices(), at);
+    const choices = await this.choices();
+    if (choices.length) this.#actions.ui.popup.choose("Recipes", choices, at); // otherwise the status line has the error
   }
 
   /** All recipes and targets. */

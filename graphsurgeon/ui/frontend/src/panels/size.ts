@@ -1,5 +1,6 @@
 // The size of the widget: its stored height, the full window, or all of a separate output view.
 import { focus, h, consume } from "./dom";
+import { load, store } from "../state/stored";
 
 const KEY = "graphsurgeon.height",
   LEAST = 360,
@@ -102,18 +103,9 @@ export class WidgetSize {
 }
 
 function storedHeight(): number {
-  try {
-    return Math.min(Number(localStorage.getItem(KEY)) || 0, 2 * window.innerHeight);
-  } catch {
-    return 0; // the page may have no permission for storage
-  }
+  return Math.min(Number(load(KEY)) || 0, 2 * window.innerHeight);
 }
 
 function storeHeight(height: number): void {
-  try {
-    if (height) localStorage.setItem(KEY, String(height));
-    else localStorage.removeItem(KEY);
-  } catch {
-    // then the height is not stored
-  }
+  store(KEY, height ? String(height) : null);
 }
