@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphsurgeon.errors import LayoutError, SurgeryError
-from graphsurgeon.view.edges import sample_paths, sampled
+from graphsurgeon.view.edge_paths import sample_paths, sampled
 
 Scene = Mapping[str, Any]
 SAME = 8.0

@@ -13,9 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 from graphsurgeon.view.boxes import HEADING, size_of, width
-from graphsurgeon.view.edges import place_labels
+from graphsurgeon.view.edge_paths import place_labels
 from graphsurgeon.view.graphviz import live
 from graphsurgeon.view.layout import PlacedScene
+from graphsurgeon.view.scene import Scene
 
 MARGIN = 12.0
 
@@ -60,7 +61,7 @@ def dot_of(scene: Any, direction: str = "TB") -> str:
     return "\n".join([*out, "}"])
 
 
-def place(scene: Any, *, direction: str = "auto", **_: Any) -> PlacedScene:
+def place(scene: Scene, *, direction: str = "auto", **_: Any) -> PlacedScene:
     """Returns a scene as plain Graphviz places it; takes the arguments of `graphsurgeon.view.layout.place`."""
     direction = "LR" if direction == "LR" else "TB"
     boxes, groups = [replace(box) for box in scene.boxes], [replace(group) for group in scene.groups]
@@ -96,7 +97,7 @@ def place(scene: Any, *, direction: str = "auto", **_: Any) -> PlacedScene:
             f"M{first[0]},{first[1]}C{' '.join(f'{x},{y}' for x, y in rest)}"
         )
     places = {box.id: i for i, box in enumerate(boxes)}
-    edges = [replace(e, d=paths[places[e.source], places[e.target]]) for e in scene.edges]
+    edges = [replace(e, path=paths[places[e.source], places[e.target]]) for e in scene.edges]
     w, h = right - left + 2 * MARGIN, top - bottom + 2 * MARGIN
     place_labels(boxes, groups, edges, w)
     return PlacedScene(scene.rev, w, h, direction, boxes, groups, edges, dict(scene.stats), {})

@@ -25,7 +25,10 @@ from .graph.graph import Graph
 from .graph.names import free_name, join_scope, op_name, valid_name
 from .graph.selection import Selection, selection_from
 from .graph.training import downstream, writers_of
-from .graph.types import Named, TFGraph, ValueSource
+from .graph.types import Named, OpsLike, TFGraph, ValueSource
+
+#: Name -> variable, or variables; a text is a namespace instead.
+CopiedVariables = MutableMapping[str, Any] | Iterable[Named] | Named | str | None
 
 #: destination graph -> source graph -> (namespace, ops that the copies wait for) -> names of the copied source ops.
 _COPIED: WeakKeyDictionary[Any, WeakKeyDictionary[Any, dict[tuple[str, frozenset[str]], set[str]]]] = (
@@ -37,7 +40,7 @@ def copy_variable_to_graph(
     org_instance: Named,
     to_graph: TFGraph,
     namespace: str = "",
-    copied_variables: Any = None,
+    copied_variables: CopiedVariables = None,
     *,
     scope: str = "",
     values: ValueSource | None = None,
@@ -84,11 +87,11 @@ def copy_variable_to_graph(
 def copy_to_graph(
     org_instance: Named,
     to_graph: TFGraph,
-    copied_variables: Any = None,
+    copied_variables: CopiedVariables = None,
     namespace: str = "",
     *,
     values: ValueSource | None = None,
-    after: Any = None,
+    after: OpsLike | None = None,
 ) -> Any:
     """Copies an op, tensor or variable, with all ops that it needs, into another graph; or recomputes it in its graph.
 
@@ -146,11 +149,11 @@ def copy_to_graph(
 def copy_op_to_graph(
     org_instance: Named,
     to_graph: TFGraph,
-    variables: Any = None,
+    variables: CopiedVariables = None,
     scope: str = "",
     *,
     values: ValueSource | None = None,
-    after: Any = None,
+    after: OpsLike | None = None,
 ) -> Any:
     """Copies an op or tensor like `copy_to_graph`, with the name and arguments of `tf.contrib.copy_graph`.
 
@@ -176,12 +179,12 @@ def copy_op_to_graph(
         'y:0'
     """
     if isinstance(variables, str) and isinstance(scope, str) and not scope:
-        variables, scope = None, variables
+        scope, variables = variables, None
     call = _copy_call("copy_op_to_graph", org_instance, to_graph, scope, variables)
     return _copy(call, values, after)
 
 
-def get_copied(original: Named, graph: TFGraph, copied_variables: Any = None, namespace: str = "") -> Any:
+def get_copied(original: Named, graph: TFGraph, copied_variables: CopiedVariables = None, namespace: str = "") -> Any:
     """Returns the copy of an op, tensor or variable that `copy_to_graph` has made.
 
     Args:
@@ -209,7 +212,7 @@ def get_copied(original: Named, graph: TFGraph, copied_variables: Any = None, na
     return _require_copy(call)
 
 
-def get_copied_op(org_instance: Named, graph: TFGraph, scope: str = "", variables: Any = None) -> Any:
+def get_copied_op(org_instance: Named, graph: TFGraph, scope: str = "", variables: CopiedVariables = None) -> Any:
     """Returns the copy of an op or tensor like `get_copied`, with the name and arguments of `tf.contrib.copy_graph`.
 
     Args:

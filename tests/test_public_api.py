@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from pathlib import Path
 
@@ -29,3 +30,20 @@ def test_sentences_name_only_members_that_exist():
     ]
     assert len(sentences) > 100
     assert [one for one in sentences if not hasattr(OBJECTS[one[2]], one[3])] == []
+
+
+def test_each_public_parameter_has_a_type():
+    """An argument of type `Any` tells neither the reader nor a type checker what may be given."""
+    functions = [
+        (f"{name}.{member}" if member else name, function)
+        for name in gs.__all__
+        for member, function in [("", getattr(gs, name)), *inspect.getmembers(getattr(gs, name))]
+        if inspect.isfunction(function) and (not member.startswith("_") or member == "__init__")
+    ]
+    parameters = [
+        (name, key, str(parameter.annotation))
+        for name, function in functions
+        for key, parameter in inspect.signature(function).parameters.items()
+    ]
+    assert len(parameters) > 500
+    assert [one for one in parameters if one[2] in ("Any", "typing.Any")] == []

@@ -20,7 +20,7 @@ from graphsurgeon.ui.commands.specs import (
 )
 from graphsurgeon.ui.screen import COMMAND_SPECS  # with the commands that are methods
 from graphsurgeon.view.boxes import OP_RADIUS, RADIUS
-from graphsurgeon.view.edges import QUIET_WIDTH, WIDTHS
+from graphsurgeon.view.edge_paths import QUIET_WIDTH, WIDTHS
 from graphsurgeon.view.op_colors import COLORS as FAMILIES
 from graphsurgeon.view.plan_marks import SIGNS
 

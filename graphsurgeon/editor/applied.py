@@ -10,7 +10,7 @@ from typing import Any
 from .. import tf
 from ..errors import SelectionError, counted, one_of
 from ..graph.reports import only_initial_text
-from ..graph.types import TFGraph
+from ..graph.types import TensorLike, TFGraph
 from ..graph.variables import VARIABLE_TYPES
 from ..plan.copy_result import CopyResult
 from ..plan.plan import Plan
@@ -142,7 +142,7 @@ class Applied:
         new = self.effect.renamed
         return {new.get(name, name): name for i, name in enumerate(names) if i not in self.effect.removed}
 
-    def original(self, obj: Any) -> Any:
+    def original(self, obj: TensorLike) -> Any:
         """Returns the original of an op, tensor or variable: the source of a copy, or the old op of a graph built anew.
 
         Args:
@@ -155,8 +155,8 @@ class Applied:
             SelectionError: the op is not a copy, and not an op of a graph built anew.
         """
         name = str(getattr(obj, "name", obj))
-        as_variable = not isinstance(obj, str) and hasattr(obj, "initializer")
-        op_name, _, port = (obj.op.name if as_variable else name).partition(":")
+        variable: Any = obj if not isinstance(obj, str) and hasattr(obj, "initializer") else None
+        op_name, _, port = (name if variable is None else variable.op.name).partition(":")
         for copied in self.copies:
             old = copied.original(op_name)
             if old is not None:

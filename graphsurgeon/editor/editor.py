@@ -33,10 +33,11 @@ from ..graph.types import (
     PathLike,
     TensorLike,
     TensorsLike,
+    TFConfig,
     TFSession,
     ValueSource,
 )
-from ..plan.editor_like import described
+from ..plan.editor_like import PatternLike, described
 from ..plan.plan import Plan
 from ..plan.recipe_registry import registered_recipes
 from ..plan.resolve.remove import RemovalBlockers, find_removal_blockers
@@ -459,7 +460,7 @@ class Editor:
 
     def match(
         self,
-        pattern: Any,
+        pattern: PatternLike,
         *,
         inputs: Mapping[str, Any] | None = None,
         where: Mapping[str, Any] | None = None,
@@ -784,7 +785,7 @@ class Editor:
 
     # -- running, restoring and saving -----------------------------------------------------------
 
-    def session(self, session: TFSession | None = None, config: Any = None) -> Any:
+    def session(self, session: TFSession | None = None, config: TFConfig | None = None) -> Any:
         """Returns a session with all edits and all values.
 
         A variable keeps the last value that it had in any session of this editor. This also applies if it was renamed,

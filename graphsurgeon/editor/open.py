@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 from .. import tf
 from ..errors import OpenError
-from ..graph.types import GraphSource
+from ..graph.types import GraphSource, TensorSpecs
 from .editor import Editor
 from .journal import folder
 
@@ -17,7 +16,7 @@ def open(
     obj: GraphSource,
     *,
     tags: str | Iterable[str] | None = None,
-    signature: Any = None,
+    signature: str | TensorSpecs | None = None,
     function: str | None = None,
     training: bool | None = None,
     raw: bool = False,

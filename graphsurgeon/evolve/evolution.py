@@ -7,13 +7,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import tf
 from ..errors import PlanError, counted
 from .candidate import Candidate, Rule, candidate, crossover, grow, jitter, sprout
+
+if TYPE_CHECKING:
+    from ..replica.cluster import LocalCluster
 
 _ELITE = 2
 _ROUND = 3
@@ -88,7 +91,7 @@ def evolve(
     depth: int = 3,
     limit: int = 40,
     parsimony: float = 1e-3,
-    workers: Any = 1,
+    workers: int | Mapping[str, str] | LocalCluster = 1,
     timeout: float = 10.0,
     report: Callable[[Generation], None] | None = None,
 ) -> Evolution:

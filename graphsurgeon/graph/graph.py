@@ -195,7 +195,7 @@ class Graph:
     # -- constructors -------------------------------------------------------------------------
 
     @classmethod
-    def from_nodes(cls, nodes: Iterable[Any], **fields: Any) -> Graph:
+    def from_nodes(cls, nodes: Iterable[Any], **fields: object) -> Graph:
         """Reads NodeDefs (anything with name, op, input) into a snapshot.
 
         Args:
@@ -208,7 +208,7 @@ class Graph:
         return cls._grow(None, list(nodes), fields)
 
     @classmethod
-    def from_ops(cls, ops: Iterable[tuple[str, str, Sequence[str]]], **fields: Any) -> Graph:
+    def from_ops(cls, ops: Iterable[tuple[str, str, Sequence[str]]], **fields: object) -> Graph:
         """Builds a snapshot from (name, type, inputs) triples; for tests and small examples.
 
         Args:

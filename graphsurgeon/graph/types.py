@@ -36,10 +36,37 @@ PathLike = str | os.PathLike[str]
 DTypeLike = str | type | Named
 #: A shape: its dimensions, with None for an unknown one, or a `tf.TensorShape`.
 ShapeLike = Iterable[int | None]
+#: The value of an attribute of an op in Python: a number, text, array, dtype, shape, or a list of them.
+AttributeValue = ArrayLike | DTypeLike | ShapeLike | Iterable[DTypeLike] | Iterable[ShapeLike]
 #: A graph, in any form that `gs.open` takes; TensorFlow and Keras define most of these classes.
 GraphSource = object
 #: Values of variables: a session, an editor, a Keras model, the path of a checkpoint, or a mapping of name -> array.
 ValueSource = object
+
+
+class TFTensorSpec(Protocol):
+    """A `tf.TensorSpec`."""
+
+    @property
+    def shape(self) -> Any:
+        """Returns the `tf.TensorShape`."""
+
+    @property
+    def dtype(self) -> Any:
+        """Returns the `tf.DType`."""
+
+
+#: The specs of the arguments of a TF2 object: one, a list or tuple, or a dict for keywords.
+TensorSpecs = TFTensorSpec | Sequence["TensorSpecs"] | Mapping[str, "TensorSpecs"]
+
+
+class TFConfig(Protocol):
+    """A `tf.compat.v1.ConfigProto`."""
+
+    #: Whether ops may run on another device than the requested one.
+    allow_soft_placement: bool
+    #: The other tasks of the cluster that the session sees.
+    device_filters: MutableSequence[str]
 
 
 class TFGraph(Protocol):

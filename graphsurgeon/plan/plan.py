@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
@@ -18,6 +18,7 @@ from ..graph.pattern import Pattern
 from ..graph.pattern_match import Match, Matches
 from ..graph.selection import Selection
 from ..graph.types import (
+    AttributeValue,
     DTypeLike,
     FeedDict,
     Named,
@@ -40,6 +41,9 @@ from .preview import Preview
 from .resolve import resolve
 from .step_code import one_line, steps_text
 from .steps import CopyStep, Role, Step, later_steps, scope_change, with_names
+
+if TYPE_CHECKING:
+    from .editor_like import PatternLike
 
 UNMAPPED = ("include", "keep", "placeholder", "refuse")
 CONTROL = ("drop", "include", "keep", "refuse")
@@ -445,7 +449,7 @@ class Plan:
         name: str | Iterable[str],
         only: OpsLike | None = None,
         exclude: OpsLike = (),
-        **attributes: Any,
+        **attributes: AttributeValue,
     ) -> Plan:
         """Inserts a new op with one input, or a subgraph, between a tensor and its consumers.
 
@@ -498,7 +502,7 @@ class Plan:
         shape: ShapeLike | None = None,
         only: OpsLike | None = None,
         exclude: OpsLike = (),
-        **options: Any,
+        **options: AttributeValue,
     ) -> Plan:
         """Converts a tensor to the dtype and shape that a consumer needs, and connects the result to the consumer.
 
@@ -566,7 +570,7 @@ class Plan:
             steps.RemoveStep(self._arguments(f"remove({display_text(ops)!r})").ops_to_remove(ops), bool(stitch))
         )
 
-    def set_attr(self, ops: OpsLike, name: str, value: Any) -> Plan:
+    def set_attr(self, ops: OpsLike, name: str, value: AttributeValue | None) -> Plan:
         """Sets an attribute of ops; None clears an attribute whose name starts with ``_``.
 
         Args:
@@ -697,8 +701,8 @@ class Plan:
 
     def replace(
         self,
-        pattern: Any,
-        replacement: Any,
+        pattern: PatternLike | Match | Matches | Iterable[Match],
+        replacement: str | Callable[..., object],
         *,
         inputs: Mapping[str, Any] | None = None,
         where: Mapping[str, Any] | None = None,
@@ -746,8 +750,9 @@ class Plan:
             f"replace({words[0]}, {repr(replacement) if isinstance(replacement, str) else words[1]})"
         )
         arguments.check_choice("external", external, EXTERNAL)
-        if not (isinstance(replacement, str) or callable(replacement)):
-            problem = f"{type(replacement).__name__} is not a function"
+        subgraph: object = replacement
+        if not (isinstance(subgraph, str) or callable(subgraph)):
+            problem = f"{type(subgraph).__name__} is not a function"
             raise PlanError(arguments.request, problem, "Give a function of the pattern's inputs, or an op type")
         about = {"inputs": inputs, "where": where, "attributes": attributes, "constants": constants}
         default: dict[str, Any] = {"inputs": None, "where": None, "attributes": (), "constants": "any"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..editor.editor import Editor
@@ -12,6 +12,7 @@ from ..graph.graph import Mask
 from ..graph.names import free_name
 from ..graph.pattern_match import Match, Matches
 from ..graph.selection import Selection
+from ..graph.types import AttributeValue, OpsLike
 from ..graph.variables import VARIABLE_TYPES
 from ..plan.plan import Plan
 from .recipe_context import ASSIGNS, RecipeContext, recipe_context, remove_unused, replace_op
@@ -81,7 +82,12 @@ def settle_ranges(context: RecipeContext, needed_ops: Mask) -> Plan:
 
 
 def insert_after(
-    obj: Editor | Plan, pattern: Any, op: str | Callable[..., Any], *, name: str = "", **attributes: Any
+    obj: Editor | Plan,
+    pattern: OpsLike | Matches | Iterable[Match],
+    op: str | Callable[..., Any],
+    *,
+    name: str = "",
+    **attributes: AttributeValue,
 ) -> Plan:
     """Inserts an op, or a subgraph, after each op of a type. The consumers of each result read the new op instead.
 
@@ -121,7 +127,8 @@ def insert_after(
     for tensor in tensors:
         wish = f"{tensor.removesuffix(':0').replace(':', '_')}_{ending}"
         used_names.append(free_name(wish, lambda one: graph.is_name_used(one) or one in used_names))
-    return context.plan.insert(op, on=tensors, name=used_names, **attributes)
+    arguments: dict[str, Any] = dict(attributes)
+    return context.plan.insert(op, on=tensors, name=used_names, **arguments)
 
 
 def _results(context: RecipeContext, pattern: Any) -> list[str]:

@@ -15,7 +15,7 @@ from ..editor.open import open
 from ..errors import PlanError
 from ..graph.names import free_name, tensor_name
 from ..graph.selection import Selection
-from ..graph.types import GraphSource, TensorLike, TensorMap, TFSession, ValueSource
+from ..graph.types import GraphSource, TensorLike, TensorMap, TFConfig, TFSession, ValueSource
 from ..graph.variables import VARIABLE_TYPES
 from .replica import Replica, check_interval, check_tau, refuse_foreign
 
@@ -48,7 +48,7 @@ def duplicate(
     variables: str | Mapping[str, TensorLike] = "copy",
     trainable: bool = False,
     target: str = "",
-    config: Any = None,
+    config: TFConfig | None = None,
     timeout: float = 10.0,
 ) -> Replica:
     """Copies a graph, or a part of it, to another place, and keeps the copy up to date with the original.

@@ -24,7 +24,7 @@ from ..editor.applied import Applied
 from ..errors import Kind, PlanError, SelectionError, counted, warn
 from ..graph.concurrency import BusyError, RWLock
 from ..graph.reports import only_initial_text
-from ..graph.types import FeedDict, TensorsLike, TFSession
+from ..graph.types import FeedDict, PathLike, TensorsLike, TFSession
 
 
 @dataclass(frozen=True)
@@ -125,10 +125,10 @@ class Replica:
         self,
         result: Applied,
         pairs: list[Any],
-        source: Any,
+        source: tf.values.replica_values.ReplicaSource | None,
         open_session: Callable[[], Any] | None,
-        session: Any,
-        grouped: Any,
+        session: TFSession | None,
+        grouped: tf.values.replica_values.UpdateOps | None,
         every: int,
         tau: float,
         on_close: Callable[[Any], None] | None,
@@ -138,7 +138,8 @@ class Replica:
         self.session: Any = None
         self.error: Exception | None = None
         self._pairs = {pair.old.op: pair for pair in pairs}
-        self._source, self._open_session, self._grouped, self._on_close = source, open_session, grouped, on_close
+        self._source: Any = source
+        self._open_session, self._grouped, self._on_close = open_session, grouped, on_close
         # The first lock is for the steps of an original without a session, the second for the runs of the duplicate.
         self._object_steps, self._lock, self._update_lock = RWLock(), RWLock(), threading.RLock()
         self._hashes: dict[str, bytes] = {}
@@ -352,7 +353,7 @@ class Replica:
         with self._update_lock, tf.run.progress.Phases("updating the duplicate", 3), _proposing_attach():
             start = time.perf_counter()
             if self._grouped is not None:
-                return self._update_grouped(tau, start, timeout)
+                return self._update_grouped(self._grouped, tau, start, timeout)
             tf.run.progress.phase("reading values")
             snapshot, skipped = self._newest(wait, timeout)
             if snapshot is None:
@@ -399,19 +400,21 @@ class Replica:
                 return None, {}
             time.sleep(min(0.05, max(0.0, end - time.monotonic())))
 
-    def _update_grouped(self, tau: float, start: float, timeout: float) -> Update:
+    def _update_grouped(
+        self, ops: tf.values.replica_values.UpdateOps, tau: float, start: float, timeout: float
+    ) -> Update:
         if self.session is None:
             raise PlanError(
                 "update()", "the duplicate has no session yet", "Give it a session: replica.attach(session)"
             )
-        if tau != 1.0 and self._grouped.soft is None:
+        if tau != 1.0 and ops.soft is None:
             raise PlanError(
                 f"update(tau={tau:g})",
                 "the duplicate was made without ops for soft updates",
                 "Make a new one with them: gs.duplicate(..., tau=...)",
             )
         hard = tau == 1.0
-        op, feeds = (self._grouped.copy, {}) if hard else (self._grouped.soft, {self._grouped.tau: tau})
+        op, feeds = (ops.copy, {}) if hard else (ops.soft, {ops.tau: tau})
         with (
             self._alone(timeout, self._step_lock, self._lock),
             self._state.mark_mixed(),  # TensorFlow reads all values before it sets the first one
@@ -528,7 +531,7 @@ class Replica:
             if session is not None and self._on_close is not None:
                 self._on_close(session)
 
-    def follow(self, folder: Any, seconds: float | None = None, *, values: str | None = None) -> Replica:
+    def follow(self, folder: PathLike, seconds: float | None = None, *, values: str | None = None) -> Replica:
         """Follows the checkpoints that a training writes to a folder, in this process or another.
 
         If the duplicate has no values yet, it cannot be run before the first checkpoint.
@@ -558,8 +561,9 @@ class Replica:
             no update: there is nothing newer
         """
         request = f"follow({str(folder)!r})"
-        if not isinstance(folder, (str, os.PathLike)):
-            problem = f"an object of type {type(folder).__name__} is not a folder"
+        place: object = folder
+        if not isinstance(place, (str, os.PathLike)):
+            problem = f"an object of type {type(place).__name__} is not a folder"
             raise PlanError(
                 request, problem, "Give the path of a folder; to follow a session, use replica.attach(session)"
             )

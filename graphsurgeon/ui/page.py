@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import SurgeryError, counted
 from ..graph.graph import Graph
-from ..view.edges import CONTROL_MOST
+from ..view.edge_paths import CONTROL_MOST
 from ..view.layout import PlacedScene, place
 from ..view.nesting import Nesting, connections, nest
 from ..view.op_colors import DESCRIPTIONS

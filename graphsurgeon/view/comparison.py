@@ -13,7 +13,7 @@ from ..graph.diff import Diff, OpDifference
 from ..graph.edges import Edges
 from ..graph.graph import Graph, Ints, Mask
 from .boxes import Box, Edge, Group, Item, elide, frames, size_of
-from .edges import place_labels
+from .edge_paths import place_labels
 from .first_picture import first_unfolded, open_item
 from .layout import PlacedScene
 from .plan_marks import NEW, REMOVED, SAME, EdgeKinds, count_text, edge_keys, mark_edges

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import LayoutError, counted
 from . import graphviz
 from .boxes import HEADING, Box, Edge, Group, frames, size_of, width
-from .edges import place_labels
+from .edge_paths import path_data, place_labels
 from .graphviz import Engine, LayoutCancelled, LayoutTimeout
 from .levels import BUSY, SPACING, Level, Line, Run, Structure, grid, laid_out, rank_items
 from .scene import Scene
@@ -244,7 +244,7 @@ class _Picture:
         self.order = [-1, *sorted(set(needed) - {-1})]  # outer frames first
         self.lines: dict[int, dict[tuple[Key, Key], list[Edge]]] = defaultdict(lambda: defaultdict(list))
         place = {box.id: i for i, box in enumerate(scene.boxes)}
-        self.ways = [self._cut_edge(edge, place[edge.source], place[edge.target]) for edge in scene.edges]
+        self.parts = [self._cut_edge(edge, place[edge.source], place[edge.target]) for edge in scene.edges]
         self.structures: dict[int, tuple[Structure, list[tuple[Key, Key]]]] = {}
         self.ranks: dict[int, list[int]] = {}
         for level in self.order:
@@ -398,7 +398,7 @@ class _Picture:
             items.append(replace(thing, x=round(x, 1), y=round(y, 1), w=round(w, 1), h=round(h, 1)))
         lines: list[list[Any]] = []
         edges, paths = list[Edge](), layout.paths[: len(ends)]
-        for (tail, head), points, text in zip(ends, paths, _texts(paths, start, self.down), strict=True):
+        for (tail, head), points, text in zip(ends, paths, path_data(paths, start, self.down), strict=True):
             path = np.round((points + start)[:, ::turn], 1).ravel().tolist()
             lines.append([row_of[self._name(tail)], row_of[self._name(head)], path])
             edge, whole = self.lines[level][tail, head][0], tail[0] == head[0] == "box"
@@ -430,11 +430,11 @@ class _Picture:
                     inner = self._inner(key[1])
                     corner[key[1]] = a + inner[0], b + inner[1]
             lines = self.structures[level][1]
-            for ends, text in zip(lines, _texts(layout.paths[: len(lines)], start, self.down), strict=True):
+            for ends, text in zip(lines, path_data(layout.paths[: len(lines)], start, self.down), strict=True):
                 texts[level, ends] = text
         edges = []
-        for edge, way in zip(scene.edges, self.ways, strict=True):
-            pieces = [texts[line] for line in way]
+        for edge, parts in zip(scene.edges, self.parts, strict=True):
+            pieces = [texts[line] for line in parts]
             edges.append(Edge(**{**vars(edge), "path": f"M{pieces[0][0]}{''.join(rest for _, rest in pieces)}"}))
         columns = {}
         for level, layout in self.levels.items():
@@ -451,20 +451,3 @@ def _is_reversed(old: list[float], level: Level, sizes: Iterable[tuple[float, fl
     rank = np.array(ranks[: len(now)])
     order = np.sign(np.subtract.outer(old, old)) * np.sign(np.subtract.outer(now, now))
     return bool(np.nansum(order * (rank[:, None] == rank)) < 0)
-
-
-def _texts(paths: Sequence[Any], start: Any, down: bool) -> Iterator[tuple[str, str]]:
-    """Yields SVG path data of curves: the first point, and the rest.
-
-    Args:
-        paths: the control points of each curve, across and along.
-        start: the corner of their level, across and along.
-        down: whether across is x.
-    """
-    if not paths:
-        return
-    points = np.round(np.concatenate(paths) + start, 1)[:, :: 1 if down else -1]
-    words, end = ("%g,%g " * len(points) % tuple(points.ravel().tolist())).split(), 0
-    for path in paths:
-        begin, end = end, end + len(path)
-        yield words[begin], f"C{' '.join(words[begin + 1 : end])}" if len(path) > 1 else ""

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.traversal import connected_parts
-from .edges import Points, bend, straight, ways
+from .edge_paths import Points, bend, routes, straight
 from .graphviz import Engine
 
 SPACING = {"TB": (20.0, 26.0), "LR": (14.0, 36.0)}
@@ -70,8 +70,8 @@ class Run:
         """Runs DOT text, and yields the number of each node with the value of one attribute."""
         if not _ALLOWED.fullmatch(dot):
             raise AssertionError("a name reached the layout engine")
-        found = self.engine.run(dot, max(0.05, self.end - time.monotonic()), self.cancelled)
-        for thing in json.loads(found).get("objects", []):
+        output = self.engine.run(dot, max(0.05, self.end - time.monotonic()), self.cancelled)
+        for thing in json.loads(output).get("objects", []):
             if thing["name"][0] == "n" and attribute in thing:
                 yield int(thing["name"][1:]), thing[attribute]
 
@@ -121,8 +121,8 @@ class Level:
         wide = self.size[0]
 
         def turned(points: Points) -> Points:
-            found: Points = points * np.array([-1, 1]) + np.array([wide, 0])
-            return found
+            mirrored: Points = points * np.array([-1, 1]) + np.array([wide, 0])
+            return mirrored
 
         at = turned(self.positions) - [(w, 0) for w, _ in sizes]
         return Level(self.size, at, [wide - x for x in self.gates], [turned(path) for path in self.paths], self.starts)
@@ -363,8 +363,8 @@ class _Layout:
                 continue
             for part in self._stops(chain, offsets, border):
                 parts.append((number, part, (low, high)))
-        found = ways([part for _, part, _ in parts], rects, [ends for _, _, ends in parts])
-        for (number, _, _), path in zip(parts, found, strict=True):
+        curves = routes([part for _, part, _ in parts], rects, [ends for _, _, ends in parts])
+        for (number, _, _), path in zip(parts, curves, strict=True):
             paths[number].append(path)
         joins = [
             (sum(x < before[-1][0] for x in self.gutters), float(before[-1][0]), number, place)
@@ -500,8 +500,8 @@ def _cached(key: Hashable, compute: Callable[[], _T]) -> _T:
     with _lock:
         if key in _memory:
             _memory.move_to_end(key)
-            found: _T = _memory[key]
-            return found
+            value: _T = _memory[key]
+            return value
     value = compute()
     with _lock:
         _memory[key] = value

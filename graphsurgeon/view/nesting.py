@@ -13,7 +13,7 @@ import numpy as np
 from ..graph.edges import Edges
 from ..graph.graph import Graph, Ints
 from .boxes import Item, elide
-from .edges import CROSSROADS, HUB, TENSORS, Pair, by_pair
+from .edge_paths import CROSSROADS, HUB, TENSORS, Pair, by_pair
 from .helper_ops import KINDS, behind
 from .layout import PlacedScene, box_data, inside_frames, measure
 from .plan_marks import Marks

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import LayoutError, counted
 from ..graph.graph import DTYPES, Graph, Ints, shape_text
 from .boxes import Box, Edge, Group, Item, clean, elide, frames
-from .edges import hush, wires
+from .edge_paths import hush, wires
 from .helper_ops import KINDS
 from .op_colors import COLORS, TELLING, UNKNOWN, family
 from .plan_marks import EdgeKinds, Marks, mark, mark_edges, of_marks

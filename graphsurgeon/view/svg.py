@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import counted
 from .boxes import FONT, LABEL, LINE_HEIGHT, OP_RADIUS, RADIUS, SUBLABEL, clean, elide, is_measured, width
-from .edges import QUIET_WIDTH, WIDTHS
+from .edge_paths import QUIET_WIDTH, WIDTHS
 from .op_colors import COLORS, UNKNOWN, Ink
 from .plan_marks import MEANINGS, SIGNS, STATES
 

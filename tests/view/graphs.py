@@ -7,7 +7,7 @@ from typing import Any
 
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view import graphviz, levels
-from graphsurgeon.view.edges import sample_paths, sampled
+from graphsurgeon.view.edge_paths import sample_paths, sampled
 from graphsurgeon.view.layout import place
 
 Op = tuple[str, str, list[str]]

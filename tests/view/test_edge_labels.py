@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphsurgeon.view.boxes import SUBLABEL, Box, Edge, width
-from graphsurgeon.view.edges import place_labels
+from graphsurgeon.view.edge_paths import place_labels
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view import edges, layout
+from graphsurgeon.view import edge_paths, layout
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
 from tests.view.graphs import samples
@@ -69,10 +69,10 @@ def test_boxes_frames_and_lines_never_meet(direction, ops, unfolded):
 def test_a_line_is_one_curve_if_nothing_is_in_its_way():
     stops = [(0.0, 0.0), (0.0, 20.0), (60.0, 40.0), (60.0, 80.0), (10.0, 100.0)]
     nothing = np.empty((0, 4))
-    (free,) = edges.ways([stops], nothing, [(0, 0)])
+    (free,) = edge_paths.routes([stops], nothing, [(0, 0)])
     assert len(free) == 4
-    (around,) = edges.ways([stops], np.array([[-30.0, 45.0, 40.0, 75.0]]), [(5, 6)])
+    (around,) = edge_paths.routes([stops], np.array([[-30.0, 45.0, 40.0, 75.0]]), [(5, 6)])
     assert len(around) > 4
     assert (around[0].tolist(), around[-1].tolist()) == ([0, 0], [10, 100])
-    (through,) = edges.ways([stops], np.array([[-30.0, 45.0, 40.0, 75.0]]), [(0, 6)])
+    (through,) = edge_paths.routes([stops], np.array([[-30.0, 45.0, 40.0, 75.0]]), [(0, 6)])
     assert len(through) == 4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphsurgeon.graph.graph import Graph, TensorInfo
-from graphsurgeon.view.edges import CROSSROADS, HUB
+from graphsurgeon.view.edge_paths import CROSSROADS, HUB
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
 from tests.view.graphs import edges

@@ -25,7 +25,7 @@ SPACING = 14.0
 _RADIUS = 8.0  # of corners
 
 
-def ways(
+def routes(
     stops: Sequence[Sequence[tuple[float, float]]], boxes: Points, ends: Sequence[tuple[int, int]]
 ) -> list[Points]:
     """Returns a path for each line, with as few curves as possible that meet no box.
@@ -116,6 +116,23 @@ Rect = tuple[float, float, float, float]
 
 MAX_PLACES = 12
 """The number of places that are tried for a label, near the middle of its edge."""
+
+
+def path_data(paths: Sequence[Any], start: Any, down: bool) -> Iterator[tuple[str, str]]:
+    """Yields SVG path data of curves: the first point, and the rest.
+
+    Args:
+        paths: the control points of each curve, across and along.
+        start: the corner of their level, across and along.
+        down: whether across is x.
+    """
+    if not paths:
+        return
+    points = np.round(np.concatenate(paths) + start, 1)[:, :: 1 if down else -1]
+    words, end = ("%g,%g " * len(points) % tuple(points.ravel().tolist())).split(), 0
+    for path in paths:
+        begin, end = end, end + len(path)
+        yield words[begin], f"C{' '.join(words[begin + 1 : end])}" if len(path) > 1 else ""
 
 
 def _pieces(d: str) -> Iterator[tuple[str, str]]:
