@@ -248,7 +248,7 @@ _READS_OTHERS = {
     "tf/private/sessions.py": {"has_loaded"},
     "tf/run/errors.py": {"error_text", "failed_ops", "out_of_memory", "unfed_placeholder", "suggested_fix"},
     "tf/save/worker_main.py": {"_error_row"},
-    "tf/values/checkpoints.py": {"Checkpoint._read_tensor"},
+    "tf/values/checkpoint_reader.py": {"Checkpoint._read_tensor"},
     "tf/values/initialization.py": {"start", "_dependency_error"},
     "tf/values/assign_values.py": {"translate_errors", "fill_tables"},
     "tf/values/variables.py": {"errors_if_empty", "errors_if_closed"},

@@ -171,17 +171,14 @@ REFUSED = {
 }  # fmt: skip
 
 #: The types of parameters that take ops, tensors or selections.
-TAKES_NAMES = re.compile(r"\b(OpLike|OpsLike|TensorLike|TensorsLike|TensorMap|FeedDict|Selection|Any)\b")
+TAKES_NAMES = re.compile(r"\b(OpLike|OpsLike|TensorLike|TensorsLike|TensorMap|FeedDict|PatternLike|Selection|Any)\b")
 #: Parameters of such a type that take no op, tensor or selection of the graph.
 OTHERS = {
     "layers themselves": ("Editor.layer.name", "Editor.select.layer"),
     "arguments and ops of a pattern": ("Editor.match.inputs", "Editor.match.where", "Plan.replace.inputs",
                                        "Plan.replace.where"),
-    "functions and op types": ("Plan.insert.op", "Plan.replace.replacement", "recipes.insert_after.op"),
-    "values": ("Plan.set_attr.value",),
+    "functions and op types": ("Plan.insert.op", "recipes.insert_after.op"),
     "policies of variables": ("Plan.copy.variables", "Plan.with_policy.policy", "gs.connect.variables"),
-    "options": ("Editor.session.config", "Plan.insert.attributes", "Plan.adapt.options",
-                "recipes.insert_after.attributes"),
     "given to Editor.save as they are": ("Editor.check.feeds",),
     "tested below": ("recipes.recompute.blocks", "recipes.strip_dropout.exclude"),
 }  # fmt: skip

@@ -18,6 +18,7 @@ from ..graph.layers import Layer, Layers, match_layers, ops_of_layers
 from ..graph.names import op_name
 from ..graph.op_packages import refusal_text
 from ..graph.open_graph import OpenedGraph, Signature
+from ..graph.pattern import PatternLike
 from ..graph.pattern_match import STEPS, Matches, match
 from ..graph.provenance import OpOrigin, orphan_mask
 from ..graph.references import ReferenceResolver
@@ -37,7 +38,7 @@ from ..graph.types import (
     TFSession,
     ValueSource,
 )
-from ..plan.editor_like import PatternLike, described
+from ..plan.editor_like import described
 from ..plan.plan import Plan
 from ..plan.recipe_registry import registered_recipes
 from ..plan.resolve.remove import RemovalBlockers, find_removal_blockers
@@ -1323,7 +1324,7 @@ class Editor:
 
     def paint(
         self,
-        values: Mapping[str, float] | Mapping[Named, float] | Trace | Compatibility | str,
+        values: Mapping[str, float] | Mapping[Named, float] | Trace | Compatibility | str | os.PathLike[str],
         name: str | None = None,
         reduce: str = "auto",
         scale: str = "auto",
@@ -1331,9 +1332,11 @@ class Editor:
         """Colors the picture; returns this editor, so that the last line of a cell shows it.
 
         Args:
-            values: op or layer, by name or object -> number; ``family``, ``device``, ``scope``, ``dtype`` or
-                ``structure``; a trace; or the result of `check`.
-            name: the quantity with its unit, such as ``"ms"``. For a trace: ``ms`` (the default), ``bytes``,
+            values: op or layer, by name or object -> number; the path of a ``.csv`` file with a name and a number in
+                each row; ``family``, ``device``, ``scope``, ``dtype`` or ``structure``; a trace; or the result of
+                `check`.
+            name: the quantity with its unit, such as ``"ms"``. For a file, the default is the heading of its second
+                column. For a trace: ``ms`` (the default), ``bytes``,
                 ``magnitude``, ``zeros`` or ``not finite``.
             reduce: the method to combine the numbers in a folded scope: ``sum``, ``max`` (furthest from zero) or
                 ``mean``. ``auto`` uses the sum, or ``max`` if a sum of many small numbers would hide the largest one.
@@ -1343,9 +1346,14 @@ class Editor:
         Example:
             ``ed.paint({"conv1/Conv2D": 3.2, "fc/MatMul": 0.4}, "ms")``
         """
-        if isinstance(values, str):
-            self.screen.paint(values)
-            return self
+        if isinstance(values, str | os.PathLike):
+            if not os.fspath(values).endswith(".csv"):
+                self.screen.paint(values)
+                return self
+            from ..view.paint import read_numbers
+
+            values, heading = read_numbers(values)
+            name = heading if name is None else name
         if isinstance(values, Compatibility):
             self.screen.paint(words=values.kinds, name=name or TARGETS[values.target])
             return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from .diff import NAME_ATTRIBUTES, attribute_bytes, attributes
 from .graph import DTYPES, Graph, Mask, TensorInfo, shape_text
 from .selection import OpView, Selection
 from .traversal import backward, components
+from .types import OpsLike, TFGraph
 from .variables import PLACEHOLDER_TYPES
 
 _FIELDS = ("s", "i", "f", "b", "type", "shape", "tensor", "func")
@@ -372,3 +373,15 @@ def _tensors(graph: Graph, argument: Iterable[Any] | Mapping[str, Any], word: st
 
 def _name(obj: Any) -> str:
     return str(getattr(obj, "name", obj))
+
+
+class HasSnapshot(Protocol):
+    """The editor of a graph."""
+
+    @property
+    def snapshot(self) -> Graph:
+        """The snapshot of the graph."""
+
+
+#: A pattern, in any form that `Editor.match` takes: ops, a layer, a graph, a function of tensors, or a `Pattern`.
+PatternLike = Pattern | Selection | OpsLike | Graph | TFGraph | HasSnapshot | Callable[..., object]

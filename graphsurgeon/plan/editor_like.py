@@ -10,11 +10,9 @@ from ..graph.conversion_verdict import Compatibility
 from ..graph.graph import Graph, TensorInfo
 from ..graph.layers import Layers
 from ..graph.open_graph import Ends, OpenedGraph, likely_ends
-from ..graph.pattern import Pattern
 from ..graph.security import Risks
 from ..graph.selection import Selection
 from ..graph.trace import Trace
-from ..graph.types import OpsLike, TFGraph
 from .plan import Plan
 
 
@@ -163,10 +161,6 @@ class EditorLike(Protocol):
 
     def removal_blockers(self, name: Any) -> Any:
         """What prevents the removal of an op."""
-
-
-#: A pattern, in any form that `Editor.match` takes: ops, a layer, a graph, a function of tensors, or a `Pattern`.
-PatternLike = Pattern | Selection | OpsLike | Graph | TFGraph | EditorLike | Callable[..., object]
 
 
 def described(editor: EditorLike) -> OpenedGraph:

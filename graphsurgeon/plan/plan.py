@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -14,7 +14,7 @@ from ..errors import PlanError, counted, naming_memory
 from ..graph.graph import Graph
 from ..graph.layers import Layer
 from ..graph.names import op_name, tensor_name
-from ..graph.pattern import Pattern
+from ..graph.pattern import Pattern, PatternLike
 from ..graph.pattern_match import Match, Matches
 from ..graph.selection import Selection
 from ..graph.types import (
@@ -41,9 +41,6 @@ from .preview import Preview
 from .resolve import resolve
 from .step_code import one_line, steps_text
 from .steps import CopyStep, Role, Step, later_steps, scope_change, with_names
-
-if TYPE_CHECKING:
-    from .editor_like import PatternLike
 
 UNMAPPED = ("include", "keep", "placeholder", "refuse")
 CONTROL = ("drop", "include", "keep", "refuse")

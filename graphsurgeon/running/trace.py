@@ -372,14 +372,14 @@ def _run(
     probed = tf.run.probes.probe(base, tensors, options.rounds)
 
     def started(copy: EditorLike) -> Any:
-        live = copy.session(config=tf.run.traced_run.unoptimized())
-        tf.run.traced_run.fill(live, *editor.values.init_ops)
+        live = copy.session(config=tf.run.run_graph.unoptimized())
+        tf.run.run_graph.fill(live, *editor.values.init_ops)
         probed.add_to(copy.graph)
         return live
 
     def again() -> Any:
         """Returns a session with the initial state; a new copy is made if a run changes the state."""
-        if tf.run.traced_run.changes_state(base, runs):
+        if tf.run.run_graph.changes_state(base, runs):
             lives.pop().close()
             lives.append(started(_runnable_copy(editor, needed_ops, fetches, stand_ins, options)[0]))
         return lives[-1]
@@ -388,9 +388,9 @@ def _run(
     about: Any = (lives[0], base, list(names.values()), feed_values, probed)
     limits: dict[str, Any] = {"timeout": options.timeout, "watch": options.watch, "repeat": again}
     outcome = (
-        tf.run.traced_run.run_with_probes(*about, **limits)
+        tf.run.run_graph.run_with_probes(*about, **limits)
         if options.memory is None
-        else tf.run.traced_run.run_in_passes(*about, **limits, memory=options.memory)
+        else tf.run.run_graph.run_in_passes(*about, **limits, memory=options.memory)
     )
     lives.pop().close()
     results = {name: outcome.results[now] for name, now in names.items() if now in outcome.results}

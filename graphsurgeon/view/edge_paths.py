@@ -1,4 +1,4 @@
-"""The edges of a picture: the boxes that they connect, their routes around boxes, and the positions of their labels."""
+"""The edges of a picture: their boxes, their routes around boxes, and where their labels are; `svg` draws them."""
 
 from __future__ import annotations
 

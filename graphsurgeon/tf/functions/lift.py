@@ -22,7 +22,7 @@ from ..open.snapshot import snapshot
 from ..private.c_api import functions_of
 from ..private.eager import eager, variable_data
 from ..protos import empty_graph
-from ..values.checkpoints import array_of
+from ..values.checkpoint_reader import array_of
 from ..values.initialization import run_initializers
 from ..values.transfer import assign
 from ..values.variables import variable_infos

@@ -22,7 +22,7 @@ from ..messages import meta_graph_pb2, node_def_pb2, struct_pb2, tensor_pb2, typ
 from ..protos import encode
 from ..registry import op_definition
 from ..run.errors import errors_as
-from ..values.checkpoints import Checkpoint
+from ..values.checkpoint_reader import Checkpoint
 from ..values.file_variables import INIT, asset_files, asset_path
 from .call_sites import capture_tensors, object_paths
 from .outputs import array_in, dims_of_proto, dtype_name

@@ -26,7 +26,7 @@ from ...graph.types import TFGraph, TFGraphDef
 from ..import_tensorflow import tf
 from ..messages import graph_pb2, meta_graph_pb2
 from ..protos import empty_graph, encode, naming_memory
-from ..values.checkpoints import Checkpoint
+from ..values.checkpoint_reader import Checkpoint
 from ..values.file_variables import (
     CheckpointValues,
     KeyedValues,

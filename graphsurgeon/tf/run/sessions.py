@@ -1,4 +1,4 @@
-"""The devices of sessions, the only function that makes sessions, which checks trust, and fetches and feeds by name."""
+"""The devices of sessions, the only function that makes sessions, fetches and feeds by name; `run_graph` runs them."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from . import (
         assign_values,
         checkpoint_names,
-        checkpoints,
+        checkpoint_reader,
         file_variables,
         followed_checkpoints,
         initialization,

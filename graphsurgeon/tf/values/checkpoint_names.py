@@ -12,7 +12,7 @@ from ...graph.names import join_scope as under_scope
 from ...graph.types import TFGraph
 from ...graph.variables import VariableInfo
 from ..private.sessions import slice_of
-from .checkpoints import Checkpoint, StoredValue
+from .checkpoint_reader import Checkpoint, StoredValue
 from .variables import variable_objects
 
 

@@ -18,7 +18,7 @@ from ...graph.variables import VARIABLE_TYPES
 from ..import_tensorflow import tf
 from ..messages import meta_graph_pb2, tensor_pb2, types_pb2
 from ..run.errors import error_text, errors_as, suggested_fix
-from .checkpoints import Checkpoint, StoredValue, refuse_incomplete
+from .checkpoint_reader import Checkpoint, StoredValue, refuse_incomplete
 
 INIT = "__saved_model_init_op"
 """The signature of a SavedModel that has the op to run once after its values are set."""

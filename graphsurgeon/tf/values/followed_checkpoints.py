@@ -20,7 +20,7 @@ from ..open.checkpoint_state import linked_away, state_checkpoints
 from ..protos import decode
 from ..run.errors import error_text
 from ..run.progress import Progress
-from .checkpoints import OBJECTS, SHARD, array_of
+from .checkpoint_reader import OBJECTS, SHARD, array_of
 
 #: The last bytes of every index file, which mark the table format.
 _MAGIC = bytes.fromhex("57fb808b247547db")

@@ -18,7 +18,7 @@ from ...plan.dependencies import REF_WRITERS
 from ..import_tensorflow import tf
 from ..private.eager import eager, variable_data
 from ..private.sessions import slice_of
-from .checkpoints import array_of
+from .checkpoint_reader import array_of
 from .followed_checkpoints import CheckpointFolder, CheckpointVariable
 from .transfer import put
 from .variables import assign_op, dims_of, fetch, read_op, variable_objects

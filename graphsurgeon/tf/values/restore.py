@@ -15,7 +15,7 @@ from ...graph.types import TFGraph, TFSession
 from ...graph.variables import VariableInfo
 from ..save.write import mark_written, put_checkpoint, refuse_existing, staging_dir, verify_checkpoint, write_checkpoint
 from .checkpoint_names import match_variables, rename_variables, saved_names
-from .checkpoints import Checkpoint
+from .checkpoint_reader import Checkpoint
 from .transfer import assign, groups_within, no_initializer_error
 from .variables import fitting_stored, variable_infos
 

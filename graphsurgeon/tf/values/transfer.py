@@ -23,7 +23,7 @@ from ..import_tensorflow import tf
 from ..messages import config_pb2
 from ..private.sessions import callable_of
 from ..run.progress import Progress
-from .checkpoints import StoredValue
+from .checkpoint_reader import StoredValue
 from .variables import as_arrays, assigned_tensor, errors_if_empty, value_of
 
 #: The alignment in bytes: TensorFlow uses an array at a multiple of this address directly, and copies other arrays.

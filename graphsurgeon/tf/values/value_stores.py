@@ -18,7 +18,7 @@ from ...graph.types import TFGraph, TFSession
 from ...graph.variables import VariableInfo
 from ..import_tensorflow import tf
 from ..private.eager import eager, keras_layers
-from .checkpoints import Checkpoint, array_of
+from .checkpoint_reader import Checkpoint, array_of
 from .transfer import assign, batches, no_initializer_error, stream, value_provider, values_of
 from .variables import dims_of, shape_of, variable_infos
 

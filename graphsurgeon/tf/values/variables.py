@@ -20,7 +20,7 @@ from ..messages import variable_pb2
 from ..private.collections import all_collections, collections_of
 from ..private.contexts import innermost_context
 from ..private.sessions import from_proto, is_variable, take_scopes
-from .checkpoints import StoredValue, array_of
+from .checkpoint_reader import StoredValue, array_of
 
 tf1 = tf.compat.v1
 #: The place of a variable in a session: whether it is a resource variable, its container, its name in the container.

@@ -11,7 +11,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
-from graphsurgeon.tf.values.checkpoints import Checkpoint
+from graphsurgeon.tf.values.checkpoint_reader import Checkpoint
 from tests.corpus import corpus_cases
 from tests.refusal import refuses
 from tests.tf2 import ROWS, SEQUENCES, Loop, Net, Words, keras_model

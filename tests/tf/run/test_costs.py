@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tensorflow.core.protobuf import config_pb2
 
-from graphsurgeon.tf.run.traced_run import costs_of
+from graphsurgeon.tf.run.run_graph import costs_of
 
 
 def test_rounds_are_added_up_and_copies_of_a_device_are_not():

@@ -9,8 +9,8 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
 from graphsurgeon.tf.open.snapshot import snapshot
-from graphsurgeon.tf.run import traced_run as module
-from graphsurgeon.tf.run.traced_run import changes_state
+from graphsurgeon.tf.run import run_graph as module
+from graphsurgeon.tf.run.run_graph import changes_state
 from tests.corpus import corpus_ids
 from tests.graphs import tf1
 from tests.refusal import refuses

@@ -8,7 +8,7 @@ import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
 from graphsurgeon.tf.open.snapshot import snapshot
 from graphsurgeon.tf.run.probes import probe
-from graphsurgeon.tf.run.traced_run import run_with_probes
+from graphsurgeon.tf.run.run_graph import run_with_probes
 from tests.graphs import tf1
 from tests.refusal import refuses
 

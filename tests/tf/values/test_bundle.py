@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from graphsurgeon.errors import OpenError
-from graphsurgeon.tf.values.checkpoints import OBJECTS, Bundle, Checkpoint, UnreadableError
+from graphsurgeon.tf.values.checkpoint_reader import OBJECTS, Bundle, Checkpoint, UnreadableError
 from tests.graphs import tf1
 
 
@@ -110,13 +110,13 @@ def test_slices_of_variables_are_read_by_tensorflow(tmp_path):
 
 def test_an_index_of_blocks_that_repeat_is_refused(tmp_path, prefix):
     """It may be small, and would be read for hours."""
-    from graphsurgeon.tf.values import checkpoints
+    from graphsurgeon.tf.values import checkpoint_reader
 
     data = Path(f"{prefix}.index").read_bytes()
-    (start, size), _ = checkpoints._handle(data, checkpoints._handle(data, len(data) - 48)[1])
-    rows = list(checkpoints._rows(data[start : start + size]))
+    (start, size), _ = checkpoint_reader._handle(data, checkpoint_reader._handle(data, len(data) - 48)[1])
+    rows = list(checkpoint_reader._rows(data[start : start + size]))
     body = b"".join(bytes([0, len(key), len(value)]) + key + value for key, value in rows * 50) + bytes(4) + b"\1\0\0\0"
-    crc = checkpoints._checksum(body + b"\0")
+    crc = checkpoint_reader._checksum(body + b"\0")
     masked = ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
     whole = data[:start] + body + b"\0" + masked.to_bytes(4, "little")
 

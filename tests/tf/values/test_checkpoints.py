@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
-from graphsurgeon.tf.values.checkpoints import Checkpoint, StoredValue
+from graphsurgeon.tf.values.checkpoint_reader import Checkpoint, StoredValue
 from tests.graphs import KINDS, model
 from tests.refusal import refuses
 
