@@ -174,8 +174,8 @@ class RenderContext:
         tree = next((t for t in self._trees if t.graph is picture.graph and t.filters == filters), None)
         if tree is None:
             layer_scopes = scopes_of(picture.graph, self.layers(picture.instances[0].graph))
-            classes = {scope: layer.class_name for scope, (layer, _) in layer_scopes.items()}
-            tree = Tree(picture.graph, filters, classes, picture)
+            layers = {scope: layer for scope, (layer, _) in layer_scopes.items()}
+            tree = Tree(picture.graph, filters, layers, picture)
             self._trees.appendleft(tree)
         return tree
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import math
+import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -173,6 +175,36 @@ class Paint:
             if value not in choices:
                 problem = f"{value!r} is not a value of {word}"
                 raise LayoutError(f"paint({word}={value!r})", problem, f"Choose one of {', '.join(choices)}")
+
+
+def read_numbers(path: str | os.PathLike[str]) -> tuple[dict[str, float], str]:
+    """Returns the numbers in a CSV file, by the name of an op or layer, and the name of the numbers.
+
+    Args:
+        path: the file. Each row has a name and a number. A first row without a number is the heading.
+
+    Raises:
+        LayoutError: the file cannot be read, or a row does not have a name and a number. The message has the row.
+    """
+    request, how = f"paint({os.fspath(path)!r})", "Write one row for each op: its name, a comma, and its number"
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            rows = [(number, row) for number, row in enumerate(csv.reader(file), 1) if row]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        problem = getattr(error, "strerror", None) or str(error)
+        raise LayoutError(request, problem, "Give the path of a CSV file") from error
+    name, numbers = "value", dict[str, float]()
+    for number, row in rows:
+        try:
+            op, text = row
+            numbers[op.strip()] = float(text)
+        except ValueError:
+            if (number, len(row)) != (rows[0][0], 2):
+                raise LayoutError(request, f"row {number} is not a name and a number: {row!r}", how) from None
+            name = row[1].strip()
+    if not numbers:
+        raise LayoutError(request, "the file has no numbers", how)
+    return numbers, name
 
 
 Legend = list[dict[str, Any]]

@@ -253,7 +253,7 @@ def _walk(tree: Tree, keys: frozenset[str], limit: int | None = None) -> tuple[l
                 raise _too_many(total, item)
             depth = groups[group].depth + 1 if group >= 0 else 0
             count = len(tree.ops_of(item))
-            label = elide(" · ".join(filter(None, (item.label, tree.layers.get(item.name)))))
+            label = elide(" · ".join(filter(None, (_label(tree, item), tree.layer_class(item.name)))))
             groups.append(Group(f"g{len(groups)}", item.name, label, count, depth, group))
             stack.extend((child, len(groups) - 1) for child in reversed(below))
         else:
@@ -273,7 +273,7 @@ def _too_many(count: int, item: Item) -> LayoutError:
 def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
     """Returns the box of a folded item, with its texts."""
     graph = tree.graph
-    kind, label, count, outputs = item.kind, elide(_label(item)), len(tree.ops_of(item)), 0
+    kind, label, count, outputs = item.kind, elide(_label(tree, item)), len(tree.ops_of(item)), 0
     if item.one_op:
         sub, kin, count = item.holds or _type_of(tree, item), family(graph.types[item.op]), 1
         infos = graph.declared_outputs(item.op)
@@ -291,7 +291,7 @@ def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
     elif kind == "block":  # drawn like a scope
         kind, sub, kin = "scope", _block(tree, item), _main_family(tree, item)
     else:
-        sub = " · ".join(filter(None, (tree.layers.get(item.name), counted(count, "ops"))))
+        sub = " · ".join(filter(None, (tree.layer_class(item.name), counted(count, "ops"))))
         kin = _main_family(tree, item)
     lost = int(graph.refused_ops[tree.ops_of(item)].sum()) if graph.unknown_types else 0
     if lost:
@@ -306,16 +306,23 @@ def _main_family(tree: Tree, item: Item) -> str:
     return (*TELLING, "scope")[int(ranks.min(initial=len(TELLING)))]
 
 
-def _label(item: Item) -> str:
-    """Returns the name of a box: an unnamed call, alone in a scope, has the name of the scope."""
+def _label(tree: Tree, item: Item) -> str:
+    """Returns the name of a box or frame.
+
+    An unnamed call, alone in a scope, has the name of the scope. A Keras layer has its own name: its scope may have a
+    number at the end, because TensorFlow used the name before.
+    """
     scope, _, leaf = item.label.rpartition("/")
-    return scope if scope and _UNNAMED.fullmatch(leaf) else item.label
+    label = scope if scope and _UNNAMED.fullmatch(leaf) else item.label
+    around = item.name if item.name.endswith("/") else item.name.rpartition("/")[0] + "/"
+    own, numbered = tree.layer_names.get(around), around.rstrip("/").rpartition("/")[2]
+    return "/".join(own if own and part == numbered else part for part in label.split("/"))
 
 
 def _type_of(tree: Tree, item: Item) -> str:
     """Returns the type of an op, after the class of the layer if the op represents the whole scope of one."""
     kind = tree.graph.types[item.op]
-    layer = tree.layers.get(tree.graph.names[item.op].rpartition("/")[0] + "/", "") if "/" in item.label else ""
+    layer = tree.layer_class(tree.graph.names[item.op].rpartition("/")[0] + "/") if "/" in item.label else ""
     return kind if layer.lower() in ("", kind.lower()) else f"{layer} · {kind}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from ..errors import counted
 from ..graph.calls import CallSite, ExpandedGraph
 from ..graph.graph import Graph, Ints, Mask
+from ..graph.layers import Layer
 from . import folding
 from .boxes import Item
 from .helper_ops import MIN_OPS, TRAINING, VARIABLES, Filters, Helpers, filter_helpers
@@ -30,7 +32,7 @@ class Tree:
     Args:
         graph: the snapshot.
         filters: the user's choices of ops to hide or show.
-        layers: name scope that is exactly one call of a Keras layer, with a slash at the end -> class of the layer.
+        layers: name scope that is exactly one call of a Keras layer, with a slash at the end -> the layer.
         calls: the graph with its calls: folded calls are boxes that can be opened, unfolded calls are frames.
 
     Example:
@@ -41,9 +43,26 @@ class Tree:
 
     graph: Graph
     filters: Filters = field(default_factory=Filters)
-    layers: Mapping[str, str] = field(default_factory=dict)
+    layers: Mapping[str, Layer] = field(default_factory=dict)
     calls: ExpandedGraph | None = None
     _cache: dict[tuple[str, int], list[Item]] = field(default_factory=dict)
+
+    def layer_class(self, scope: str) -> str:
+        """Returns the class of the layer of a name scope; empty for other scopes."""
+        return self.layers[scope].class_name if scope in self.layers else ""
+
+    @cached_property
+    def layer_names(self) -> dict[str, str]:
+        """Name scope -> the name of its layer, where the scope is this name with a number, and no other call has it."""
+        scopes = {layer.path: scope for scope, layer in self.layers.items()}
+        several = Counter(layer.path for layer in self.layers.values())
+        return {
+            scope: name
+            for path, scope in scopes.items()
+            if several[path] == 1
+            and (name := self.layers[scope].name) != (own := scope.rstrip("/").rpartition("/")[2])
+            and own.removeprefix(f"{name}_").isdigit()
+        }
 
     @cached_property
     def helpers(self) -> Helpers:

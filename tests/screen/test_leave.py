@@ -71,6 +71,15 @@ def test_the_form_proposes_the_likely_ends_of_a_graph_without_a_signature():
     )
 
 
+def test_the_usual_format_of_the_opened_model_is_proposed_first():
+    module = tf.Module()
+    module.w = tf.Variable(2.0)
+    module.double = tf.function(lambda x: x * module.w, input_signature=[tf.TensorSpec([None])])
+    formats = [name for name, _ in gs.open(module).screen.save_form()["formats"]]
+    assert formats[:2] == ["saved_model_tf2", "saved_model"]
+    assert row_of_ops().save_form()["formats"][0][0] == "saved_model"
+
+
 @pytest.mark.parametrize(
     ("format", "suffix"),
     [("frozen", ".pb"), ("graph_def", ".pb"), ("meta_graph", ".meta"), ("picture", ".svg"), ("page", ".html")],

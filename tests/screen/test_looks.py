@@ -180,6 +180,37 @@ def test_numbers_from_python():
         ed.paint([1, 2])
 
 
+def test_numbers_from_a_file(tmp_path):
+    ed, file = trained(), tmp_path / "times.csv"
+    file.write_text("op,ms\nlayera/mm,3\n\nlayerb/mm, 1\nlayerb/relu,1.5\n")
+    assert ed.paint(file) is ed
+    ed.screen.set_depth(0)
+    first = {b["name"]: b["paint"]["text"] for b in scene(ed.screen)["boxes"]}
+    assert (first["layera/"], first["layerb/"], first["layerc/"]) == ("3 ms", "2.5 ms", "")
+    ed.screen.paint()
+    ed.screen.paint_file(str(file))
+    assert {b["name"]: b["paint"]["text"] for b in scene(ed.screen)["boxes"]} == first
+    file.write_text("layera/mm,3")
+    assert ed.paint(str(file), "s").screen.traits()["look"]["name"] == "s"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("op,ms", "the file has no numbers"),
+        ("a,1\nb,much", "row 2 is not a name and a number: ['b', 'much']"),
+        ("a,1,2", "row 1 is not a name and a number: ['a', '1', '2']"),
+    ],
+)
+def test_a_file_without_numbers_is_refused(tmp_path, text, problem):
+    ed, file = trained(), tmp_path / "times.csv"
+    file.write_text(text)
+    with refuses(LayoutError, f"paint({str(file)!r}): {problem}", "Write one row for each op: its name, a comma"):
+        ed.paint(file)
+    with refuses(LayoutError, f"paint({str(tmp_path / 'none.csv')!r}): No such file", "Give the path of a CSV file"):
+        ed.screen.paint_file(str(tmp_path / "none.csv"))
+
+
 def called():
     graph = tf.Graph()
 

@@ -5,6 +5,7 @@ import pytest
 
 from graphsurgeon.errors import LayoutError
 from graphsurgeon.graph.graph import Graph, TensorInfo
+from graphsurgeon.graph.layers import Layer
 from graphsurgeon.view.first_picture import first_unfolded
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
@@ -156,10 +157,26 @@ def test_boxes_of_layers_say_the_class():
     ops = [("x", "Placeholder", [])]
     ops += [(f"m/d/op{i}", "Neg", [f"m/d/op{i - 1}" if i else "x"]) for i in range(8)]
     ops += [("m/r/Softplus", "Softplus", ["m/d/op7"]), ("m/t/Tanh", "Tanh", ["m/r/Softplus"])]
-    tree = Tree(Graph.from_ops(ops), layers={"m/d/": "Dense", "m/r/": "Activation", "m/t/": "tanh"})
+    classes = {"d": "Dense", "r": "Activation", "t": "tanh"}
+    tree = Tree(Graph.from_ops(ops), layers={f"m/{name}/": Layer(name, kind, name) for name, kind in classes.items()})
     boxes = {box.label: box.subtitle for box in build(tree, ["m/"]).boxes}
     assert boxes == {"x": "Placeholder", "d": "Dense · 8 ops", "r/Softplus": "Activation · Softplus", "t/Tanh": "Tanh"}
     assert "d · Dense" in [group.label for group in build(tree, ["m/", "m/d/"]).groups]
+
+
+def test_a_layer_has_its_own_name_without_the_number_of_its_scope():
+    """A number stays where it tells calls of a shared layer apart, or belongs to the name."""
+    ops = [("x", "Placeholder", [])]
+    scopes = ["m_1/conv_3", "m_1/act_1", "m_1/shared_1", "m_1/shared_2", "m_1/dense_1"]
+    for scope in scopes:
+        ops += [(f"{scope}/op{i}", "Neg", [ops[-1][0]]) for i in range(1 if "act" in scope else 8)]
+    names = ["conv", "act", "shared", "shared", "dense_1"]
+    layers = {f"{scope}/": Layer(name, "Some", f"m/{name}") for scope, name in zip(scopes, names, strict=True)}
+    tree = Tree(Graph.from_ops(ops), layers={"m_1/": Layer("m", "Functional", "m"), **layers})
+    scene = build(tree, ["m_1/", "m_1/conv_3/"])
+    assert [box.label for box in scene.boxes if box.name.endswith("/")] == ["shared_1", "shared_2", "dense_1"]
+    assert [box.label for box in scene.boxes if "act" in box.name] == ["act/op0"]
+    assert [group.label for group in scene.groups] == ["m · Functional", "conv · Some"]
 
 
 def test_a_fold_has_the_color_of_the_ops_that_it_is_for():

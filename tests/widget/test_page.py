@@ -502,6 +502,7 @@ def test_why_a_recipe_does_not_apply_is_readable_and_stays_in_its_column(widget_
     screen = plain_screen(destination=None, recipes=recipes)
     page = widget_page(screen).page
     page.get_by_role("button", name="Recipes").click()
+    page.get_by_role("menuitem", name="8 recipes do not apply").click()
     reasons = page.locator(".gs-why")
     reasons.first.wait_for()
     assert reasons.count() == len(names)

@@ -8,8 +8,9 @@ from typing import Any
 
 from ...errors import LayoutError, SelectionError, counted, did_you_mean
 from ...graph.names import op_name
+from ...graph.references import ReferenceResolver
 from ...view.helper_ops import KINDS, Filters
-from ...view.paint import Paint
+from ...view.paint import Paint, read_numbers
 from ..render_context import RenderContext
 from ..run_results import MEASURES
 from ..state import State
@@ -128,6 +129,23 @@ def paint(
     if state.paint.by == "structure" and not context.draw(state, "source")["legend"]["items"]:
         message = "no scopes of this picture have the same structure: unfold a scope to see repeated scopes in it"
     return state.with_status(message)
+
+
+@look("color the boxes by numbers in a file", gesture="menu")
+def paint_file(context: RenderContext, state: State, path: Text) -> State:
+    """Colors the boxes by the numbers in a CSV file.
+
+    Args:
+        path: the file. Each row has the name of an op or layer, and a number. A first row without a number is the
+            heading; its second column is the name of the numbers.
+    """
+    numbers, name = read_numbers(path)
+    values: dict[str, float] = {}
+    graph = context.graph(state, "source")
+    resolver = ReferenceResolver(graph, context.layers(graph), f"paint_file({path!r})")
+    for key, number in numbers.items():
+        values |= dict.fromkeys(resolver.ops(key), number)
+    return paint(context, state, values=values, name=name)
 
 
 @look("fade the boxes of some legend entries", gesture="click the legend")

@@ -36,7 +36,7 @@ _WITH_SIGNATURES = ("saved_model", "saved_model_tf2")
 
 @look("list the formats, inputs and outputs for a save", gesture="button", result_type="SaveForm")
 def save_form(context: RenderContext, state: State) -> tuple[State, dict[str, Any]]:
-    """Returns the form for a save: the formats, and the inputs and outputs of the signature.
+    """Returns the form for a save: the formats, the usual one first, and the inputs and outputs of the signature.
 
     If a region is marked, these are its inputs and outputs, and only the region is saved.
     """
@@ -47,9 +47,10 @@ def save_form(context: RenderContext, state: State) -> tuple[State, dict[str, An
         note = "The marked region is saved, not the whole graph"
     stem = os.path.basename(editor.title.rstrip("/")).partition(".")[0] or "graph"
     step_count = len(context.draft(state).steps)
+    usual = "saved_model_tf2" if editor.opened_graph.variable_paths else "saved_model"
     return state, {
         "path": f"{stem}_saved",
-        "formats": [[name, words] for name, (words, _) in FORMATS.items()],
+        "formats": [[name, FORMATS[name][0]] for name in sorted(FORMATS, key=lambda name: name != usual)],
         "inputs": ends_code(ends.inputs),
         "outputs": ends_code(ends.outputs),
         "note": f"The plan, {counted(step_count, 'steps')}, is not applied and will not be saved"

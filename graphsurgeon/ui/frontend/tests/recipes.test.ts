@@ -39,10 +39,29 @@ beforeEach(async () => {
   await settled();
 });
 
-test("what does not apply is grey and says why", () => {
-  expect(entries().map(b => b.disabled)).toEqual([false, true, false, false, false]);
+test("recipes that do not apply are behind one line, with the reasons", () => {
+  expect(entries().map(b => b.textContent)).toEqual([
+    "Remove dropout",
+    "Split it in two\u2026",
+    "Check for TFLite\u2026",
+    "Check for TF.js\u2026",
+    "1 recipe does not apply\u2026",
+  ]);
+  click(entry("not apply"));
+  expect(entries().map(b => b.disabled)).toEqual([true]);
   expect(entry("FakeQuant").textContent).toBe("Remove FakeQuantit has no FakeQuant");
   expect(entry("FakeQuant").title).toBe("it has no FakeQuant");
+});
+
+test("typed letters go to the next item that begins with them", () => {
+  const menu = host.querySelector<HTMLElement>(".gs-menu")!,
+    type = (...letters: string[]) => letters.forEach(letter => key(menu, letter));
+  type("c");
+  expect(document.activeElement!.textContent).toBe("Check for TFLite\u2026");
+  type(..."heck for tf.");
+  expect(document.activeElement!.textContent).toBe("Check for TF.js\u2026");
+  key(menu, "s", { ctrlKey: true });
+  expect(document.activeElement!.textContent).toBe("Check for TF.js\u2026");
 });
 
 test("a recipe that asks for nothing is done at once; another has a form", async () => {

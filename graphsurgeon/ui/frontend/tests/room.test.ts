@@ -170,6 +170,16 @@ test("the history is a strip: each step can be stood at, and what was taken back
   expect(model.sent.at(-1)).toMatchObject({ verb: "go_to_step", args: { step: 0 } });
 });
 
+test("without a plan, the code of the applied plans is shown at once", async () => {
+  start();
+  model.update({ plan: { ...NO_PLAN, history: [{ step: 1, text: "copy 1", ahead: false }] } });
+  click(tab("Code")!);
+  expect(model.sent.at(-1)).toMatchObject({ verb: "history_code" });
+  model.answer("history_code", { code: "def redo(): ..." });
+  await settled();
+  expect(host.querySelector(".gs-code pre")!.textContent).toBe("def redo(): ...");
+});
+
 test("tabs and lists say how many there are, not how many came", () => {
   const row = { step: 0, name: "v", original: "v", dtype: "float32", shape: "(2,)", size: "8 bytes", policy: "copy", values: "" };
   start();

@@ -96,9 +96,20 @@ export class Appearance {
           verb: "paint" as const,
           run: () => this.#actions.post("paint", { by: way }),
         })),
+        { text: "Numbers of a CSV file\u2026", verb: "paint_file", run: () => this.#askFile() },
         ...((by === "values" || by === "words") && !shown.some(([way]) => way === name) ? [{ text: name, on: true, run: () => {} }] : []),
       ],
       at,
+    );
+  }
+
+  #askFile(): void {
+    this.#actions.ui.popup.form(
+      "Color by numbers of a file",
+      [{ name: "path", label: "CSV file", hint: "numbers.csv" }],
+      "Color",
+      v => this.#actions.call("paint_file", { path: v.path! }),
+      "Each row has the name of an op or layer, and a number.",
     );
   }
 

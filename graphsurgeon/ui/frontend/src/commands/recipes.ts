@@ -17,10 +17,18 @@ export class Recipes {
     this.#actions = actions;
   }
 
-  /** The menu of all recipes, and of the targets that the graph can be checked for. */
+  /** The menu of the recipes that apply, and of the targets that the graph can be checked for; its last line leads to the other recipes. */
   async menu(at?: Position): Promise<void> {
-    const choices = await this.choices();
-    if (choices.length) this.#actions.ui.popup.choose("Recipes", choices, at); // otherwise the status line has the error
+    const choices = await this.choices(),
+      others = choices.filter(c => c.off),
+      { popup } = this.#actions.ui;
+    if (!choices.length) return; // the status line has the error
+    const more: Choice = {
+      text: `${others.length} ${others.length === 1 ? "recipe does" : "recipes do"} not apply\u2026`,
+      group: "Others",
+      run: () => popup.choose("Recipes that do not apply", others, at),
+    };
+    popup.choose("Recipes", [...choices.filter(c => !c.off), ...(others.length ? [more] : [])], at);
   }
 
   /** All recipes and targets. */

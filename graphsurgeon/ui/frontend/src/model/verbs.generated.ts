@@ -36,6 +36,7 @@ export interface Verbs {
   hide_ops: { types: string[] };
   show_training: { on: boolean };
   paint: { by: ColorBy };
+  paint_file: { path: string };
   fade: { keys: string[] };
   run_form: { target: "applied" | "graph" | "plan" | "selection" };
   trust: { target: "applied" | "graph" | "plan" | "selection" };

@@ -353,8 +353,12 @@ export class PlanBar {
     return h("div", {}, h("ul", { class: "gs-rows" }, ...saved.lines.map(line => h("li", {}, line))), this.#code(saved.code, 0));
   }
 
-  /** Code with its copy button; after applied plans, the code of the whole history can replace it. */
+  /** Code with its copy button. After applied plans there is the code of the whole history too: at once if the plan is empty. */
   #code(text: string, applied: number, note = ""): HTMLElement {
+    const showHistory = async () => {
+      const all = await this.#events.history();
+      if (all) show(all);
+    };
     const place = h("div", { class: "gs-code" }),
       show = (code: string) =>
         fill(
@@ -366,18 +370,12 @@ export class PlanBar {
             !!code && copyButton({ icon: icon("copy"), text: "Copy code" }, code, "Code copied.", this.#events.showStatus),
             applied > 0 &&
               code === text &&
-              button({
-                text: `Code of ${count(applied, "applied plan")}`,
-                verb: "history_code",
-                press: async () => {
-                  const all = await this.#events.history();
-                  if (all) show(all);
-                },
-              }),
+              button({ text: `Code of ${count(applied, "applied plan")}`, verb: "history_code", press: showHistory }),
           ),
           !!code && h("pre", { tabindex: 0, role: "region", "aria-label": "Python code" }, code),
         );
     show(text);
+    if (applied && !text && !this.#kernelStopped) void showHistory();
     return place;
   }
 }

@@ -39,6 +39,9 @@ export interface Choice {
   /** shows the effect of the item while the pointer is on it */ shows?: () => void;
 }
 
+/** The time between two letters of one word, in ms. */
+const TYPING = 800;
+
 /** Shows one floating thing at a time; Esc or a click elsewhere closes it. */
 export class Popup {
   readonly layer = h("div", { class: "gs-popups" });
@@ -111,13 +114,16 @@ export class Popup {
         c.key && h("kbd", { "aria-hidden": "true" }, c.key),
       ),
     );
+    const live = items.filter(i => !i.disabled),
+      texts = choices.filter(c => !c.off).map(c => c.text),
+      typed = { text: "", time: 0 };
     const menu = h(
       "div",
-      { class: "gs-popup gs-menu", role: "menu", "aria-label": title, on: { keydown: (e: KeyboardEvent) => this.#walk(e, items) } },
+      { class: "gs-popup gs-menu", role: "menu", "aria-label": title, on: { keydown: (e: KeyboardEvent) => walk(e, live, texts, typed) } },
       h("div", { class: "gs-popup-title", role: "presentation" }, title),
       ...withHeadings(choices, items),
     );
-    this.#show(menu, items.find(i => !i.disabled) ?? menu, at);
+    this.#show(menu, live[0] ?? menu, at);
     this.#shut = shut;
   }
 
@@ -301,15 +307,6 @@ export class Popup {
     focus(first);
   }
 
-  #walk(e: KeyboardEvent, items: HTMLButtonElement[]): void {
-    const live = items.filter(i => !i.disabled),
-      at = live.indexOf(document.activeElement as HTMLButtonElement);
-    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: live.length - 1 }[e.key];
-    if (to === undefined || !live.length) return;
-    e.preventDefault();
-    live[(to + live.length) % live.length]!.focus();
-  }
-
   #trap(e: KeyboardEvent, element: HTMLElement): void {
     const stops = [...element.querySelectorAll<HTMLElement>("button:not([disabled]), input, select, [tabindex='0']")];
     const first = stops[0],
@@ -322,6 +319,22 @@ export class Popup {
       first?.focus();
     }
   }
+}
+
+/** Moves the focus in a menu: by arrow keys, or to the next item that begins with the letters typed one after the other. */
+function walk(e: KeyboardEvent, items: HTMLElement[], texts: string[], typed: { text: string; time: number }): void {
+  const at = items.indexOf(document.activeElement as HTMLElement),
+    more = !!typed.text && e.timeStamp - typed.time < TYPING;
+  let to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: items.length - 1 }[e.key];
+  if (e.key.length === 1 && (more || e.key !== " ") && !e.ctrlKey && !e.metaKey && !e.altKey) {
+    typed.text = (more ? typed.text : "") + e.key.toLowerCase();
+    typed.time = e.timeStamp;
+    const order = texts.map((_, i) => (at + (more ? 0 : 1) + i) % texts.length);
+    to = order.find(i => texts[i]!.toLowerCase().startsWith(typed.text));
+  }
+  if (to === undefined || !items.length) return;
+  e.preventDefault();
+  items[(to + items.length) % items.length]!.focus();
 }
 
 /** A field for an entry of a list, which is searched while the user types. */
