@@ -53,7 +53,7 @@ class Tree:
 
     @cached_property
     def layer_names(self) -> dict[str, str]:
-        """Name scope -> the name of its layer, where the scope is this name with a number, and no other call has it."""
+        """Name scope -> the name of its layer, if the scope is this name with a number, and no other call has it."""
         scopes = {layer.path: scope for scope, layer in self.layers.items()}
         several = Counter(layer.path for layer in self.layers.values())
         return {
