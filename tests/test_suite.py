@@ -44,7 +44,7 @@ import sys
 sys.path.insert(0, ".")
 import tests.tiers
 if sys.argv[1:] == ["more"]:
-    import graphsurgeon.plan.code, graphsurgeon.ui.commands.specs, graphsurgeon.view.folding
+    import graphsurgeon.plan.code, graphsurgeon.ui.commands.specs, graphsurgeon.view.grouping
 from hypothesis import given, settings, strategies as st
 seen = []
 

@@ -41,7 +41,7 @@ class ProtocolError(SurgeryError):
 
 @dataclass(frozen=True)
 class Request:
-    """A valid message: the method of the screen to call, and all its arguments."""
+    """A message in the form of the protocol: the method of the screen to call, and its arguments, which it checks."""
 
     id: int
     verb: str
@@ -49,17 +49,17 @@ class Request:
 
 
 def parse(message: object) -> Request:
-    """Returns the request in a message of the page, with defaults filled in.
+    """Returns the request in a message of the page. The values of its arguments are checked by the screen.
 
     Args:
         message: the received message, of any type.
 
     Raises:
-        ProtocolError: the message has another version, an unknown verb or invalid arguments.
+        ProtocolError: the message has another version, an unknown verb, or a missing or unknown argument.
 
     Example:
         >>> parse({"v": 1, "id": 7, "verb": "select", "args": {"names": ["a/b"]}}).args
-        {'names': ['a/b'], 'mode': 'set'}
+        {'names': ['a/b']}
     """
     if not isinstance(message, dict):
         raise ProtocolError(
@@ -95,18 +95,10 @@ def parse(message: object) -> Request:
     for name in args:
         if name not in {arg.name for arg in spec.args}:
             raise ProtocolError(verb, f"it has no argument {_short(name)}", how, id)
-    full: Json = {}
     for arg in spec.args:
-        if arg.name not in args:
-            if arg.default is REQUIRED:
-                raise ProtocolError(verb, f"argument {arg.name!r} is missing", how, id)
-            full[arg.name] = arg.default
-        elif arg.kind.accepts(args[arg.name]):
-            full[arg.name] = args[arg.name]
-        else:
-            problem, how = f"{arg.name} is {_short(args[arg.name])}", f"Give {arg.name} as {arg.kind.description}"
-            raise ProtocolError(verb, *(arg.kind.explain_invalid(args[arg.name]) or (problem, how)), id, arg.name)
-    return Request(id, verb, full)
+        if arg.default is REQUIRED and arg.name not in args:
+            raise ProtocolError(verb, f"argument {arg.name!r} is missing", how, id)
+    return Request(id, verb, args)
 
 
 def execute(screen: Screen, request: Request) -> Json:

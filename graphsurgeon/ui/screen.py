@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-import reprlib
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LayoutError, PlanError, SelectionError, SurgeryError, counted
+from ..errors import LayoutError, SurgeryError, counted
 from ..graph.calls import ExpandedGraph
 from ..graph.concurrency import gc_paused
 from ..graph.graph import Graph
@@ -363,29 +362,13 @@ class Screen:
 
 
 def _arguments(act: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Returns name -> value of the arguments of a verb, converted as in `COMMAND_SPECS`.
+    """Returns name -> value of the arguments of a verb.
 
     Raises:
         SelectionError, PlanError: an argument is not valid.
     """
-    verb = COMMAND_SPECS[act.__name__]
     arguments = inspect.signature(act).bind(None, None, *args, **kwargs).arguments
-    out = dict(list(arguments.items())[2:])
-    for arg in verb.args:
-        if arg.name not in out or out[arg.name] is arg.default:
-            continue
-        value = arg.kind.read(out[arg.name])
-        if not arg.kind.accepts(value):
-            value_text = reprlib.repr(out[arg.name])
-            parts = arg.kind.explain_invalid(value) or (
-                f"{value_text} is not {arg.kind.description}",
-                f"Call it as {verb.usage}",
-            )
-            raise (SelectionError if verb.read_only else PlanError)(
-                f"{verb.name}({arg.name}={value_text})", *parts, arg.name
-            )
-        out[arg.name] = value
-    return out
+    return COMMAND_SPECS[act.__name__].read(dict(list(arguments.items())[2:]))
 
 
 def _method(act: Callable[..., Any]) -> Callable[..., Any]:

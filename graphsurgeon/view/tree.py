@@ -15,7 +15,7 @@ from ..errors import counted
 from ..graph.calls import CallSite, ExpandedGraph
 from ..graph.graph import Graph, Ints, Mask
 from ..graph.layers import Layer
-from . import folding
+from . import grouping
 from .boxes import Item
 from .helper_ops import MIN_OPS, TRAINING, VARIABLES, Filters, Helpers, filter_helpers
 from .op_colors import TELLING, family
@@ -106,7 +106,7 @@ class Tree:
         """For each scope, a sum of hashes of op types, which is equal for the same types and counts."""
         graph = self.graph
         kinds, _, number = graph.type_index
-        hashes = np.array([folding.hash_text(k) for k in kinds] or [0], np.uint64)
+        hashes = np.array([grouping.hash_text(k) for k in kinds] or [0], np.uint64)
         return self._sum_over_scopes(hashes[number] if graph.size else np.empty(0, np.uint64))
 
     def _sum_over_scopes(self, values: NDArray[_Number]) -> NDArray[_Number]:
@@ -142,7 +142,7 @@ class Tree:
                 total += sum(int(self.signature[top]) for top in one.tops)
                 count += sum(int(self.graph.scopes.counts[top]) for top in one.tops)
             else:
-                total, count = total + folding.hash_text(self.graph.types[one.op]), count + 1
+                total, count = total + grouping.hash_text(self.graph.types[one.op]), count + 1
         return total % 2**64, count
 
     def core_of(self, item: Item) -> int:
@@ -172,7 +172,7 @@ class Tree:
             path = self.graph.scopes.names[scope]
             items = self._plain(scope, bare, include_hidden)
             if not self.is_fully_shown:
-                items = folding.fold_items(
+                items = grouping.fold_items(
                     self.graph, items, self.ops_of, self.signature_of, path + "/" if scope else ""
                 )
             self._cache[key] = items

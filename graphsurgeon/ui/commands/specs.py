@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, TypeVar, get_args
 
+from ...errors import PlanError, SelectionError
 from ...graph.names import invalid_name_fault, valid_name
 from ...plan.plan import CONTROL
 from ..run_results import MEASURES
@@ -121,6 +123,32 @@ class CommandSpec:
         """
         parts = [arg.name if arg.default is REQUIRED else f"{arg.name}={arg.default!r}" for arg in self.args]
         return f"{self.name}({', '.join(parts)})"
+
+    def read(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns name -> value of arguments, converted to the values that a page would send.
+
+        Args:
+            values: name -> value. Names that are not in `args` are left as they are.
+
+        Raises:
+            SelectionError, PlanError: a value does not have the type of its argument.
+        """
+        out = dict(values)
+        for arg in self.args:
+            if arg.name not in out or out[arg.name] is arg.default:
+                continue
+            value = arg.kind.read(out[arg.name])
+            if not arg.kind.accepts(value):
+                text = reprlib.repr(out[arg.name])
+                parts = arg.kind.explain_invalid(value) or (
+                    f"{text} is not {arg.kind.description}",
+                    f"Call it as {self.usage}",
+                )
+                raise (SelectionError if self.read_only else PlanError)(
+                    f"{self.name}({arg.name}={text})", *parts, arg.name
+                )
+            out[arg.name] = value
+        return out
 
     def examples(self) -> list[dict[str, Any]]:
         """Returns dicts with valid values for all arguments, made from the samples of their types.

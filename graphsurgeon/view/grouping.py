@@ -1,4 +1,4 @@
-"""Folds the items of a crowded level: blocks, similar siblings, chains, and sections of a long list."""
+"""Groups the items of a crowded level: blocks, similar siblings, chains, and sections of a long list."""
 
 from __future__ import annotations
 
