@@ -1348,7 +1348,7 @@ class Editor:
         """
         if isinstance(values, str | os.PathLike):
             if not os.fspath(values).endswith(".csv"):
-                self.screen.paint(values)
+                self.screen.paint(os.fspath(values))
                 return self
             from ..view.paint import read_numbers
 

@@ -7,7 +7,7 @@ import inspect
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from ..errors import LayoutError, SurgeryError, counted
 from ..graph.calls import ExpandedGraph
@@ -21,6 +21,11 @@ from ..plan.plan import Plan
 from ..plan.recipe_registry import Recipe
 from ..view.first_picture import pinned_ops
 from ..view.tree import Tree
+from .commands import appearance, boundary, copies, edits, navigation, runs, steps
+from .commands import plan as plan_commands
+from .commands import recipes as recipe_commands
+from .commands import save as save_commands
+from .commands import undo as undo_commands
 from .commands.specs import COMMAND_SPECS, look
 from .commands.undo import history_data, last_applied, undo_data, with_undo_entry
 from .page_data import boundary_data, boundary_text, look_data, outline_data, plan_data
@@ -28,11 +33,43 @@ from .pane import static_picture
 from .render_context import RenderContext
 from .state import Facts, NavEntry, State
 
+P = ParamSpec("P")
+Result = TypeVar("Result")
+
+
+@overload
+def command(
+    function: Callable[Concatenate[RenderContext, State, P], State],
+) -> Callable[Concatenate[Screen, P], None]: ...
+
+
+@overload
+def command(
+    function: Callable[Concatenate[RenderContext, State, P], tuple[State, Result]],
+) -> Callable[Concatenate[Screen, P], Result]: ...
+
+
+def command(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the method of a screen that applies the function of a command to its state."""
+    spec, signature = COMMAND_SPECS[function.__name__], inspect.signature(function)
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+    @functools.wraps(function)
+    def method(self: Screen, *args: Any, **kwargs: Any) -> Any:
+        arguments = signature.bind(None, None, *args, **kwargs).arguments
+        return self._do(function, spec.read(dict(list(arguments.items())[2:])))
+
+    method.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[own, *list(signature.parameters.values())[2:]]
+    )
+    method.__qualname__ = f"Screen.{function.__name__}"
+    return method
+
 
 class Screen:
     """The state of a widget: two panes, the selection, the boundary, the plan.
 
-    Each entry of `graphsurgeon.ui.commands.specs.COMMAND_SPECS` is a method. It computes a new `state` from the last.
+    Each command is a method, which computes a new `state` from the last.
 
     Args:
         destination: the editor that the plan changes.
@@ -138,12 +175,11 @@ class Screen:
         else:
             self._context.stop.set()  # the running verb reports that it was stopped
 
-    def _do(self, act: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def _do(self, act: Callable[..., Any], arguments: dict[str, Any]) -> Any:
         """Runs a verb and sets the new state. If the verb fails, the state stays.
 
         A lock allows a cell to call verbs while another thread runs verbs of the page.
         """
-        arguments = _arguments(act, args, kwargs)
         with self.lock:
             outer, self._active_thread = self._active_thread, threading.get_ident()
             try:
@@ -360,33 +396,104 @@ class Screen:
                 lines.append(str(self.draft))
             return "\n".join(lines)
 
+    # -- commands ---------------------------------------------------------------------------------
 
-def _arguments(act: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Returns name -> value of the arguments of a verb.
+    select = command(navigation.select)
+    unfold = command(navigation.unfold)
+    fold = command(navigation.fold)
+    fold_all = command(navigation.fold_all)
+    reveal = command(navigation.reveal)
+    show_signature = command(navigation.show_signature)
+    outline_open = command(navigation.outline_open)
+    outline_close = command(navigation.outline_close)
+    details = command(navigation.details)
+    value = command(navigation.value)
+    find = command(navigation.find)
+    set_direction = command(navigation.set_direction)
+    set_depth = command(navigation.set_depth)
+    set_budget = command(navigation.set_budget)
+    back = command(navigation.back)
+    forward = command(navigation.forward)
+    save_view = command(navigation.save_view)
+    show_view = command(navigation.show_view)
+    delete_view = command(navigation.delete_view)
+    set_plan_view = command(navigation.set_plan_view)
+    attributes = command(navigation.attributes)
+    op_types = command(navigation.op_types)
+    show_helpers = command(appearance.show_helpers)
+    hide_ops = command(appearance.hide_ops)
+    show_training = command(appearance.show_training)
+    paint = command(appearance.paint)
+    paint_file = command(appearance.paint_file)
+    fade = command(appearance.fade)
+    run_form = command(runs.run_form)
+    trust = command(runs.trust)
+    run = command(runs.run)
+    tensor_values = command(runs.tensor_values)
+    fetch = command(runs.fetch)
+    clear_run = command(runs.clear_run)
+    select_between = command(boundary.select_between)
+    show_path = command(boundary.show_path)
+    mark_input = command(boundary.mark_input)
+    mark_output = command(boundary.mark_output)
+    unmark = command(boundary.unmark)
+    clear_boundary = command(boundary.clear_boundary)
+    mark_boundary = command(boundary.mark_boundary)
+    set_boundary = command(boundary.set_boundary)
+    suggest_boundaries = command(boundary.suggest_boundaries)
+    add_leak = command(boundary.add_leak)
+    include = command(boundary.include)
+    swap_boundary = command(boundary.swap_boundary)
+    copy = command(plan_commands.copy)
+    connect = command(plan_commands.connect)
+    adapt = command(plan_commands.adapt)
+    apply_fix = command(plan_commands.apply_fix)
+    set_policy = command(plan_commands.set_policy)
+    set_input = command(plan_commands.set_input)
+    set_scope = command(plan_commands.set_scope)
+    apply = command(plan_commands.apply)
+    reroute = command(edits.reroute)
+    swap = command(edits.swap)
+    bypass = command(edits.bypass)
+    detach = command(edits.detach)
+    insert = command(edits.insert)
+    remove = command(edits.remove)
+    set_attr = command(edits.set_attr)
+    set_device = command(edits.set_device)
+    add_control = command(edits.add_control)
+    remove_control = command(edits.remove_control)
+    reroute_control = command(edits.reroute_control)
+    rename = command(edits.rename)
+    collapse = command(edits.collapse)
+    inline = command(edits.inline)
+    unroll = command(edits.unroll)
+    resolve_condition = command(edits.resolve_condition)
+    on_copies = command(edits.on_copies)
+    find_similar = command(edits.find_similar)
+    replace = command(edits.replace)
+    copy_to_clipboard = command(copies.copy_to_clipboard)
+    cut = command(copies.cut)
+    paste = command(copies.paste)
+    duplicate = command(copies.duplicate)
+    insert_copy = command(copies.insert_copy)
+    copy_and_connect = command(copies.copy_and_connect)
+    input_candidates = command(copies.input_candidates)
+    adapters = command(copies.adapters)
+    remove_step = command(steps.remove_step)
+    move_step = command(steps.move_step)
+    mute_step = command(steps.mute_step)
+    step_form = command(steps.step_form)
+    edit_step = command(steps.edit_step)
+    save_form = command(save_commands.save_form)
+    save = command(save_commands.save)
+    history_code = command(save_commands.history_code)
+    recipes = command(recipe_commands.recipes)
+    run_recipe = command(recipe_commands.run_recipe)
+    check = command(recipe_commands.check)
+    undo = command(undo_commands.undo)
+    redo = command(undo_commands.redo)
+    go_to_step = command(undo_commands.go_to_step)
 
-    Raises:
-        SelectionError, PlanError: an argument is not valid.
-    """
-    arguments = inspect.signature(act).bind(None, None, *args, **kwargs).arguments
-    return COMMAND_SPECS[act.__name__].read(dict(list(arguments.items())[2:]))
 
-
-def _method(act: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the method of a screen that applies a verb's function to its state."""
-
-    @functools.wraps(act)
-    def method(self: Screen, *args: Any, **kwargs: Any) -> Any:
-        return self._do(act, *args, **kwargs)
-
-    own = inspect.signature(Screen.cancel).parameters["self"]
-    method.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [own, *list(inspect.signature(act).parameters.values())[2:]]
-    )
-    method.__qualname__ = f"Screen.{act.__name__}"
-    return method
-
-
-for _spec in COMMAND_SPECS.values():
-    setattr(Screen, _spec.name, _method(_spec.function))
 look("cancel a layout", gesture="button")(Screen.cancel)
 look("infer the shapes of a file with TensorFlow", gesture="none: happens after a second")(Screen.infer)

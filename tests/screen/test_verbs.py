@@ -20,7 +20,7 @@ from graphsurgeon.ui.commands.specs import (
     TEXT_OR_NONE,
     YES_OR_NO,
 )
-from graphsurgeon.ui.screen import Screen, _arguments
+from graphsurgeon.ui.screen import Screen
 from tests.graphs import tiny
 from tests.needs import ROOT
 from tests.refusal import refuses
@@ -116,10 +116,9 @@ _SEVERAL = [(verb, arg) for verb, arg in _JUDGED if arg.kind is NAMES]
 
 @pytest.mark.parametrize(("verb", "arg"), _SEVERAL, ids=lambda x: x.name)
 def test_one_name_is_a_list_of_one(verb, arg):
-    act = getattr(Screen, verb.name).__wrapped__
     for one in ("a/b", tiny().get_operations()[0]):
         given = {**verb.examples()[0], arg.name: one}
-        assert _arguments(act, (), given)[arg.name] == [getattr(one, "name", one)]
+        assert verb.read(given)[arg.name] == [getattr(one, "name", one)]
 
 
 def test_one_name_is_enough_to_select_and_to_remove():
