@@ -22,7 +22,7 @@ from ..plan.plan_result import PlanResult
 from ..plan.step_code import step_text
 from ..plan.steps import CopyStep, MutedStep, unwrap_muted
 from ..view.boxes import Item
-from ..view.scene import Scene
+from ..view.scene import Scene, label_of
 from ..view.tree import Tree
 from .state import Marks, State
 
@@ -295,7 +295,7 @@ def outline_data(tree: Tree, open_rows: Set[str]) -> dict[str, Any]:
         here = bool(item.keys) and any(key in open_rows for key in (item.name, *item.keys))
         rows.append(
             {
-                "name": item.name, "label": item.label, "kind": item.kind, "count": _count(tree, item),
+                "name": item.name, "label": label_of(tree, item), "kind": item.kind, "count": _count(tree, item),
                 "depth": depth, "open": here,
             }
         )  # fmt: skip

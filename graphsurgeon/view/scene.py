@@ -253,7 +253,7 @@ def _walk(tree: Tree, keys: frozenset[str], limit: int | None = None) -> tuple[l
                 raise _too_many(total, item)
             depth = groups[group].depth + 1 if group >= 0 else 0
             count = len(tree.ops_of(item))
-            label = elide(" · ".join(filter(None, (_label(tree, item), tree.layer_class(item.name)))))
+            label = elide(" · ".join(filter(None, (label_of(tree, item), tree.layer_class(item.name)))))
             groups.append(Group(f"g{len(groups)}", item.name, label, count, depth, group))
             stack.extend((child, len(groups) - 1) for child in reversed(below))
         else:
@@ -273,7 +273,7 @@ def _too_many(count: int, item: Item) -> LayoutError:
 def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
     """Returns the box of a folded item, with its texts."""
     graph = tree.graph
-    kind, label, count, outputs = item.kind, elide(_label(tree, item)), len(tree.ops_of(item)), 0
+    kind, label, count, outputs = item.kind, elide(label_of(tree, item)), len(tree.ops_of(item)), 0
     if item.one_op:
         sub, kin, count = item.holds or _type_of(tree, item), family(graph.types[item.op]), 1
         infos = graph.declared_outputs(item.op)
@@ -306,7 +306,7 @@ def _main_family(tree: Tree, item: Item) -> str:
     return (*TELLING, "scope")[int(ranks.min(initial=len(TELLING)))]
 
 
-def _label(tree: Tree, item: Item) -> str:
+def label_of(tree: Tree, item: Item) -> str:
     """Returns the name of a box or frame.
 
     An unnamed call, alone in a scope, has the name of the scope. A Keras layer has its own name: its scope may have a
