@@ -145,7 +145,7 @@ WORD_COLORS = ("#E15759", "#B07AA1", "#F28E2B", "#4E79A7", "#59A14F", "#C9A227")
 """Colors of words, in the order of their first use."""
 GREY = "#8A93A0"
 STEPS = ("#3B4CC0", "#4F8BC9", "#43A58C", "#C9A227", "#C8452F")
-"""Colors of numbers, from the smallest to the largest."""
+"""Colors of numbers, from the smallest to the largest; numbers between have colors between."""
 ZERO, ODD = "#C9CDD3", "#B5179E"
 """Colors of zero, and of values that are not finite."""
 _MAX_WIDTH = 1000.0
@@ -352,6 +352,12 @@ class _ColorScale:
         """Returns the index of the color of a number in `STEPS`."""
         return min(len(STEPS) - 1, int(self.position(number) * len(STEPS)))
 
+    def color(self, number: float) -> str:
+        """Returns the color of a number: a mix of two of `STEPS`, which are the colors of the middles of the ranges."""
+        place = min(max(self.position(number) * len(STEPS) - 0.5, 0.0), len(STEPS) - 1.0)
+        low, high = (bytes.fromhex(STEPS[i][1:]) for i in (math.floor(place), math.ceil(place)))
+        return "#" + bytes(round(a + (b - a) * (place % 1)) for a, b in zip(low, high, strict=True)).hex().upper()
+
     def labels(self) -> list[str]:
         """Returns for each color the text of its range of numbers."""
         places = [self.low + self._span * i / len(STEPS) for i in range(len(STEPS) + 1)]
@@ -391,9 +397,9 @@ def _numbers(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, A
         elif not total:
             colors.append({"key": "zero", "color": ZERO, "bars": [], "text": text})
         else:
-            at = scale.step(total)
+            at, color = scale.step(total), scale.color(total)
             share = abs(total) / max(map(abs, finite)) if not scale.tiny else max(0.04, scale.position(total))
-            colors.append({"key": f"c{at}", "color": STEPS[at], "bars": [[STEPS[at], round(share, 4)]], "text": text})
+            colors.append({"key": f"c{at}", "color": color, "bars": [[color, round(share, 4)]], "text": text})
     used_steps = {scale.step(t) for t in finite if t}
     items: Legend = [
         {"key": f"c{i}", "text": words, "color": STEPS[i]} for i, words in enumerate(scale.labels()) if i in used_steps

@@ -69,7 +69,7 @@ def test_numbers_become_steps_and_bars():
     values = {name: float(i) for i, name in enumerate(graph.names)}
     shown = picture(graph, Paint("values", values, "ms"))
     boxes = [b["paint"] for b in shown["boxes"]]
-    assert {p["color"] for p in boxes} <= {*STEPS, ZERO}
+    assert {STEPS[0], STEPS[-1], ZERO} <= {p["color"] for p in boxes}
     assert all(p["text"].endswith(" ms") for p in boxes)
     assert max(share for p in boxes for _, share in p["bars"]) == 1
     assert shown["legend"]["title"] == "ms"
@@ -80,6 +80,15 @@ def test_numbers_become_steps_and_bars():
         "color": GREY,
         "boxes": len(few["boxes"]) - 1,
     }
+
+
+def test_each_number_has_its_place_on_one_ramp_of_colors():
+    shown = picture(ROW, Paint("values", {name: float(i) for i, name in enumerate("abcdefgh", 1)}, "ms"))
+    colors = [box["paint"]["color"] for box in shown["boxes"]]
+    assert len(set(colors)) == len(colors)
+    assert (colors[0], colors[-1]) == (STEPS[0], STEPS[-1])
+    green = [int(color[3:5], 16) for color in colors]
+    assert green == [*sorted(green[:5]), *sorted(green[5:], reverse=True)], "each color is beside the next"
 
 
 def test_large_numbers_are_written_as_people_do():
@@ -99,7 +108,16 @@ def colors(values: dict[str, float], graph: Graph = ROW, **about: str) -> dict[s
     assert {item["key"] for item in shown["legend"]["items"]} == set(keys.values())
     entries = {item["key"]: (item["text"], item["color"]) for item in shown["legend"]["items"]}
     for box in shown["boxes"]:
-        assert box["paint"]["color"] in (entries[box["paint"]["key"]][1], "")
+        key, color = box["paint"]["key"], box["paint"]["color"]
+        entry = entries[key][1]
+        if entry in STEPS and color:  # a mix of the color of its range and of a range beside it
+            at = STEPS.index(entry)
+            ends = [STEPS[i] for i in (max(at - 1, 0), at, min(at + 1, len(STEPS) - 1))]
+            for i in (1, 3, 5):
+                shares = [int(one[i : i + 2], 16) for one in ends]
+                assert min(shares) <= int(color[i : i + 2], 16) <= max(shares)
+        else:
+            assert color in (entry, "")
         assert not box["paint"]["text"] or box["paint"]["key"] != "c10"
     return {"keys": keys, "entries": entries, "title": shown["legend"]["title"], "svg": to_svg(shown)}
 
