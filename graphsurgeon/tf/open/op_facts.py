@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import SequenceMatcher
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -41,35 +42,50 @@ def flops(graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
     Returns:
         the total count, and whether some ops are counted for one example.
     """
+    counts = _FLOPS.setdefault(graph, {})
+    missing = [i for i in ops if i not in counts]
+    if missing:
+        counts |= _count_flops(dict(_live_ops(graph, missing)))
+    flops_of = [counts[i] for i in ops if i in counts]
+    return sum(count for count, _ in flops_of), any(count and for_one for count, for_one in flops_of)
+
+
+#: Snapshot -> number of an op -> its floating-point operations, and whether they are counted for one example.
+_FLOPS: WeakKeyDictionary[Graph, dict[int, tuple[int, bool]]] = WeakKeyDictionary()
+
+
+def _live_ops(graph: Graph, ops: Sequence[int]) -> Iterator[tuple[int, Any]]:
+    """Yields the number and the live op of each op that has one."""
     if isinstance(graph.outputs_of, BodyOutputs):
-        inferred = [graph.outputs_of.live_op(i) for i in ops]
-        return _count_flops([op for op in inferred if op is not None])
+        yield from ((i, op) for i in ops if (op := graph.outputs_of.live_op(i)) is not None)
+        return
     live = graph.origin  # for a graph after a plan: the live graph before the plan
     if lazy_graph_of(live) is not None or not hasattr(live, "get_operation_by_name"):
-        return 0, False
+        return
     from ..private.graphs import op_finder
 
-    find, live_ops = op_finder(live), []
+    find = op_finder(live)
     for i in ops:
         with suppress(KeyError):  # an op that the plan makes does not exist yet
-            live_ops.append(find(graph.names[i]))
-    return _count_flops(live_ops)
+            yield i, find(graph.names[i])
 
 
-def _count_flops(live_ops: Sequence[Any]) -> tuple[int, bool]:
+def _count_flops(live_ops: Mapping[int, Any]) -> dict[int, tuple[int, bool]]:
     from ..private.graphs import counts_flops
     from ..private.graphs import flops as flops_of
 
-    counts = [flops_of(op) for op in live_ops]
-    open_ = [op for op, count in zip(live_ops, counts, strict=True) if count is None and counts_flops(op.type)]
-    for_one = _flops_for_one_example(open_)
-    return sum(filter(None, counts)) + for_one, for_one > 0
+    types = {i: op.type for i, op in live_ops.items()}
+    has_count = {kind: counts_flops(kind) for kind in set(types.values())}
+    counts = {i: flops_of(op) if has_count[types[i]] else 0 for i, op in live_ops.items()}
+    unknown = {i: live_ops[i] for i, count in counts.items() if count is None}
+    for_one = _flops_for_one_example(unknown)
+    return {i: (for_one.get(i, 0) if count is None else count, count is None) for i, count in counts.items()}
 
 
-def _flops_for_one_example(live_ops: Sequence[Any]) -> int:
+def _flops_for_one_example(live_ops: Mapping[int, Any]) -> dict[int, int]:
     """Counts operations in a separate graph in which the unknown first dimension of inputs is 1."""
-    proto, names = tf.compat.v1.GraphDef(), []
-    for number, op in enumerate(live_ops):
+    proto, numbers = tf.compat.v1.GraphDef(), []
+    for number, op in live_ops.items():
         shapes = [tensor.shape for tensor in op.inputs]
         if any(shape.rank is None or None in shape.as_list()[1:] for shape in shapes):
             continue
@@ -83,14 +99,18 @@ def _flops_for_one_example(live_ops: Sequence[Any]) -> int:
         for key, value in op.node_def.attr.items():
             if not key.startswith("_"):
                 node.attr[key].CopyFrom(value)
-        names.append(node.name)
+        numbers.append(number)
+    if not numbers:
+        return {}
     graph = empty_graph()
     with graph.as_default(), suppress(ValueError, tf.errors.OpError):
         tf.import_graph_def(proto, name="")
         from ..private.graphs import flops as flops_of
 
-        return sum(flops_of(graph.get_operation_by_name(name)) or 0 for name in names)
-    return 0
+        return {number: flops_of(graph.get_operation_by_name(f"op{number}")) or 0 for number in numbers}
+    if len(numbers) == 1:
+        return {}
+    return {i: count for number in numbers for i, count in _flops_for_one_example({number: live_ops[number]}).items()}
 
 
 _KINDS = frozenset(("bool", "float", "int", "list(float)", "list(int)", "shape", "string", "type"))
