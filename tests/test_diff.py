@@ -95,6 +95,7 @@ def test_large_constants_are_compared_by_value_and_told_by_size():
     assert "float32 (50000)" in str(diff(graph(1), graph(2)))
 
 
+@pytest.mark.deep
 def test_ten_times_the_real_ops_cost_ten_times_as_much():
     def graph(size: int, lead: str) -> tf.Graph:
         def_ = tf1.GraphDef()

@@ -17,7 +17,7 @@ from tests.view.test_hostile import NAMES
 from tests.widget.page import AXE, ON_EDGE
 
 SMALL, MIDDLE, LARGEST = "dl4j_lenet_frozen", "slim_resnet_v2_50_train", "slim_resnet152_16tower_train"
-UNFOLDED = (SMALL, "kws_ds_cnn_s", "sci_inceptionv3", MIDDLE)
+UNFOLDED = (SMALL, "kws_ds_cnn_s", "sci_inceptionv3")
 EDGES = """() => {
   const scene = graphsurgeon.get("scenes").source, name = new Map(scene.boxes.map(b => [b.id, b.name]));
   return [scene.boxes.map(b => [b.name, b.kind, b.label, b.subtitle]),
@@ -88,7 +88,10 @@ def test_it_folds_and_unfolds(shows, dark):
     assert page.locator(".gs-box").count() == first
 
 
-@pytest.mark.parametrize("id", corpus_cases(lambda item: item["id"] in UNFOLDED, quick=2))
+@pytest.mark.parametrize(
+    "id",
+    [*corpus_cases(lambda item: item["id"] in UNFOLDED, quick=1), pytest.param(MIDDLE, marks=pytest.mark.deep)],
+)
 def test_it_unfolds_to_the_boxes_and_edges_of_the_kernel(shows, corpus, id):
     ed = gs.open(corpus.path(id))
     graph = ed.snapshot
