@@ -44,7 +44,8 @@ from ..plan.recipe_registry import registered_recipes
 from ..plan.resolve.remove import RemovalBlockers, find_removal_blockers
 from ..plan.steps import RebuildStep
 from ..running.convertibility import check, explain_unfreezable
-from ..running.trace import feeds_needed, trace
+from ..running.feeds import feeds_needed
+from ..running.trace import trace
 from .applied import Applied
 from .backend import new_plan
 from .export import Picture, fold_keys, infer, summary, svg_of

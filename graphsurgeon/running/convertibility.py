@@ -34,7 +34,7 @@ from ..graph.variables import READ_TYPES, VARIABLE_TYPES
 from ..plan.editor_like import EditorLike
 from ..plan.recipe_registry import registered_recipes
 from ..plan.step_code import request_of as code_of
-from .trace import resolve_fetches
+from .feeds import resolve_fetches
 
 
 def check(

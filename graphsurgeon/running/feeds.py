@@ -1,8 +1,8 @@
-"""Looks up, checks or generates the feeds of a run, and finds the tensors that can be fetched."""
+"""The feeds and fetches of a run: looks them up, checks them or generates them, and finds the ops that will run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -12,13 +12,18 @@ from .. import tf
 from ..errors import Kind, PlanError, SelectionError, about, few
 from ..graph.arrays import can_be_random, load_arrays
 from ..graph.graph import TensorInfo
-from ..graph.names import tensor_name
+from ..graph.names import op_name, tensor_name
 from ..graph.op_packages import unknown_words
 from ..graph.open_graph import outputs_of, placeholders_in
+from ..graph.parts import lost_writes
 from ..graph.references import ReferenceResolver
-from ..graph.traversal import forward
+from ..graph.selection import Selection
+from ..graph.traversal import backward, forward
 from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.editor_like import EditorLike, described
+
+#: Ops that stay part of a run if they are fed. Other ops are not run if their output is fed.
+_FEED_TYPES = PLACEHOLDER_TYPES | {"_Arg"}
 
 
 def resolve_feeds(editor: EditorLike, feeds: Any, request: str, random: bool = False) -> dict[str, Any]:
@@ -217,3 +222,59 @@ def default_fetches(editor: EditorLike, request: str, suggestion: str) -> list[s
         problem = f"the ops without consumers need {next(filter(None, words))}"
     choices = few(map(repr, last)) or "an op"
     raise PlanError(request, problem, f"Specify the fetches: {suggestion}=[...], for example {choices}")
+
+
+def feeds_needed(editor: EditorLike, fetches: Any = None) -> dict[str, TensorInfo | None]:
+    """Returns the placeholders that a run needs; see `Editor.feeds_needed`."""
+    graph = editor.snapshot
+    needed = ops_to_run(editor, resolve_fetches(editor, fetches), ())
+    return {name: graph.info(*graph.tensor(name)) for name in placeholders_in(needed.graph, needed.mask)}
+
+
+def ops_to_run(editor: EditorLike, fetches: Sequence[str], fed_tensors: Iterable[str]) -> Selection:
+    """Returns the ops that run: all that the fetches need, down to the fed tensors, including fed placeholders."""
+    graph = editor.snapshot
+    start = graph.mask(graph.index[name.partition(":")[0]] for name in fetches)
+    ends = [graph.tensor(name) for name in fed_tensors]
+    inside = frozenset(end for end in ends if graph.types[end[0]] not in _FEED_TYPES)
+    mask = backward(graph, start, inside)
+    if lost_writes(graph, mask):  # a session runs the op of a fed tensor if it is a control input
+        mask = backward(graph, start | graph.mask(op for op, _ in inside), inside)
+    return editor.select(name=[graph.names[i] for i in np.flatnonzero(mask).tolist()])
+
+
+def resolve_fetches(editor: EditorLike, fetches: Any, request: str = "trace", key: str = "fetches") -> list[str]:
+    """Returns the names of the fetches: tensors, and ops without outputs.
+
+    Args:
+        editor: the editor of the graph.
+        fetches: as for `Editor.trace`.
+        request, key: the request and its argument, for messages.
+
+    Raises:
+        SelectionError: an op or tensor does not exist.
+        PlanError: `fetches` is empty, or there is no default.
+    """
+    graph = editor.snapshot
+    if fetches is None:
+        return default_fetches(editor, f"{request}()", key)
+    several = fetches if isinstance(fetches, (list, tuple)) else [fetches]
+    if not several:
+        problem = "the list is empty"
+        raise PlanError(f"{request}({key}={fetches!r})", problem, f"Name a tensor or an op, or leave out {key}=")
+    layers, names, targets = (
+        ReferenceResolver(graph, editor.layers, f"{request}({key}={fetches!r})"),
+        list[Any](),
+        list[str](),
+    )
+    for one in several:
+        own = isinstance(one, str) and one in editor.outputs
+        names += [editor.outputs[one]] if own else layers.ends([one])
+    for name in (getattr(one, "name", one) for one in names):
+        if ":" in str(name):
+            graph.tensor(tensor_name(name), f"{request}({key}={name!r})")
+            targets.append(tensor_name(name))
+        else:
+            op = graph.find(op_name(name), f"{request}({key}={name!r})")
+            targets.append(f"{graph.names[op]}:0" if graph.outputs(op) else graph.names[op])
+    return targets

@@ -27,19 +27,19 @@ from ..graph.calls import CallTree
 from ..graph.concurrency import gc_paused
 from ..graph.control_flow import outside_control_flow
 from ..graph.functions import BRANCHING, CALLS
-from ..graph.graph import Graph, TensorInfo
-from ..graph.names import op_name, outer_name, placeholder_name, tensor_name
+from ..graph.graph import Graph
+from ..graph.names import op_name, outer_name, placeholder_name
 from ..graph.open_graph import OpenedGraph, placeholders_in
-from ..graph.parts import lost_writes, refuse_inner
+from ..graph.parts import refuse_inner
 from ..graph.references import ReferenceResolver
 from ..graph.selection import Selection, select
 from ..graph.tensor_stats import Watch
 from ..graph.trace import Trace
 from ..graph.traversal import backward, forward
-from ..graph.variables import PLACEHOLDER_TYPES, VARIABLE_TYPES
+from ..graph.variables import VARIABLE_TYPES
 from ..plan.editor_like import EditorLike, described
 from ..plan.plan import Plan, without_muted
-from .feeds import default_fetches, missing_feeds, random_feeds, refuse_no_seed, resolve_feeds
+from .feeds import missing_feeds, ops_to_run, random_feeds, refuse_no_seed, resolve_feeds, resolve_fetches
 
 GRAPH, REQUEST, FEEDS, ANSWER, FAULT = "graph.meta", "request.json", "feeds.npz", "trace.npz", "fault.json"
 STOP = b"stop\n"
@@ -114,8 +114,6 @@ def _refusal(fault: Mapping[str, str]) -> SurgeryError:
 
 
 _TABLE = "HashTable"
-#: Ops that stay part of a run if they are fed. Other ops are not run if their output is fed.
-_FEED_TYPES = PLACEHOLDER_TYPES | {"_Arg"}
 #: Ops that return their input. Without control inputs, the values of input and output are the same.
 _IDENTITY_TYPES = frozenset({"Identity", "StopGradient", "PreventGradient", "Snapshot"})
 _BATCH_MOMENTS = 3  # the first output of FusedBatchNorm that is only for its gradient
@@ -170,7 +168,7 @@ def trace(
     targets, fed_tensors = resolve_fetches(editor, fetches), resolve_feeds(editor, feeds, request, random=True)
     graph = editor.snapshot
     refuse_inner(graph, [(graph.index[op_name(name)], 0) for name in targets], "trace()")
-    needed_ops = _ops_to_run(editor, targets, fed_tensors)
+    needed_ops = ops_to_run(editor, targets, fed_tensors)
     open_ends = [name for name in placeholders_in(needed_ops.graph, needed_ops.mask) if name not in fed_tensors]
     if open_ends and random is None:
         raise missing_feeds(editor, open_ends, request)
@@ -279,62 +277,6 @@ def _ends_of(editor: EditorLike, op_names: Iterable[str]) -> list[str]:
     ends = np.flatnonzero(inside & ~consumed)
     plain = outside_control_flow(graph)
     return [graph.names[op] for op in ends.tolist()] if plain[ends].all() else []
-
-
-def feeds_needed(editor: EditorLike, fetches: Any = None) -> dict[str, TensorInfo | None]:
-    """Returns the placeholders that a run needs; see `Editor.feeds_needed`."""
-    graph = editor.snapshot
-    needed = _ops_to_run(editor, resolve_fetches(editor, fetches), ())
-    return {name: graph.info(*graph.tensor(name)) for name in placeholders_in(needed.graph, needed.mask)}
-
-
-def _ops_to_run(editor: EditorLike, fetches: Sequence[str], fed_tensors: Iterable[str]) -> Selection:
-    """Returns the ops that run: all that the fetches need, down to the fed tensors, including fed placeholders."""
-    graph = editor.snapshot
-    start = graph.mask(graph.index[name.partition(":")[0]] for name in fetches)
-    ends = [graph.tensor(name) for name in fed_tensors]
-    inside = frozenset(end for end in ends if graph.types[end[0]] not in _FEED_TYPES)
-    mask = backward(graph, start, inside)
-    if lost_writes(graph, mask):  # a session runs the op of a fed tensor if it is a control input
-        mask = backward(graph, start | graph.mask(op for op, _ in inside), inside)
-    return editor.select(name=[graph.names[i] for i in np.flatnonzero(mask).tolist()])
-
-
-def resolve_fetches(editor: EditorLike, fetches: Any, request: str = "trace", key: str = "fetches") -> list[str]:
-    """Returns the names of the fetches: tensors, and ops without outputs.
-
-    Args:
-        editor: the editor of the graph.
-        fetches: as for `Editor.trace`.
-        request, key: the request and its argument, for messages.
-
-    Raises:
-        SelectionError: an op or tensor does not exist.
-        PlanError: `fetches` is empty, or there is no default.
-    """
-    graph = editor.snapshot
-    if fetches is None:
-        return default_fetches(editor, f"{request}()", key)
-    several = fetches if isinstance(fetches, (list, tuple)) else [fetches]
-    if not several:
-        problem = "the list is empty"
-        raise PlanError(f"{request}({key}={fetches!r})", problem, f"Name a tensor or an op, or leave out {key}=")
-    layers, names, targets = (
-        ReferenceResolver(graph, editor.layers, f"{request}({key}={fetches!r})"),
-        list[Any](),
-        list[str](),
-    )
-    for one in several:
-        own = isinstance(one, str) and one in editor.outputs
-        names += [editor.outputs[one]] if own else layers.ends([one])
-    for name in (getattr(one, "name", one) for one in names):
-        if ":" in str(name):
-            graph.tensor(tensor_name(name), f"{request}({key}={name!r})")
-            targets.append(tensor_name(name))
-        else:
-            op = graph.find(op_name(name), f"{request}({key}={name!r})")
-            targets.append(f"{graph.names[op]}:0" if graph.outputs(op) else graph.names[op])
-    return targets
 
 
 def _run(

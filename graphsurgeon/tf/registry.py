@@ -63,9 +63,9 @@ def collection_message(name: str) -> Any:
     """Returns the message type of the items of a collection; None if the collection has none."""
     if not is_loaded():  # only a program that has imported TensorFlow can register another type
         return _COLLECTIONS.get(name)
-    from .private import collections
+    from .private import graphs
 
-    return collections.collection_reader(name)[0]
+    return graphs.collection_reader(name)[0]
 
 
 @cache

@@ -21,7 +21,7 @@ from ..plan.plan import Plan
 from ..plan.recipe_registry import Recipe
 from ..view.first_picture import pinned_ops
 from ..view.tree import Tree
-from .commands import appearance, boundary, copies, edits, navigation, runs, steps
+from .commands import appearance, boundary, copies, edits, folds, navigation, runs, steps
 from .commands import plan as plan_commands
 from .commands import recipes as recipe_commands
 from .commands import save as save_commands
@@ -399,19 +399,19 @@ class Screen:
     # -- commands ---------------------------------------------------------------------------------
 
     select = command(navigation.select)
-    unfold = command(navigation.unfold)
-    fold = command(navigation.fold)
-    fold_all = command(navigation.fold_all)
+    unfold = command(folds.unfold)
+    fold = command(folds.fold)
+    fold_all = command(folds.fold_all)
     reveal = command(navigation.reveal)
     show_signature = command(navigation.show_signature)
-    outline_open = command(navigation.outline_open)
-    outline_close = command(navigation.outline_close)
+    outline_open = command(folds.outline_open)
+    outline_close = command(folds.outline_close)
     details = command(navigation.details)
     value = command(navigation.value)
     find = command(navigation.find)
     set_direction = command(navigation.set_direction)
-    set_depth = command(navigation.set_depth)
-    set_budget = command(navigation.set_budget)
+    set_depth = command(folds.set_depth)
+    set_budget = command(folds.set_budget)
     back = command(navigation.back)
     forward = command(navigation.forward)
     save_view = command(navigation.save_view)

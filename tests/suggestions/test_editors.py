@@ -259,7 +259,7 @@ TABLE: list[tuple[Any, ...]] = [
     ("running/trace.py:_recorded_names#2", "ops=ed.select(...)",
      lambda ed: ed.trace({"x:0": X}, "z:0", ops=held().select(name="y")),
      lambda ed, _: ed.trace({"x:0": X}, "z:0", ops=ed.select(name="z"))),
-    ("running/trace.py:resolve_fetches", "leave out fetches=", lambda ed: ed.trace({"x:0": X}, []),
+    ("running/feeds.py:resolve_fetches", "leave out fetches=", lambda ed: ed.trace({"x:0": X}, []),
      lambda ed, _: ed.trace(random=0)),
     # -- history
     ("editor/history.py:Timeline._apply_plan", "Give it a step", lambda ed: ed.apply(ed.plan()),

@@ -43,8 +43,8 @@ from ..functions import library as functions
 from ..open.outputs import array_in
 from ..open.snapshot import DIGEST, runs, snapshot
 from ..private.c_api import names_in_use
-from ..private.collections import all_collections
 from ..private.contexts import outside_contexts
+from ..private.graphs import all_collections
 from ..protos import empty_graph, lacks_memory
 from ..run.errors import error_text
 from ..run.progress import phase

@@ -18,8 +18,7 @@ from ...plan.copy_result import CopyResult
 from ...plan.plan_result import AppliedOps
 from ..import_tensorflow import tf
 from ..private.c_api import TENSOR
-from ..private.collections import collections_of
-from ..private.graphs import ELEMENT_TYPES, is_composite
+from ..private.graphs import ELEMENT_TYPES, collections_of, is_composite
 from ..private.sessions import from_parts, is_partitioned, is_variable, unwrap_update
 from ..values.variables import join_collection
 from .tables_and_queues import copy_runner, is_runner, queue_of

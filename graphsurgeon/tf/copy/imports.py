@@ -15,11 +15,11 @@ from ...plan.copy_result import CopyResult
 from ..functions.library import adopt
 from ..import_tensorflow import tf
 from ..private.c_api import TooLarge, adopt_ops, functions_of, names_in_use, raw_import, raw_import_works
-from ..private.collections import all_collections
 from ..private.contexts import outside_contexts
 from ..private.eager import mode_restorer
 from ..private.functions import remove_function
 from ..private.graphs import (
+    all_collections,
     callbacks,
     free_lock,
     guarded_ops,

@@ -19,9 +19,8 @@ from ..messages import graph_pb2
 from ..open.outputs import UNKNOWN, known_dtype
 from ..open.snapshot import snapshot
 from ..private.c_api import functions_of
-from ..private.collections import all_collections
 from ..private.contexts import innermost_context
-from ..private.graphs import copy_handle_data, guarded_ops
+from ..private.graphs import all_collections, copy_handle_data, guarded_ops
 from ..registry import op_definition
 from ..run.errors import error_text, errors_as
 from .nodes import similar_types

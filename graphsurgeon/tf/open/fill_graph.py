@@ -13,9 +13,8 @@ from ..copy.imports import import_nodes
 from ..effects import CONTENT, effect_finder
 from ..functions.library import BRANCHING, CALLS, Library, adopt, import_functions, with_handles
 from ..private.c_api import functions_of
-from ..private.collections import collection_reader
 from ..private.functions import gradient_of, restore_gradients, set_gradients, traced_gradient
-from ..private.graphs import gradient_function, op_finder, set_gradient_function
+from ..private.graphs import collection_reader, gradient_function, op_finder, set_gradient_function
 from ..protos import decode
 from ..run.errors import errors_as
 

@@ -24,8 +24,7 @@ from ..copy.tables_and_queues import init_ops
 from ..functions.library import BRANCHING, CALLS, Definitions, gradients_of
 from ..messages import graph_pb2, node_def_pb2
 from ..private.c_api import functions_of
-from ..private.collections import collections_of
-from ..private.graphs import LiveOutputs, node_bytes, op_count
+from ..private.graphs import LiveOutputs, collections_of, node_bytes, op_count
 from ..protos import naming_memory
 from ..values.variables import variable_infos
 from .outputs import FileOutputs

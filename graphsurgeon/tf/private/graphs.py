@@ -15,6 +15,7 @@ from tensorflow.python.ops.handle_data_util import copy_handle_data as copy_hand
 from tensorflow.python.util import deprecation
 
 from ...graph.graph import TensorInfo
+from ...graph.provenance import COLLECTION
 from ...graph.types import TFGraph, TFTensor
 from ..protos import empty_graph, encode
 from .c_api import TENSOR, names_in
@@ -287,3 +288,22 @@ class LiveOutputs:
 def tensor_info(tensor: TFTensor) -> TensorInfo:
     """Returns dtype and static shape of a `tf.Tensor`."""
     return TensorInfo(tensor.dtype.name, static_shape(tensor))
+
+
+def all_collections(graph: Any) -> dict[Any, list[Any]]:
+    """Returns the live table of collections, not a copy, including keys that are not text."""
+    return graph._collections
+
+
+def collections_of(graph: Any) -> dict[str, list[Any]]:
+    """Returns the live collections of a graph, sorted by name, because their order in TensorFlow changes.
+
+    The collection of this package is left out: it is never copied or listed.
+    """
+    names = sorted(n for n in graph.get_all_collection_keys() if isinstance(n, str) and n != COLLECTION)
+    return {name: graph.get_collection_ref(name) for name in names}
+
+
+def collection_reader(name: str) -> tuple[Any, Any]:
+    """Returns the proto type for items of a collection, and the function that reads it; None if there is none."""
+    return ops.get_collection_proto_type(name), ops.get_from_proto_function(name)

@@ -17,8 +17,8 @@ from ...graph.types import TFGraph, TFOp, TFSession, TFTensor, TFVariable
 from ...graph.variables import ASSIGN_TYPES, VARIABLE_TYPES, VariableInfo, variable_from_def, variable_from_reads
 from ..import_tensorflow import tf
 from ..messages import variable_pb2
-from ..private.collections import all_collections, collections_of
 from ..private.contexts import innermost_context
+from ..private.graphs import all_collections, collections_of
 from ..private.sessions import from_proto, is_variable, take_scopes
 from .checkpoint_reader import StoredValue, array_of
 

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from graphsurgeon.graph.provenance import COLLECTION
-from graphsurgeon.tf.private import c_api, collections, graphs
+from graphsurgeon.tf.private import c_api, graphs
 from tests.graphs import model, tiny
 
 tf1 = tf.compat.v1
@@ -151,19 +151,19 @@ def test_what_a_graph_holds_beside_its_ops():
     assert c_api.names_in_use(graph)["net"] == 1
     graph.add_to_collection(COLLECTION, b"ours")
     graph.add_to_collection(("odd", 1), 1)
-    lists = collections.collections_of(graph)
+    lists = graphs.collections_of(graph)
     assert list(lists) == sorted(lists)
     assert COLLECTION not in lists
     assert lists["mine"] is graph.get_collection_ref("mine")
-    assert {COLLECTION, ("odd", 1), *lists} <= collections.all_collections(graph).keys()
-    assert collections.all_collections(graph)["mine"] is lists["mine"]
+    assert {COLLECTION, ("odd", 1), *lists} <= graphs.all_collections(graph).keys()
+    assert graphs.all_collections(graph)["mine"] is lists["mine"]
 
 
 def test_items_of_collections_are_read_as_tensorflow_reads_them():
-    written, read = collections.collection_reader("trainable_variables")
+    written, read = graphs.collection_reader("trainable_variables")
     assert written.DESCRIPTOR.name == "VariableDef"
     assert callable(read)
-    assert collections.collection_reader("no such") == (None, None)
+    assert graphs.collection_reader("no such") == (None, None)
 
 
 def test_what_must_not_be_fetched_or_fed():

@@ -32,7 +32,7 @@ export interface PointerTarget {
 
 export interface PointerEvents {
   select(names: string[], mode: Mode): void;
-  /** Unfolds or folds: `Actions.open` sends the verb, a command of ui/commands/navigation.py. */
+  /** Unfolds or folds: `Actions.open` sends the verb, a command of ui/commands/folds.py. */
   open(item: Box | Group): void;
   edge(edge: Edge): void;
   menu(of: Item | Edge, x: number, y: number): void;

@@ -11,19 +11,12 @@ export type Waits = "auto" | "drop" | "include" | "keep" | "refuse";
 /** Verb -> its arguments. */
 export interface Verbs {
   select: { names: string[]; mode: Mode };
-  unfold: { name: string; pane: PaneName };
-  fold: { name: string; pane: PaneName };
-  fold_all: { pane: PaneName };
   reveal: { name: string; pane: PaneName };
   show_signature: { name: string };
-  outline_open: { name: string };
-  outline_close: { name: string };
   details: { name: string; pane: PaneName };
   value: { name: string };
   find: { query: string; pane: PaneName };
   set_direction: { direction: "LR" | "TB" | "auto" };
-  set_depth: { depth: number; pane: PaneName };
-  set_budget: { boxes: number };
   back: Record<string, never>;
   forward: Record<string, never>;
   save_view: { name: string | null; at: number[] };
@@ -32,6 +25,13 @@ export interface Verbs {
   set_plan_view: { show: PlanView };
   attributes: { names: string[]; pane: PaneName };
   op_types: { query: string; names: string[]; inputs: number };
+  unfold: { name: string; pane: PaneName };
+  fold: { name: string; pane: PaneName };
+  fold_all: { pane: PaneName };
+  set_depth: { depth: number; pane: PaneName };
+  set_budget: { boxes: number };
+  outline_open: { name: string };
+  outline_close: { name: string };
   show_helpers: { kind: string; on: boolean };
   hide_ops: { types: string[] };
   show_training: { on: boolean };
