@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import Kind, SelectionError, did_you_mean, few
 from .graph import Graph, Mask
-from .traversal import backward, forward, uncut_edges
+from .traversal import backward, forward, producers, uncut_edges
 from .variables import FEED_TYPES, PLACEHOLDER_TYPES, QUERY_TYPES, VARIABLE_TYPES
 
 Tensor = tuple[int, int]
@@ -116,7 +116,7 @@ def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], re
     """
     cuts = frozenset(inputs)
     through = {t for t in outputs if t in cuts and graph.types[t[0]] in FEED_TYPES}
-    outputs_mask = graph.mask(t[0] for t in outputs if t not in through)
+    outputs_mask = producers(graph, outputs, through)
     control_edges = _is_counted_control(graph, cuts)
     ancestry = backward(graph, outputs_mask, cuts, control_edges=control_edges)
     if not cuts:
@@ -216,7 +216,7 @@ def _refuse_unconnected(graph: Graph, unconnected: list[str], outputs: Sequence[
     if not unconnected:
         return
     ends = " or ".join(repr(f"{graph.names[op]}:{port}") for op, port in list(outputs)[:3])
-    last = graph.mask(op for op, _ in outputs)
+    last = producers(graph, outputs)
     above = backward(graph, last) & ~last
     candidates = [graph.names[i] for i in np.flatnonzero(above).tolist() if graph.types[i] not in ("Const", "NoOp")]
     word = unconnected[0].rpartition(":")[0]

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import PlanError, counted
 from .graph import Graph
 from .names import op_name
-from .traversal import backward, forward
+from .traversal import backward, forward, producers
 from .variables import FEED_TYPES
 
 TARGETS = {"tflite": "TFLite", "tfjs": "TF.js"}
@@ -215,8 +215,8 @@ def cut(graph: Graph, ops: Iterable[str], inputs: Sequence[str], outputs: Sequen
         (['mel:0'], ['b:0'])
     """
     ends = frozenset(graph.tensor(name) for name in inputs)
-    ancestors = backward(graph, graph.mask([graph.tensor(name)[0] for name in outputs]), ends, control=False)
-    varies = forward(graph, graph.type_mask(FEED_TYPES) | graph.mask([op for op, _ in ends]), control=False)
+    ancestors = backward(graph, producers(graph, map(graph.tensor, outputs)), ends, control=False)
+    varies = forward(graph, graph.type_mask(FEED_TYPES) | producers(graph, ends), control=False)
     front, back = graph.mask([]), graph.mask([])
     for name in ops:
         one = graph.mask([graph.index[name]])
@@ -244,7 +244,7 @@ def cut(graph: Graph, ops: Iterable[str], inputs: Sequence[str], outputs: Sequen
     )
     if not targets:
         return list(inputs), list(outputs)
-    still = backward(graph, graph.mask([graph.tensor(name)[0] for name in targets]),
+    still = backward(graph, producers(graph, map(graph.tensor, targets)),
                      frozenset(map(graph.tensor, front_names)) | ends, control=False)  # fmt: skip
     fed = [name for name in inputs if any(still[op] for op, _ in graph.consumers_of(graph.tensor(name)))]
     read_now = [name for name in front_names if name not in fed]

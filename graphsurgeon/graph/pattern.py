@@ -13,7 +13,7 @@ from .boundary import Tensor, entering_tensors, leaving_tensors
 from .diff import NAME_ATTRIBUTES, attribute_bytes, attributes
 from .graph import DTYPES, Graph, Mask, TensorInfo, shape_text
 from .selection import OpView, Selection
-from .traversal import backward, components
+from .traversal import backward, components, producers
 from .types import OpsLike, TFGraph
 from .variables import PLACEHOLDER_TYPES
 
@@ -213,7 +213,7 @@ class Pattern:
         else:
             outs = _tensors(graph, outputs, "outputs")
         input_tensors = set(ins.values())
-        ends = graph.mask(op for op, port in outs.values() if (op, port) not in input_tensors)
+        ends = producers(graph, outs.values(), input_tensors)
         mask = backward(graph, ends, frozenset(input_tensors))
         mask[[op for op, _ in input_tensors]] = False
         return cls(graph, mask, ins, outs)._with(attributes, constants, read_array)  # noqa: SLF001  of this class

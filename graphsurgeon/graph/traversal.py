@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -120,6 +120,24 @@ def nearest_first(rows: Ints, targets: Ints, seeds: Ints, size: int) -> Ints:
         [0, 2, 1, 3]
     """
     return _order(Edges.from_rows(rows, targets, size, targets), seeds)[1:]
+
+
+def producers(
+    graph: Graph, tensors: Iterable[tuple[int, int]], cuts: Container[tuple[int, int]] = frozenset()
+) -> Mask:
+    """Returns the ops that compute some tensors. A tensor that is fed needs no op.
+
+    Args:
+        graph: the snapshot.
+        tensors: the tensors, as pairs (op, output).
+        cuts: the tensors that are fed.
+
+    Example:
+        >>> g = Graph.from_ops([("a", "Const", []), ("b", "Neg", ["a"])])
+        >>> producers(g, [(0, 0), (1, 0)]).tolist(), producers(g, [(0, 0), (1, 0)], {(0, 0)}).tolist()
+        ([True, True], [False, True])
+    """
+    return graph.mask(op for op, port in tensors if (op, port) not in cuts)
 
 
 def uncut_edges(graph: Graph, cuts: frozenset[tuple[int, int]]) -> Mask | None:

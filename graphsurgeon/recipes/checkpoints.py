@@ -9,7 +9,7 @@ from ..editor.editor import Editor
 from ..errors import PlanError, counted, few
 from ..graph.names import partitioned_name
 from ..graph.reports import Restored
-from ..graph.traversal import backward
+from ..graph.traversal import backward, producers
 from ..graph.types import PathLike, TensorsLike
 from ..plan.plan import Plan
 from ..tf import values
@@ -108,7 +108,7 @@ def use_averages(obj: Editor | Plan, outputs: TensorsLike | None = None, *, suff
         raise context.precondition_error(
             problem, "Averages of a checkpoint: gs.recipes.restore_averages(ed, checkpoint)"
         )
-    ancestors = backward(graph, graph.mask([graph.tensor(name)[0] for name in targets]))
+    ancestors = backward(graph, producers(graph, map(graph.tensor, targets)))
     plan, none = context.plan, True
     for name, average in pairs.items():
         # A reference variable is read through one op. The consumers of that op then read the op of the average.

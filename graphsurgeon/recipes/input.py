@@ -14,7 +14,7 @@ from ..errors import PlanError, about, few
 from ..graph.graph import Graph, TensorInfo
 from ..graph.names import free_name, tensor_name
 from ..graph.selection import select
-from ..graph.traversal import backward, forward
+from ..graph.traversal import backward, forward, producers
 from ..graph.types import DTypeLike, FeedDict, Named, ShapeLike, TensorLike, TensorsLike
 from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.plan import Plan
@@ -675,7 +675,7 @@ class _Verification:
     ) -> None:
         """Raises if a result has the old number of rows, and some of the fed rows do not change it."""
         graph = self.context.graph
-        below = forward(graph, graph.mask([graph.tensor(end)[0] for end in self.changed_inputs]), control=False)
+        below = forward(graph, producers(graph, map(graph.tensor, self.changed_inputs)), control=False)
         as_before = [
             name
             for name, one in results.items()
@@ -768,7 +768,7 @@ class _Verification:
     def _mixes(self) -> bool:
         """Returns whether rows depend on each other or on chance: by batch normalization in training, or random ops."""
         graph = self.context.graph
-        ends = graph.mask([graph.tensor(name)[0] for name in self.outputs or ()])
+        ends = producers(graph, map(graph.tensor, self.outputs or ()))
         for op in np.flatnonzero(backward(graph, ends)).tolist():
             kind = graph.types[op]
             if "Random" in kind or (kind in _BATCH_TYPES and graph.nodes[op].attr["is_training"].b):

@@ -11,6 +11,7 @@ from ..graph.names import expand_wildcard, op_name, tensor_name
 from ..graph.open_graph import Ends, outputs_of, placeholders_in
 from ..graph.parts import refuse_part, required_ops
 from ..graph.provenance import orphan_mask
+from ..graph.traversal import producers
 from ..graph.types import TensorLike, TensorsLike
 from ..plan.editor_like import described
 from ..plan.plan import Plan
@@ -151,13 +152,12 @@ def set_signature(ed: Editor, outputs: TensorsLike, inputs: TensorsLike | None =
     input_tensors = tensors(graph, inputs, context.request)
     own = list(described(ed).limited_to(graph.index).inputs.values()) if inputs is None else []
     starts = [graph.tensor(name) for name in dict.fromkeys([*input_tensors, *own])]
-    last = graph.mask([graph.tensor(name)[0] for name in targets])
-    needed = required_ops(graph, last, frozenset(starts))
+    needed = required_ops(graph, producers(graph, map(graph.tensor, targets)), frozenset(starts))
     refuse_part(graph, needed, starts, context.request, map(graph.tensor, targets))
     region = block(graph, needed, starts, targets)
     lost = [tensor for tensor in placeholders_in(graph, region.mask) if tensor not in (*input_tensors, *own)]
     if inputs is not None and lost:
-        read = few(list(map(repr, lost)))
+        read = few(map(repr, lost))
         problem = f"the ops that compute {few(map(repr, targets))} also read {read}, which no input feeds"
         raise context.precondition_error(problem, f"Add it: inputs={[*input_tensors, *lost]!r}")
     tensors_read = inputs_of(ed, region)

@@ -16,7 +16,7 @@ from ..graph.names import tensors_by_key
 from ..graph.open_graph import Ends, placeholders_in
 from ..graph.parts import refuse_part, required_ops
 from ..graph.selection import Selection, selection_from
-from ..graph.traversal import forward
+from ..graph.traversal import forward, producers
 from ..graph.types import FeedDict, TensorsLike
 from ..graph.variables import FEED_TYPES, PLACEHOLDER_TYPES
 from ..plan.editor_like import described
@@ -174,16 +174,16 @@ def _sides(
     graph = context.graph
     at, ends = ([graph.tensor(name) for name in names] for names in (cuts, fed_tensors))
     later = forward(graph, graph.mask([op for one in at for op, _ in graph.consumers_of(one)]), control=False)
-    first = required_ops(graph, graph.mask([op for op, _ in at]), frozenset(ends))
+    first = required_ops(graph, producers(graph, at), frozenset(ends))
     late = [name for name in targets if later[op := graph.tensor(name)[0]] and not first[op]]
     if not late:
         problem = f"none of the outputs {few(map(repr, targets))} is computed from {few(map(repr, cuts))}"
         raise context.precondition_error(problem, "Name a tensor between the inputs and the outputs")
     early = [name for name in targets if name not in late]
-    first |= required_ops(graph, graph.mask([graph.tensor(name)[0] for name in early]), frozenset(ends))
-    fed_here = graph.type_mask(FEED_TYPES) | graph.mask([op for op, _ in ends])
+    first |= required_ops(graph, producers(graph, map(graph.tensor, early)), frozenset(ends))
+    fed_here = graph.type_mask(FEED_TYPES) | producers(graph, ends)
     computed = first & ~graph.type_mask(PLACEHOLDER_TYPES) & forward(graph, fed_here, control=False)
-    last = graph.mask([graph.tensor(name)[0] for name in late])
+    last = producers(graph, map(graph.tensor, late))
     second = required_ops(graph, last, frozenset([*at, *ends]), within=~computed)
     refuse_part(graph, second, at, context.request, key="at")
     entries = entering_tensors(graph, second, frozenset(at))

@@ -22,7 +22,7 @@ from ...graph.open_graph import Ends
 from ...graph.parts import refuse_part, required_ops
 from ...graph.selection import Query, Selection
 from ...graph.training import updates
-from ...graph.traversal import backward, forward
+from ...graph.traversal import backward, forward, producers
 from ...graph.types import TFGraph
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES, VariableInfo
 from ...plan.dependencies import writes
@@ -95,7 +95,7 @@ def copy_ops(base: Graph, mask: Mask, inputs: Mapping[str, Any], outputs: Sequen
         return graph.get_operation_by_name(copied.renamed(base.names[op]))
 
     prepare_gradients(map(copy_of, copied.ops.tolist()), name)
-    calls, needed = FunctionCalls(base), backward(base, base.mask(base.tensor(t)[0] for t in outputs), within=mask)
+    calls, needed = FunctionCalls(base), backward(base, producers(base, map(base.tensor, outputs)), within=mask)
     alone = [op for op in np.flatnonzero(mask & ~needed).tolist() if calls.has_effects(base.nodes[op])]
     run_along(graph, [_unconditional(base, mask, op, copy_of) for op in alone])
     tensors = [graph.get_tensor_by_name(copied.renamed(tensor)) for tensor in outputs]
@@ -444,7 +444,7 @@ def region_of(
     cuts = frozenset(base.tensor(name, request) for name in inputs.values())
     ends = [base.tensor(name, request) for name in outputs]
     along = [base.find(op_name(op), request) for op in also]
-    goals = base.mask([*(op for op, port in ends if (op, port) not in cuts), *along])
+    goals = producers(base, ends, cuts) | base.mask(along)
     within = ~base.mask(base.find(name, request) for name in boundary)
     mask = required_ops(base, goals, cuts, within)
     variables = [i for i in np.flatnonzero(mask).tolist() if base.types[i] in VARIABLE_TYPES]
@@ -480,10 +480,9 @@ def _rest_of_contexts(base: Graph, mask: Any, cuts: frozenset[Tensor], within: A
 
 def updates_left_out(base: Graph, ends: Ends, also: Sequence[str] = ()) -> list[str]:
     """Returns the updates among the ops of a function that it does not run; arguments as for `graph_function`."""
-    cuts = [base.tensor(name) for name in ends.inputs.values()]
-    goals = [op for op, port in map(base.tensor, ends.outputs.values()) if (op, port) not in cuts]
-    along = [base.index[op_name(op)] for op in also]
-    run = backward(base, base.mask([*goals, *along]), frozenset(cuts))
+    cuts = frozenset(map(base.tensor, ends.inputs.values()))
+    goals = producers(base, map(base.tensor, ends.outputs.values()), cuts)
+    run = backward(base, goals | base.mask(base.index[op_name(op)] for op in also), cuts)
     return [name for name in updates(base, run, cuts).inside if not run[base.index[name]]]
 
 

@@ -16,7 +16,7 @@ from ...graph.names import free_name, op_name, tensor_name
 from ...graph.open_graph import Ends
 from ...graph.parts import required_ops
 from ...graph.training import ASSIGNING, updates
-from ...graph.traversal import backward, forward
+from ...graph.traversal import backward, forward, producers
 from ...graph.types import TFGraph
 from ..copy.imports import import_nodes
 from ..import_tensorflow import tf
@@ -283,7 +283,7 @@ class _LayerProgram:
             self._flag_values = (_flag_value(base, flag, updated, request),)
         targets = [base.tensor(name, request) for name in gives]
         cuts = frozenset(base.tensor(name, request) for name in takes.values())
-        goals = base.mask(op for op, port in targets if (op, port) not in cuts)
+        goals = producers(base, targets, cuts)
         region = required_ops(base, goals, cuts)
         self._facts, self._region, self._endpoints = facts, region, (list(takes.values()), gives)
         self.losses, self._lost_losses = facts.added(base, *self._endpoints, region)
@@ -383,7 +383,7 @@ def _read_after(base: Graph, update: int, needed_ops: Mask) -> bool:
 
 def _earlier_writer(base: Graph, value: str, cuts: frozenset[tuple[int, int]]) -> str:
     """Returns an op that writes to a reference variable before a value is computed; empty if there is none."""
-    needs = backward(base, base.mask([base.tensor(value)[0]]), cuts)
+    needs = backward(base, producers(base, [base.tensor(value)]), cuts)
     writers = np.flatnonzero(needs & base.type_mask([kind for kind in ASSIGNING if not kind.endswith("VariableOp")]))
     return str(base.names[writers[0]]) if len(writers) else ""
 

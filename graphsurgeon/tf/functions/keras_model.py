@@ -13,7 +13,7 @@ from ...graph.diff import diff
 from ...graph.graph import Graph
 from ...graph.names import free_name, op_name, rename_input
 from ...graph.open_graph import Ends
-from ...graph.traversal import backward, forward
+from ...graph.traversal import backward, forward, producers
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ..import_tensorflow import tf
 from ..private.eager import eager, has_mask, keras_inputs, keras_layers
@@ -400,9 +400,7 @@ class _LayerPartition:
         )
         graph = mapping.graph
         cuts = frozenset(map(graph.tensor, model_inputs))
-        self._needed_ops = backward(
-            graph, graph.mask(i for i, p in map(graph.tensor, model_outputs) if (i, p) not in cuts), cuts
-        )
+        self._needed_ops = backward(graph, producers(graph, map(graph.tensor, model_outputs), cuts), cuts)
         for number, one in enumerate(calls):
             if number not in changed and (what := mapping.first_change(one)):
                 changed[number] = what

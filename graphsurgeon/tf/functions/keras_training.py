@@ -15,7 +15,7 @@ from ...errors import few
 from ...graph.graph import Graph, Mask
 from ...graph.layers import LayerCall
 from ...graph.names import op_name, rename_input
-from ...graph.traversal import backward
+from ...graph.traversal import backward, producers
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
 
 
@@ -133,7 +133,7 @@ class TrainingFacts:
         """
         inputs, outputs = list(inputs), list(outputs)
         cuts = frozenset(map(base.tensor, inputs))
-        goals = base.mask(op for op, port in map(base.tensor, outputs) if (op, port) not in cuts)
+        goals = producers(base, map(base.tensor, outputs), cuts)
         region = backward(base, goals, cuts) if outputs else ~base.mask([])
         variables = [base.names[i] for i in np.flatnonzero(region).tolist() if base.types[i] in VARIABLE_TYPES]
         masked = {self._now(tensor) for tensor in self.masked}
@@ -192,8 +192,7 @@ class TrainingFacts:
             takes, gives = ([t for t in map(self._now, side) if op_name(t) in base.index]
                             for side in (one.call.inputs, one.call.outputs))  # fmt: skip
             cuts = frozenset(map(base.tensor, takes))
-            goals = [(op, port) for op, port in map(base.tensor, gives) if (op, port) not in cuts]
-            own = base.mask(ops) & backward(base, base.mask(op for op, _ in goals), cuts)
+            own = base.mask(ops) & backward(base, producers(base, map(base.tensor, gives), cuts), cuts)
             if (region & own).any() or (not own.any() and any(t in ends or region[base.tensor(t)[0]] for t in gives)):
                 effects.append(one)
         return effects
@@ -203,9 +202,8 @@ class TrainingFacts:
         if op_name(loss) not in base.index:
             return "its tensor is not in the graph"
         cuts = frozenset(map(base.tensor, inputs))
-        end = base.tensor(loss)
-        needs = backward(base, base.mask([] if end in cuts else [end[0]]), cuts) & base.type_mask(FEED_TYPES)
-        needs &= ~base.mask(op for op, _ in cuts)
+        needs = backward(base, producers(base, [base.tensor(loss)], cuts), cuts) & base.type_mask(FEED_TYPES)
+        needs &= ~producers(base, cuts)
         return f"it needs {f'{base.names[int(needs.argmax())]}:0'!r}, which is not an input" if needs.any() else ""
 
 

@@ -18,7 +18,7 @@ from ...errors import PlanError, counted, few
 from ...graph.arrays import magnitude, same_numbers, widened
 from ...graph.graph import Graph
 from ...graph.open_graph import Ends, placeholders_in
-from ...graph.traversal import backward
+from ...graph.traversal import backward, producers
 from ...graph.types import TFTensor
 from ...graph.variables import VARIABLE_TYPES
 from ..effects import HARMLESS, RANDOM, effect_finder
@@ -296,8 +296,7 @@ def inspect_part(base: Graph, inputs: list[str], outputs: list[str]) -> ProofPar
     """Returns the part of a graph that some outputs need, given tensors that are fed."""
     inputs, outputs = list(dict.fromkeys(inputs)), list(dict.fromkeys(outputs))
     cuts = frozenset(base.tensor(name) for name in inputs)
-    ends = [base.tensor(name) for name in outputs]
-    mask = backward(base, base.mask([op for op, port in ends if (op, port) not in cuts]), cuts)
+    mask = backward(base, producers(base, map(base.tensor, outputs), cuts), cuts)
     inside = np.flatnonzero(mask).tolist()
     feed_names = dict.fromkeys([*inputs, *placeholders_in(base, mask)])
     variables = [base.names[i] for i in inside if base.types[i] in VARIABLE_TYPES]

@@ -27,7 +27,7 @@ from ...graph.open_graph import Ends, OpenedGraph, outputs_of, placeholders_in
 from ...graph.provenance import orphans_of
 from ...graph.reports import Saved, only_initial_text
 from ...graph.selection import select, selection_from
-from ...graph.traversal import backward, forward
+from ...graph.traversal import backward, forward, producers
 from ...graph.variables import FEED_TYPES, VariableInfo
 from ..copy.tables_and_queues import table_fillers
 from ..effects import acting_ops
@@ -230,7 +230,7 @@ def _cut_before(base: Graph, inputs: Sequence[str], outputs: Sequence[str]) -> l
     ends, starts = [base.tensor(name) for name in outputs], [base.tensor(name) for name in inputs]
     if all(base.types[op] in FEED_TYPES for op, _ in starts):
         return []
-    leads = backward(base, base.mask(op for op, _ in ends), frozenset(starts))
+    leads = backward(base, producers(base, ends), frozenset(starts))
     needed = all(any(leads[reader] for reader, _ in base.consumers_of(start)) for start in starts)
     return list(inputs) if needed else []
 
@@ -388,7 +388,7 @@ def _with_missing_inputs(
     within, complete = base.mask(base.index[name] for name in export.present_ops(base.names)), dict[str, Ends]()
     for key, one in signatures.items():
         cuts = frozenset(map(base.tensor, one.inputs.values()))
-        goals = base.mask(end[0] for end in map(base.tensor, one.outputs.values()) if end not in cuts)
+        goals = producers(base, map(base.tensor, one.outputs.values()), cuts)
         needed = placeholders_in(base, backward(base, goals, cuts, within=within))
         lacking = [tensor for tensor in needed if base.tensor(tensor) not in cuts]
         if lacking and kind == "saved_model":
@@ -400,7 +400,7 @@ def _with_missing_inputs(
 
 def _reads_tables(base: Graph, ends: list[str]) -> bool:
     """Whether tensors are computed from tables, which init ops of the original file may fill."""
-    needed = backward(base, base.mask([base.tensor(name)[0] for name in ends]))
+    needed = backward(base, producers(base, map(base.tensor, ends)))
     nodes = [base.nodes[i] for i in np.flatnonzero(needed).tolist()]
     return any("Table" in node.op for node in (*nodes, *nodes_behind(nodes, base.functions)))
 
