@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from ..errors import few
-from .types import TFNodeDef
+from .types import TFGraphDef, TFNodeDef
 
 T = TypeVar("T")
 
@@ -208,6 +208,13 @@ def count_calls(nodes: Iterable[TFNodeDef], functions: Mapping[str, Any]) -> tup
         own = functions[name].node_def
         count[name] = len(own) + sum(count.get(called, 0) for node in own for called in callees(node))
     return len(calls), sum(count[name] for names in calls for name in names)
+
+
+def all_nodes(graph_def: TFGraphDef) -> Iterator[TFNodeDef]:
+    """Yields the NodeDefs of a GraphDef: those of the graph itself, then those of its functions."""
+    yield from graph_def.node
+    for function in graph_def.library.function:
+        yield from function.node_def
 
 
 def own_gradient(node: TFNodeDef) -> str:

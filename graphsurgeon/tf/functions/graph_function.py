@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -24,7 +24,7 @@ from ...graph.selection import Query, Selection
 from ...graph.training import updates
 from ...graph.traversal import backward, forward, producers
 from ...graph.types import TFGraph
-from ...graph.variables import FEED_TYPES, VARIABLE_TYPES, VariableInfo
+from ...graph.variables import FEED_TYPES, QUEUE_TYPES, TABLE_TYPES, VARIABLE_TYPES, VariableInfo
 from ...plan.dependencies import writes
 from ..copy.append import copy_into
 from ..copy.contexts import prepare_gradients
@@ -35,7 +35,7 @@ from ..protos import empty_graph
 from ..registry import op_definition
 from ..run.errors import errors_as
 from ..run.sessions import require_trusted, session_of
-from ..values.variables import dims_of, fetch
+from ..values.variables import dims_of, fetch, shape_of
 from .calls import FunctionCalls, is_stateful
 from .library import nodes_behind
 
@@ -94,22 +94,30 @@ def copy_ops(base: Graph, mask: Mask, inputs: Mapping[str, Any], outputs: Sequen
     def copy_of(op: int) -> Any:
         return graph.get_operation_by_name(copied.renamed(base.names[op]))
 
+    def branches(op: int) -> Iterator[_Branch]:
+        return _branches(base, mask, op, copy_of)
+
     prepare_gradients(map(copy_of, copied.ops.tolist()), name)
-    calls, needed = FunctionCalls(base), backward(base, producers(base, map(base.tensor, outputs)), within=mask)
+    ends, plain = [base.tensor(tensor) for tensor in outputs], outside_control_flow(base)
+    calls, needed = FunctionCalls(base), backward(base, producers(base, ends), within=mask)
     alone = [op for op in np.flatnonzero(mask & ~needed).tolist() if calls.has_effects(base.nodes[op])]
-    run_along(graph, [_unconditional(base, mask, op, copy_of) for op in alone])
+    run_along(graph, [_unconditional(copy_of(op), branches(op)) for op in alone])
     tensors = [graph.get_tensor_by_name(copied.renamed(tensor)) for tensor in outputs]
-    ends, plain = [base.tensor(tensor)[0] for tensor in outputs], outside_control_flow(base)
     return [
-        _with_error_branch(base, mask, name, op, tensor, copy_of) if mask[op] and not plain[op] else tensor
-        for name, op, tensor in zip(outputs, ends, tensors, strict=True)
+        _with_error_branch(name, tensor, branches(op)) if mask[op] and not plain[op] else tensor
+        for name, (op, _), tensor in zip(outputs, ends, tensors, strict=True)
     ]
 
 
-def _with_error_branch(base: Graph, mask: Mask, name: str, op: int, tensor: Any, copy_of: Callable[[int], Any]) -> Any:
+#: A TF1 branch around an op: the name of its Switch, the output of the Switch that leads to the op, and the two outputs
+#: of a Switch of the condition.
+_Branch = tuple[str, int, list[Any]]
+
+
+def _with_error_branch(name: str, tensor: Any, branches: Iterator[_Branch]) -> Any:
     """Returns the copy of a tensor; if it is in a TF1 branch that does not run, a call raises an error."""
     shape = tensor.shape
-    for switch, side, sides in _branches(base, mask, op, copy_of):
+    for switch, side, sides in branches:
         other = sides[1 - side]
         problem = f"{name} has no value: {switch} takes the other branch"
         failure = tf.raw_ops.Assert(condition=other if side else tf.logical_not(other), data=[problem])
@@ -120,26 +128,21 @@ def _with_error_branch(base: Graph, mask: Mask, name: str, op: int, tensor: Any,
     return tensor
 
 
-def _unconditional(base: Graph, mask: Mask, op: int, copy_of: Callable[[int], Any]) -> Any:
+def _unconditional(last: Any, branches: Iterator[_Branch]) -> Any:
     """Returns an op that waits for the copy of an op, but always runs, even if a TF1 branch with the op does not run.
 
     A call of the function waits for the returned op. If the call waited for an op in a branch that does not run, the
     call would not run either.
     """
-    last = copy_of(op)
-    for _, side, sides in _branches(base, mask, op, copy_of):
+    for _, side, sides in branches:
         with tf.control_dependencies([last]):
             sides[side] = tf.identity(sides[side])
         last = tf.raw_ops.Merge(inputs=sides).output.op
     return last
 
 
-def _branches(base: Graph, mask: Mask, op: int, copy_of: Callable[[int], Any]) -> Iterator[tuple[str, int, list[Any]]]:
-    """Yields the TF1 branches around an op, innermost first, as far as their Switch ops are copied.
-
-    Yields:
-        the name of a Switch, its output that leads to the op, and the two outputs of a Switch of the condition.
-    """
+def _branches(base: Graph, mask: Mask, op: int, copy_of: Callable[[int], Any]) -> Iterator[_Branch]:
+    """Yields the TF1 branches around an op, innermost first, as far as their Switch ops are copied."""
     while (branch := branch_around(base, op)) and mask[branch[0]]:
         op, side = branch
         pred = copy_of(op).inputs[1]
@@ -147,12 +150,7 @@ def _branches(base: Graph, mask: Mask, op: int, copy_of: Callable[[int], Any]) -
 
 
 _TABLES = frozenset({"HashTable", "HashTableV2"})
-_LIVE_TYPES = FEED_TYPES | {
-    "MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2",
-    "MutableDenseHashTable", "MutableDenseHashTableV2", "Iterator", "IteratorV2", "OneShotIterator",
-    "FIFOQueue", "FIFOQueueV2", "RandomShuffleQueue", "RandomShuffleQueueV2", "PaddingFIFOQueue", "PaddingFIFOQueueV2",
-    "PriorityQueue", "PriorityQueueV2",
-}  # fmt: skip
+_LIVE_TYPES = FEED_TYPES | TABLE_TYPES | QUEUE_TYPES | {"Iterator", "IteratorV2", "OneShotIterator"}
 
 
 class GraphFunction(tf.Module):
@@ -206,9 +204,13 @@ class GraphFunction(tf.Module):
             )
 
     def __repr__(self) -> str:
-        specs = self.__dict__["__call__"].input_signature
-        takes = ", ".join(f"{s.name}: {s.dtype.name} {shape_text(dims_of(s.shape))}" for s in specs)
+        takes = arguments_text(self.__dict__["__call__"])
         return f"<GraphFunction {self.name}({takes}), {counted(len(self.variables), 'variables')}>"
+
+
+def arguments_text(function: Any) -> str:
+    """Returns the arguments of a traced function, with dtypes and shapes, for messages."""
+    return ", ".join(f"{s.name}: {s.dtype.name} {shape_text(dims_of(s.shape))}" for s in function.input_signature)
 
 
 #: Graph -> the functions and layers that were made from it -> the names of their variables.
@@ -270,10 +272,10 @@ def function_module(
         module = tf.Module()
         for key, function in functions.items():
             setattr(module, key, function)
-    # TensorFlow reads defaults from a function that is not concrete.
-    served = {
-        key: f.__dict__["__call__"] if signatures[key].defaults else concrete_of(f) for key, f in functions.items()
-    }
+    calls = {key: function.__dict__["__call__"] for key, function in functions.items()}
+    with eager():
+        # TensorFlow reads defaults from a function that is not concrete.
+        served = {key: one if signatures[key].defaults else one.get_concrete_function() for key, one in calls.items()}
     tree, missing_paths = dict[str, Any](), list[str]()
     for path, op in sorted((path, op) for op, path in paths.items() if op in variables):
         *scopes, leaf = path.split("/")
@@ -315,12 +317,6 @@ def _item(tree: Any, missing_paths: list[str], path: str) -> Any:
     return _attach(tf.Module(), tree, missing_paths, path)
 
 
-def concrete_of(function: GraphFunction) -> Any:
-    """Returns the traced function that a GraphFunction runs, with its graph."""
-    with eager():
-        return function.__dict__["__call__"].get_concrete_function()
-
-
 def graph_function(
     base: Graph,
     ends: Ends,
@@ -357,8 +353,8 @@ def graph_function(
     with eager():
         optional = {name: tf.constant(array, _live(base, takes[name]).dtype) for name, array in ends.defaults.items()}
         variables = {} if shared_variables is None else shared_variables
-        arrays = variable_values(base, part, values, [name for name in part.variables if name not in variables])
-        variables.update({name: _variable(base.state.variables[name], array, base) for name, array in arrays.items()})
+        arrays = variable_values(base, part, values, variables)
+        variables |= {name: _variable(base.state.variables[name], array, base) for name, array in arrays.items()}
         variables = {name: variables[name] for name in part.variables}
         tables = tables_of(base, part, request)
         plain = re.sub(r"\W", "_", name)
@@ -444,16 +440,16 @@ def region_of(
     cuts = frozenset(base.tensor(name, request) for name in inputs.values())
     ends = [base.tensor(name, request) for name in outputs]
     along = [base.find(op_name(op), request) for op in also]
-    goals = producers(base, ends, cuts) | base.mask(along)
+    computed = [end for end in ends if end not in cuts]
+    goals = producers(base, computed) | base.mask(along)
     within = ~base.mask(base.find(name, request) for name in boundary)
     mask = required_ops(base, goals, cuts, within)
-    variables = [i for i in np.flatnonzero(mask).tolist() if base.types[i] in VARIABLE_TYPES]
-    tables = [i for i in np.flatnonzero(mask).tolist() if base.types[i] in _TABLES]
-    computed = [end for end in ends if end not in cuts]
+    variables, tables = (np.flatnonzero(mask & base.type_mask(types)).tolist() for types in (VARIABLE_TYPES, _TABLES))
     refuse_part(base, mask | ~within, map(base.tensor, inputs.values()), request, computed)
-    mask = backward(base, goals, cuts | {(i, 0) for i in (*variables, *tables)}, within=mask)
+    held = cuts | {(i, 0) for i in (*variables, *tables)}
+    mask = backward(base, goals, held, within=mask)
     mask[[*variables, *tables]] = False
-    mask |= _rest_of_contexts(base, mask, cuts | {(i, 0) for i in (*variables, *tables)}, within)
+    mask |= _rest_of_contexts(base, mask, held, within)
     refuse_unknown(base, mask, request)
     _refuse_live(base, mask, inputs, cuts, ends, request)
     _refuse_assignments(base, mask, variables, goals, request)
@@ -466,7 +462,7 @@ def _rest_of_contexts(base: Graph, mask: Any, cuts: frozenset[Tensor], within: A
 
     The other ops of a loop or cond are left out if they have effects, or need a variable, a table or an input.
     """
-    rest = np.zeros(base.size, np.bool_)
+    rest = base.mask([])
     lasting = base.type_mask(
         [kind for kind in set(base.types) if kind in FEED_TYPES or is_stateful(kind) or writes(kind)]
     )
@@ -486,22 +482,22 @@ def updates_left_out(base: Graph, ends: Ends, also: Sequence[str] = ()) -> list[
     return [name for name in updates(base, run, cuts).inside if not run[base.index[name]]]
 
 
-def variable_values(base: Graph, part: FunctionRegion, values: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Returns the values of some variables of a part, by op name; `values` as in `graph_function`."""
+def variable_values(base: Graph, part: FunctionRegion, values: Any, known: Container[str]) -> dict[str, Any]:
+    """Returns the values of the variables of a part, without known ones; `values` as in `graph_function`."""
     source = values() if callable(values) and part.variables else values
-    infos = [base.state.variables[name] for name in names]
+    infos = [base.state.variables[name] for name in part.variables if name not in known]
     return {} if callable(source) else fetch(source, infos, base.live_graph, "function(values=...)")
 
 
 def tables_of(base: Graph, part: FunctionRegion, request: str) -> dict[str, Any]:
     """Returns the tables of a part as objects of TF2, by op name."""
-    return {name: _table(base, base.index[name], request) for name in part.tables}
+    return {name: _table(base, name, request) for name in part.tables}
 
 
 def _refuse_live(
     base: Graph, mask: Any, inputs: dict[str, str], cuts: frozenset[Tensor], tensors: Sequence[Tensor], request: str
 ) -> None:
-    live = [i for i in np.flatnonzero(mask).tolist() if base.types[i] in _LIVE_TYPES]
+    live = np.flatnonzero(mask & base.type_mask(_LIVE_TYPES)).tolist()
     feeds = [f"{base.names[i]}:0" for i in live if base.types[i] in FEED_TYPES]
     if feeds:
         have = [*inputs.values(), *feeds[:4]]
@@ -571,14 +567,13 @@ def _live(base: Graph, tensor: str) -> Any:
 
 
 def _variable(info: VariableInfo, value: Any, base: Graph) -> Any:
-    shape = tf.TensorShape(base.live_graph.get_operation_by_name(info.op).get_attr("shape"))
+    shape = shape_of(base.live_graph, info)
     shape = shape if shape.rank is not None and shape.is_compatible_with(np.shape(value)) else None
     return tf.Variable(value, trainable=trainable(info), name=info.op, dtype=info.dtype, shape=shape)
 
 
-def _table(base: Graph, number: int, request: str) -> Any:
+def _table(base: Graph, name: str, request: str) -> Any:
     """Returns a table with the content of a table of the graph, whose init op is run once in a separate graph."""
-    name = base.names[number]
     fills = [op for op in base.state.init_ops.get(name, ()) if op in base.index]
     suggestion = "Make the result of its lookup an input instead"
     if not fills:

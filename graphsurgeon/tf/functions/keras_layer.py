@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import PlanError, counted, few, warn
+from ...graph.functions import all_nodes, own_gradient
 from ...graph.graph import Graph, Mask, shape_text
 from ...graph.names import free_name, op_name, tensor_name
 from ...graph.open_graph import Ends
@@ -33,6 +34,7 @@ from ..run.sessions import require_trusted
 from ..values.variables import dims_of
 from .graph_function import (
     FunctionRegion,
+    arguments_text,
     region_of,
     table_of,
     tables_of,
@@ -42,11 +44,11 @@ from .graph_function import (
 from .graph_function import trainable as is_trainable
 from .keras_training import TrainingFacts
 from .library import adopt, functions_in_node, with_handles
+from .lift import arguments_of
 
 Keras: Any = tf.keras
 #: The prefix of TensorFlow's names for gradients by `tf.custom_gradient`, which are valid only in the same process.
-_LOCAL_GRADIENT = b"CustomGradient-"
-_NO_FACTS = TrainingFacts()
+_LOCAL_GRADIENT = "CustomGradient-"
 _PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 
 
@@ -91,7 +93,7 @@ class GraphLayer(Keras.layers.Layer):
             for number, (keys, content) in enumerate(graph["tables"]):
                 setattr(self, f"table_{number}", _filled_table(keys, content))
             for mode, body in graph.get("programs", {}).items():
-                self.run(mode, *_program(body, self))
+                self.run(mode, _program(body, self), body)
         self.built = True
 
     @property
@@ -135,10 +137,8 @@ class GraphLayer(Keras.layers.Layer):
         )
 
     def _arguments(self, inputs: Any) -> list[Any]:
-        names = list(self._config.value["inputs"])
-        specs = self._programs.value["inference"][0].input_signature
-        request = f"layer {self.name!r}"
-        takes = ", ".join(f"{s.name}: {s.dtype.name} {shape_text(dims_of(s.shape))}" for s in specs)
+        names, function = list(self._config.value["inputs"]), self._programs.value["inference"][0]
+        request, takes = f"layer {self.name!r}", arguments_text(function)
         if isinstance(inputs, Mapping):
             mismatched = sorted({*map(str, inputs)} ^ {*names})
             if mismatched:
@@ -150,7 +150,7 @@ class GraphLayer(Keras.layers.Layer):
         if len(values) != len(names):
             problem = f"it takes {len(names)}, but is given {counted(len(values), 'tensors')}"
             raise PlanError(request, problem, f"Give it a list or dict of {takes}")
-        return [_converted_input(thing, spec, request) for thing, spec in zip(values, specs, strict=True)]
+        return [_converted_input(thing, spec, request) for thing, spec in zip(values, function.input_signature, strict=True)]
 
     def compute_mask(self, *_: Any, **__: Any) -> None:
         """Returns None, because only the ops of the graph can use a mask."""
@@ -184,7 +184,7 @@ def keras_layer(
     training: Any,
     trainable: bool,
     request: str,
-    facts: TrainingFacts = _NO_FACTS,
+    facts: TrainingFacts,
 ) -> GraphLayer:
     """Returns a Keras layer that computes the outputs of a part of a graph from its inputs.
 
@@ -233,7 +233,7 @@ def keras_layer(
             "form": ends.form,
             "notes": notes,
         }
-        layer = GraphLayer(about, trainable=trainable, **({} if name is None else {"name": name}))
+        layer = GraphLayer(about, trainable=trainable, name=name)
         for variable, array in zip(layer.graph_variables(), variables.values(), strict=True):
             variable.assign(array)
         shared = (
@@ -271,16 +271,11 @@ class _LayerProgram:
         facts: TrainingFacts,
         updated: bool,
     ) -> None:
-        self.base, self._values, self._request, self._flag_values = (
-            base,
-            values,
-            request,
-            () if flag is None else (updated,),
-        )
+        self.base, self._values, self._request, self._flag_values = base, values, request, list[Any]()
         takes, gives = dict(ends.with_argument_names().inputs), list(ends.outputs.values())
         if flag is not None:
             takes[free_name("training", takes.__contains__)] = flag
-            self._flag_values = (_flag_value(base, flag, updated, request),)
+            self._flag_values.append(_flag_value(base, flag, updated, request))
         targets = [base.tensor(name, request) for name in gives]
         cuts = frozenset(base.tensor(name, request) for name in takes.values())
         goals = producers(base, targets, cuts)
@@ -341,9 +336,7 @@ class _LayerProgram:
 
     def values(self, known_values: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the values of its variables, without those in `known_values`."""
-        return variable_values(
-            self.base, self.part, self._values, [n for n in self.part.variables if n not in known_values]
-        )
+        return variable_values(self.base, self.part, self._values, known_values)
 
     def trace(self, variables: dict[str, Any], tables: dict[str, Any], name: str) -> Any:
         """Returns the `tf.function` that runs the part with these variables and tables."""
@@ -434,48 +427,40 @@ def _body(concrete: Any, layer: GraphLayer) -> dict[str, Any]:
 
     Call this before the function is differentiated, because a gradient rewrites the loops of the function.
     """
-    graph_def = concrete.graph.as_graph_def()
+    graph, arguments = concrete.graph, arguments_of(concrete)
+    graph_def = graph.as_graph_def()
     plain = {function.signature.name: function for function in graph_def.library.function}
-    calls = [
-        concrete.graph.get_operation_by_name(node.name) for node in graph_def.node if functions_in_node(node, plain)
-    ]
-    definitions = with_handles(plain, calls, functions_of(concrete.graph), plain)
+    calls = [graph.get_operation_by_name(node.name) for node in graph_def.node if functions_in_node(node, plain)]
+    definitions = with_handles(plain, calls, functions_of(graph), plain)
     del graph_def.library.function[:]
     graph_def.library.function.extend(definitions[name] for name in plain)
     without_gradient = []
-    for nodes in (graph_def.node, *(f.node_def for f in graph_def.library.function)):
-        for node in nodes:
-            gradient = node.attr["_gradient_op_type"].s if "_gradient_op_type" in node.attr else b""
-            if gradient.startswith(_LOCAL_GRADIENT):
-                without_gradient.append(node.name)
-                del node.attr["_gradient_op_type"]
-    outside = concrete.captured_inputs
-    groups = (
-        [("weight", v.handle) for v in layer.graph_variables()],
-        [("table", t.resource_handle) for t in layer.tables],
-    )
-    places = {id(handle): (kind, i) for group in groups for i, (kind, handle) in enumerate(group)}
-    stand_ins = concrete.graph.inputs[len(concrete.graph.inputs) - len(outside) :]
+    for node in all_nodes(graph_def):
+        if own_gradient(node).startswith(_LOCAL_GRADIENT):
+            without_gradient.append(node.name)
+            del node.attr["_gradient_op_type"]
+    places = {id(v.handle): ("weight", i) for i, v in enumerate(layer.graph_variables())}
+    places |= {id(t.resource_handle): ("table", i) for i, t in enumerate(layer.tables)}
+    captured = zip(concrete.captured_inputs, graph.inputs[len(arguments) :], strict=True)
     return {
         "graph": encode(graph_def, deterministic=True),
-        "takes": {t.op.name: t.name for t in concrete.graph.inputs[: len(concrete.graph.inputs) - len(outside)]},
-        "captures": [[t.op.name, *places[id(c)]] for c, t in zip(outside, stand_ins, strict=True)],
-        "gives": [t.name for t in concrete.graph.outputs],
-        "shapes": [_sizes(t) for t in concrete.graph.outputs],
+        "takes": {t.op.name: t.name for t in arguments},
+        "captures": [[t.op.name, *places[id(c)]] for c, t in captured],
+        "gives": [t.name for t in graph.outputs],
+        "shapes": [None if t.shape.rank is None else t.shape.as_list() for t in graph.outputs],
         "gradients": without_gradient,
     }
 
 
-def _program(body: Mapping[str, Any], layer: GraphLayer) -> tuple[Any, Mapping[str, Any]]:
-    """Returns the function of a layer that is loaded from a file, and its description."""
+def _program(body: Mapping[str, Any], layer: GraphLayer) -> Any:
+    """Returns the function of a layer that is loaded from a file, given its description."""
     request = f"layer {layer.name!r}"
     with errors_as(PlanError, request, "the description of its graph is damaged", "Save the model again"):
         graph_def = decode(tf.compat.v1.GraphDef, zlib.decompress(base64.b64decode(body["graph"])))
-    for nodes in (graph_def.node, *(f.node_def for f in graph_def.library.function)):
-        python = next((node.name for node in nodes if node.op in _PYTHON), None)
-        if python is not None:
+    for node in all_nodes(graph_def):
+        if node.op in _PYTHON:
             how = "Make the layer from a region without this op"
-            raise PlanError(request, f"{python!r} calls a Python function of the process that made the layer", how)
+            raise PlanError(request, f"{node.name!r} calls a Python function of the process that made the layer", how)
     if body["gradients"]:
         warn(
             f"{request}: {few(map(repr, body['gradients']))} had a gradient by tf.custom_gradient, which no file "
@@ -490,8 +475,7 @@ def _program(body: Mapping[str, Any], layer: GraphLayer) -> tuple[Any, Mapping[s
         adopt(graph, graph_def.library)
     _set_handle_data(graph, handles["weight"])
     base = snapshot(graph)
-    stands = {name for name, _, _ in body["captures"]} | set(body["takes"])
-    mask = ~base.mask(base.index[name] for name in stands)
+    mask = ~base.mask(base.index[name] for name in (*handles["weight"], *handles["table"], *body["takes"]))
     part = FunctionRegion(dict(body["takes"]), list(body["gives"]), mask, [], [])
 
     def shaped(tensors: list[Any]) -> list[Any]:
@@ -499,17 +483,12 @@ def _program(body: Mapping[str, Any], layer: GraphLayer) -> tuple[Any, Mapping[s
             tensor.set_shape(tf.TensorShape(sizes))
         return tensors
 
-    return trace_region(base, part, handles["weight"], handles["table"], "layer", shaped, request), body
+    return trace_region(base, part, handles["weight"], handles["table"], "layer", shaped, request)
 
 
 def _encode_text(graph_def: Any) -> str:
     """Returns a GraphDef as text, for a config."""
     return graph_def if isinstance(graph_def, str) else base64.b64encode(zlib.compress(graph_def, 1)).decode()
-
-
-def _sizes(tensor: Any) -> list[int | None] | None:
-    dims = dims_of(tensor.shape)
-    return None if dims is None else list(dims)
 
 
 def _set_handle_data(graph: TFGraph, variables: Mapping[str, Any]) -> None:

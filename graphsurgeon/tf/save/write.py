@@ -21,8 +21,8 @@ from ...errors import PlanError
 from ...graph import atomic_files
 from ...graph.arrays import size_text
 from ...graph.atomic_files import ensure_writable, flush, install_files, record_write, write_failure
-from ...graph.functions import CALLS, functions_in_node, reachable_functions
-from ...graph.names import free_name, op_name
+from ...graph.functions import CALLS, all_nodes, functions_in_node, reachable_functions
+from ...graph.names import free_name, op_name, tensor_name
 from ...graph.security import SAVER_TYPES
 from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFGraphDef
@@ -34,6 +34,8 @@ from ..values.initialization import RESTORERS
 from ..values.variables import variable_infos
 
 _FROM_FILE = {"InitializeTableFromTextFile": "InitializeTable", "InitializeTableFromTextFileV2": "InitializeTableV2"}
+#: The attributes of these ops that tell how the file is read.
+_FILE_ATTRIBUTES = ("vocab_size", "key_index", "value_index", "delimiter", "offset")
 #: TensorFlow uses the path of its vocabulary in the name of a table.
 _TABLE_NAME = re.compile(rb"(hash_table_)(?:/|[A-Za-z]:|\\\\)[^\0]*[/\\]")
 
@@ -61,12 +63,7 @@ class Portable:
         if any(node.op in RESTORERS for node in graph_def.node):
             self._drop_checkpoints(graph)
         self._drop_folders(assets, embed)
-        _rename_tables(self._all_nodes())
-
-    def _all_nodes(self) -> Iterator[Any]:
-        yield from self._graph_def.node
-        for function in self._graph_def.library.function:
-            yield from function.node_def
+        _rename_tables(all_nodes(graph_def))
 
     def _above(self, names: Iterable[str]) -> set[str]:
         """Returns the names of these ops and of all their ancestors."""
@@ -85,7 +82,7 @@ class Portable:
             if not any(self._reads_named_file(name) for name in above):
                 continue
             unused |= above
-            tensor = graph.get_tensor_by_name(_full(assign.input[1]))
+            tensor = graph.get_tensor_by_name(tensor_name(assign.input[1]))
             node = self._nodes[value]
             if len(tensor.op.outputs) > 1:
                 node = self._graph_def.node.add(
@@ -203,29 +200,26 @@ class _FunctionBodies:
         """
         for place, body in self._all.items():
             for node in [candidate for candidate in body.nodes if candidate.op in _FROM_FILE]:
-                files = {paths.get(name, "") if not at else "" for at, name in self._makers(place, node.input[1])}
+                files = {"" if at else paths.get(name, "") for at, name in self._makers(place, node.input[1])}
                 path = files.pop() if len(files) == 1 else ""
-                table = next(
-                    (candidate for candidate in map(self._table, self._makers(place, node.input[0])) if candidate), None
-                )
+                table = next(filter(None, map(self._table, self._makers(place, node.input[0]))), None)
                 if os.path.isfile(path) and table is not None:
                     _fill_with_constants(body, node, table, path)
 
     def _makers(self, place: str, text: str) -> set[tuple[str, str]]:
         """Returns (function, op) from which a tensor comes; an argument is followed to all calls of its function."""
-        makers, todo, visited = set[tuple[str, str]](), [(place, text)], set[tuple[str, str]]()
-        while todo:
-            origin = todo.pop()
-            if origin in visited:
-                continue
-            visited.add(origin)
-            body = self._all[origin[0]]
-            name = body.source(origin[1])
-            if name not in body.arguments:
-                makers.add((origin[0], name))
-                continue
-            at = body.arguments.index(name)
-            todo += [(caller, node.input[at]) for caller, node in self._calls.get(origin[0], ())]
+        makers = set[tuple[str, str]]()
+
+        def passed(end: tuple[str, str]) -> list[tuple[str, str]]:
+            function, tensor = end
+            arguments, name = self._all[function].arguments, self._all[function].source(tensor)
+            if name not in arguments:
+                makers.add((function, name))
+                return []
+            at = arguments.index(name)
+            return [(caller, node.input[at]) for caller, node in self._calls.get(function, ())]
+
+        reachable_from([(place, text)], passed)
         return makers
 
     def _table(self, producer: tuple[str, str]) -> Any:
@@ -256,14 +250,10 @@ def _fill_with_constants(body: _NodeTable, node: Any, table: Any, path: str) -> 
     contents = zip(("keys", "values"), _table_entries(node, table, path), strict=True)
     node.input[1:2] = [body.add_constant(f"{node.name}/{label}", array) for label, array in contents]
     node.op = _FROM_FILE[node.op]
-    for key in ("vocab_size", "key_index", "value_index", "delimiter", "offset"):
+    for key in _FILE_ATTRIBUTES:
         node.attr.pop(key, None)
     node.attr["Tkey"].type = table.attr["key_dtype"].type
     node.attr["Tval"].type = table.attr["value_dtype"].type
-
-
-def _full(text: str) -> str:
-    return text if ":" in text else f"{text}:0"
 
 
 def _make_placeholder(node: Any, dtype: str, shape: Any) -> None:
@@ -276,17 +266,16 @@ def _make_placeholder(node: Any, dtype: str, shape: Any) -> None:
 
 def _table_entries(node: Any, table: Any, path: str) -> tuple[Any, Any]:
     """Returns the keys and the values that an op reads from a vocabulary, sorted by key."""
-    kinds = {"key_dtype": tf.as_dtype(table.attr["key_dtype"].type), "value_dtype": table.attr["value_dtype"].type}
+    key, value = (tf.as_dtype(table.attr[name].type) for name in ("key_dtype", "value_dtype"))
     how: dict[str, Any] = {
-        key: node.attr[key].i if key != "delimiter" else node.attr[key].s
-        for key in ("vocab_size", "key_index", "value_index", "delimiter", "offset")
-        if key in node.attr
+        name: node.attr[name].s if name == "delimiter" else node.attr[name].i
+        for name in _FILE_ATTRIBUTES
+        if name in node.attr
     }
     with eager():
-        table_handle = tf.raw_ops.AnonymousHashTable(**kinds)
-        tf.raw_ops.InitializeTableFromTextFileV2(table_handle=table_handle, filename=path, **how)
-        types = {"Tkeys": kinds["key_dtype"], "Tvalues": tf.as_dtype(kinds["value_dtype"])}
-        exported = tf.raw_ops.LookupTableExportV2(table_handle=table_handle, **types)
+        handle = tf.raw_ops.AnonymousHashTable(key_dtype=key, value_dtype=value)
+        tf.raw_ops.InitializeTableFromTextFileV2(table_handle=handle, filename=path, **how)
+        exported = tf.raw_ops.LookupTableExportV2(table_handle=handle, Tkeys=key, Tvalues=value)
         keys, values = (part.numpy() for part in exported)
     order = np.argsort(keys, kind="stable")
     return keys[order], values[order]
@@ -327,17 +316,12 @@ def staging_dir(path: str, request: str, size: int = 0) -> Iterator[str]:
             inside = True
             yield folder
     except OSError as error:
-        if not inside:
-            problem, how = (
-                f"nothing can be written in {parent!r}: {write_failure(error, parent)}",
-                "Choose another path",
-            )
-            raise PlanError(request, problem, how) from error
-        problem, how = (
-            f"{path!r} cannot be written: {write_failure(error, parent, size)}",
-            "The old file is unchanged",
-        )
-        raise PlanError(request, problem, f"{how}; make room, or choose another path") from error
+        problem = f"nothing can be written in {parent!r}: {write_failure(error, parent)}"
+        how = "Choose another path"
+        if inside:
+            problem = f"{path!r} cannot be written: {write_failure(error, parent, size)}"
+            how = "The old file is unchanged; make room, or choose another path"
+        raise PlanError(request, problem, how) from error
 
 
 def put_file(new: str, path: str) -> None:
@@ -389,7 +373,7 @@ def mark_written(path: str, kind: str) -> None:
 def _entry_files(path: str, kind: str) -> list[str]:
     """Returns the files from which a saved graph is opened."""
     if kind.startswith("saved_model"):
-        return glob.glob(os.path.join(glob.escape(path), f"{_MODEL}*"))
+        return glob.glob(os.path.join(glob.escape(path), "saved_model.pb*"))
     if kind in ("graph_def", "tflite"):
         return [path]
     prefix = path.removesuffix(".index" if kind == "checkpoint" else ".meta")
@@ -397,12 +381,9 @@ def _entry_files(path: str, kind: str) -> list[str]:
     return [*values, f"{prefix}.meta"] if kind == "meta_graph" else values
 
 
-_MODEL = "saved_model.pb"
-
-
 def _refuse_other(path: str, request: str) -> None:
     occupied = os.path.lexists(path) and not (os.path.isdir(path) and not os.listdir(path))
-    if occupied and not glob.glob(os.path.join(glob.escape(path), f"{_MODEL}*")):
+    if occupied and not _entry_files(path, "saved_model"):
         raise PlanError(request, f"{path!r} exists and is not a SavedModel", "Choose a new folder")
 
 
