@@ -11,7 +11,7 @@ from .. import tf
 from ..errors import PlanError, SurgeryError, few
 from ..graph.graph import Graph
 from ..graph.names import free_name, op_name, plain_name, tensor_name, tensors_by_key
-from ..graph.open_graph import DEFAULT, Ends, OpenedGraph
+from ..graph.open_graph import DEFAULT, Ends, OpenedGraph, end_tensors
 from ..graph.reports import Restored, Saved
 from ..graph.selection import select
 from ..graph.types import TFSession
@@ -69,12 +69,9 @@ def save(
     """
     _refuse_odd(f"save({path!r})", path, settings["names"], settings["signatures"], settings["tags"])
     initial = isinstance(value_source, str) and value_source == INITIAL
-    settings |= {
-        "names": _renames(settings["names"]),
-        "feeds": {tensor_name(k): v for k, v in (settings["feeds"] or {}).items()},
-        "initial": initial,
-    }
-    options = tf.save.save.SaveRequest(path, **settings, untrained={}, model=opened_graph)
+    settings["names"] = _renames(settings["names"])
+    settings["feeds"] = {tensor_name(k): v for k, v in (settings["feeds"] or {}).items()}
+    options = tf.save.save.SaveRequest(os.fspath(path), **settings, initial=initial, untrained={}, model=opened_graph)
     options.check()
     whole_model = with_signatures(timeline, values, opened_graph, options, value_source)
     if whole_model.timeline is not timeline:
@@ -90,8 +87,7 @@ def save(
         options = replace(options, untrained=lacking)
     source = values.read_session if own else tf.values.transfer.values_of(value_source)
     if own and (options.keeps_signatures or options.constant):
-        signatures = options.all_signatures(base)
-        ends = [tensor for one in signatures.values() for tensor in one.outputs.values()]
+        _, ends = end_tensors(options.all_signatures(base).values())
         values.refuse_missing(ends or base.state.variables, options.request)
     given = {str(name).removesuffix(":0") for name in source} if isinstance(source, Mapping) else set()
     uninitialized = (values.uninitialized - given) | _empty_locals(base, source, options)
@@ -109,9 +105,7 @@ def _lost_training(timeline: Timeline, opened_graph: OpenedGraph, options: Any) 
     if opened_graph.origin is None or options.kind == "checkpoint":
         return []
     base, facts = timeline.snapshot, opened_graph.origin.facts(History(timeline.events).renamed)
-    signatures = options.all_signatures(base).values()
-    inputs, outputs = ([t for one in signatures for t in getattr(one, side).values()] for side in ("inputs", "outputs"))
-    return list(facts.left_out(base, inputs, outputs))
+    return list(facts.left_out(base, *end_tensors(options.all_signatures(base).values())))
 
 
 def _empty_locals(base: Graph, values: Any, options: Any) -> frozenset[str]:
@@ -123,11 +117,9 @@ def _empty_locals(base: Graph, values: Any, options: Any) -> frozenset[str]:
     names = frozenset(info.op for info in local_variables)
     if isinstance(source, Mapping):
         return names - {str(key).removesuffix(":0") for key in source}
-    return (
-        names - tf.values.initialization.initialized_variables(source, local_variables, options.request)
-        if getattr(source, "graph", None) is base.owner
-        else names
-    )
+    if getattr(source, "graph", None) is base.owner:
+        names -= tf.values.initialization.initialized_variables(source, local_variables, options.request)
+    return names
 
 
 def _refuse_odd(request: str, path: Any, names: Any, signatures: Any = None, tags: Any = ()) -> None:
@@ -187,7 +179,7 @@ def with_signatures(
     if options.kind == "checkpoint" or opened_graph.serving.opened_signature.startswith("function "):
         return whole_model
     if opened_graph.serving.functions:
-        functions = few(list(map(repr, opened_graph.serving.functions)))
+        functions = few(map(repr, opened_graph.serving.functions))
         whole_model.notes.append(f"not included: functions {functions} of the opened object")
     if not names:
         return whole_model
@@ -225,7 +217,7 @@ def _reason_to_leave_out(graph: Graph, options: Any) -> str:
         return "inputs= and outputs= name the part to save"
     cuts = [name for name in tensors_by_key(options.inputs).values()
             if graph.types[graph.tensor(name, options.request)[0]] not in FEED_TYPES]  # fmt: skip
-    return f"inputs= cuts the graph at {few(list(map(repr, cuts)))}" if cuts else ""
+    return f"inputs= cuts the graph at {few(map(repr, cuts))}" if cuts else ""
 
 
 def _merged(whole_model: WholeModel, names: list[str], value_source: Any) -> WholeModel:
@@ -249,13 +241,9 @@ def _merged(whole_model: WholeModel, names: list[str], value_source: Any) -> Who
     signatures, paths = dict[str, Ends](), dict[str, str]()
     for name in names:
         try:
-            result = _with_signature(plan, model, name, known, paths)
+            plan, signatures[name] = _with_signature(plan, model, name, known, paths)
         except SurgeryError as error:
-            result = error.problem
-        if isinstance(result, str):
-            whole_model.notes.append(f"not included: {_named([name])}, because {result}")
-        else:
-            plan, signatures[name] = result
+            whole_model.notes.append(f"not included: {_named([name])}, because {error.problem}")
     if not signatures:
         return whole_model
     timeline.apply(plan, values, record=False)
@@ -268,10 +256,8 @@ def _merged(whole_model: WholeModel, names: list[str], value_source: Any) -> Who
 
 def _with_signature(
     plan: Plan, opened_graph: OpenedGraph, name: str, names_by_identity: dict[Any, str], paths: dict[str, str]
-) -> tuple[Plan, Ends] | str:
+) -> tuple[Plan, Ends]:
     """Returns a plan that also copies the ops of a signature, and the ends of the signature after it.
-
-    If that is not possible, returns the reason.
 
     Args:
         plan: the steps so far.
@@ -281,7 +267,7 @@ def _with_signature(
         paths: the paths of new variables, which are added.
 
     Raises:
-        SurgeryError: the signature cannot be read.
+        SurgeryError: the signature cannot be read or copied.
     """
     other = opened_graph.serving.open_other(name)  # type: ignore[misc]
     timeline = Timeline(other)
@@ -296,7 +282,7 @@ def _with_signature(
             continue
         here, there = base.nodes[base.index[same]], graph.nodes[graph.index[op]]
         if any(here.attr[attr] != there.attr[attr] for attr in ("dtype", "shape")) or here.op != there.op:
-            return f"an edit changed its variable {same!r}"
+            raise PlanError("save()", f"an edit changed its variable {same!r}", "Undo the edit, or leave the signature out")
         shared[f"{op}:0"] = f"{same}:0"
     rest = block.mask & ~graph.mask(graph.index[tensor.removesuffix(":0")] for tensor in shared)
     more = plan.copy(
@@ -304,8 +290,8 @@ def _with_signature(
         collections="keep",
     )  # fmt: skip
     for fault in more.effect.faults:
-        return fault.problem
+        raise fault.to_error()
     names_by_identity |= new
     paths |= {f"{scope}/{op}": path for op, path in other.variable_paths.items() if f"{scope}/{op}" in new.values()}
-    ends = {"inputs": other.inputs, "outputs": other.outputs, "defaults": other.defaults}
-    return more, Ends(**ends).with_tensors(lambda tensor: f"{scope}/{tensor}")
+    ends = Ends(inputs=other.inputs, outputs=other.outputs, defaults=other.defaults)
+    return more, ends.with_tensors(lambda tensor: f"{scope}/{tensor}")

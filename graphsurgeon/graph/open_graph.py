@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from pathlib import Path
@@ -169,6 +169,17 @@ class Ends:
         return (
             dict(zip(self.outputs, results, strict=True)) if self.pack_outputs is None else self.pack_outputs(results)
         )
+
+
+def end_tensors(signatures: Collection[Ends]) -> tuple[list[str], list[str]]:
+    """Returns the input tensors and the output tensors of several signatures, in order.
+
+    Example:
+        >>> end_tensors([Ends(inputs={"a": "x:0"}, outputs={"b": "y:0"}), Ends(inputs={"c": "x:0"})])
+        (['x:0', 'x:0'], ['y:0'])
+    """
+    inputs, outputs = ([t for one in signatures for t in getattr(one, side).values()] for side in ("inputs", "outputs"))
+    return inputs, outputs
 
 
 def _inverted(ends: Mapping[str, str]) -> dict[str, str]:

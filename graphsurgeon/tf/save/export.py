@@ -67,9 +67,13 @@ class ExportedGraph:
         """Returns the tensor of the new graph for a tensor of the old graph."""
         return self.graph.get_tensor_by_name(self.name(name))
 
+    def op_names(self) -> set[str]:
+        """Returns the names of the ops of the new graph."""
+        return {op.name for op in self.graph.get_operations()}
+
     def present_ops(self, ops: Iterable[str]) -> list[str]:
         """Returns the ops, out of some ops of the old graph, that are also in the new graph."""
-        names = {op.name for op in self.graph.get_operations()}
+        names = self.op_names()
         return [name for name in ops if name in names]
 
     def omitted_ops(self, base: Graph) -> int:
@@ -78,11 +82,9 @@ class ExportedGraph:
         Args:
             base: snapshot of the old graph.
         """
-        names = {op.name for op in self.graph.get_operations()}
-        new_placeholders = {name.partition(":")[0] for name in self.tensors}
-        new_placeholders = {name for name in new_placeholders if base.types[base.index[name]] not in PLACEHOLDER_TYPES}
-        orphans = orphans_of(base.owner)
-        return sum(name not in orphans and (name not in names or name in new_placeholders) for name in base.names)
+        replaced = {op for op in map(op_name, self.tensors) if base.types[base.index[op]] not in PLACEHOLDER_TYPES}
+        kept = self.op_names() - replaced | orphans_of(base.owner).keys()
+        return sum(name not in kept for name in base.names)
 
 
 def export_graph(
@@ -142,7 +144,7 @@ def export_graph(
             return replace(unfrozen, graph=frozen_graph(unfrozen.graph, values, [*ends, *extra_ops]))
         except Unfreezable as error:
             variables = _variables_behind(base, [name for stuck in error.ops for name in stuck.names])
-            problem = f"{error}: {few(list(map(repr, variables)))}" if variables else str(error)
+            problem = f"{error}: {few(map(repr, variables))}" if variables else str(error)
             how = "Keep the variables: save a .meta file or a SavedModel"
             raise Unconvertible(
                 request, problem, how, ConversionResult(error_text=str(error), errors=error.ops)
@@ -159,12 +161,9 @@ def export_graph(
 def _variables_behind(base: Graph, ops: Iterable[str]) -> list[str]:
     """Returns the variables whose handles or references are inputs of some ops, also through TF1 loops and conds."""
     handing = {*SWITCHES, *ENTERS, *MERGES}
-    start = [base.index[name] for name in ops if name in base.index]
-    sources = [
-        reader_input
-        for op in start
-        for reader_input in base.data.row(op).tolist()[: None if callees_of(base.nodes[op]) else 1]
-    ]
+    sources = []
+    for op in (base.index[name] for name in ops if name in base.index):
+        sources += base.data.row(op).tolist()[: None if callees_of(base.nodes[op]) else 1]
     reached = reachable_from(sources, lambda op: base.data.row(op).tolist() if base.types[op] in handing else ())
     return [base.names[op] for op in sorted(reached) if base.types[op] in VARIABLE_TYPES]
 
@@ -226,14 +225,14 @@ def _texts(tensor: TFTensor) -> list[str]:
 
 def _object(graph: TFGraph, info: VariableInfo) -> TFVariable | None:
     """Returns an object for a variable that is in no collection; missing ops are added to the exported graph."""
-    op, new = graph.get_operation_by_name(info.op), info
+    op = graph.get_operation_by_name(info.op)
     with graph.as_default(), tf1.name_scope("for_the_saver/"):
         if not info.snapshot:
-            new = replace(new, snapshot=read_op(op).name)
+            info = replace(info, snapshot=read_op(op).name)
         if not info.initializer:
             value = tf1.placeholder(info.dtype, tf.TensorShape(op.get_attr("shape")))
-            new = replace(new, initializer=assign_op(op, value).name, initial_value=value.name)
-    return rebuild_variable(graph, new, None)
+            info = replace(info, initializer=assign_op(op, value).name, initial_value=value.name)
+    return rebuild_variable(graph, info, None)
 
 
 def small_enough(proto: Any, request: str) -> Any:
@@ -259,11 +258,11 @@ def add_assets(export: ExportedGraph, base: Graph, paths: Mapping[str, str]) -> 
         base: snapshot of the old graph. If it is not trusted, only the files in `paths` are added.
         paths: tensor -> file, for the files of the SavedModel from which the graph was opened.
     """
-    names = {op.name for op in export.graph.get_operations()}
     collection = export.graph.get_collection(tf1.GraphKeys.ASSET_FILEPATHS)  # from a file, it may contain any items
     tensors = {
         tensor.name: tensor for tensor in collection if isinstance(tensor, tf.Tensor) and tensor.dtype == tf.string
     }
+    names = export.op_names()
     tensors |= {name: export.graph.get_tensor_by_name(name) for name in paths if op_name(name) in names}
     may_read = may_reach_out(base) and not untrusted_reason(base.owner)
     for name, tensor in tensors.items():
@@ -286,16 +285,21 @@ def nodes_of(export: ExportedGraph, request: str) -> Any:
         PlanError: it is too large for a file.
     """
     nodes = _with_shapes(export.graph, request)
-    _keep(export, Portable(export.graph, nodes, export.assets, embed=True), embed=True)
+    _make_portable(export, nodes, embed=True)
     return small_enough(nodes, request)
 
 
-def _keep(export: ExportedGraph, portable: Portable, embed: bool) -> None:
-    """Keeps only the asset files that are not embedded; adds notes about them if the format has no place for files."""
+def _make_portable(export: ExportedGraph, nodes: Any, embed: bool) -> Mapping[str, str]:
+    """Makes the GraphDef of an exported graph portable; returns variable -> the new name of its initial value.
+
+    Only the asset files that are not embedded are kept. If the format has no place for files, notes list them.
+    """
+    portable = Portable(export.graph, nodes, export.assets, embed)
     export.assets = portable.left
     files = [f"the file {os.path.basename(path)!r} is not included: feed its path to {tensor!r}"
              for tensor, path in export.assets.items()]  # fmt: skip
     export.notes += files if embed else []
+    return portable.initial
 
 
 def _with_shapes(graph: TFGraph, request: str) -> Any:
@@ -329,14 +333,13 @@ def meta_graph(export: ExportedGraph, saver: Any, embed: bool, request: str) -> 
     contexts = filter(has_proto, context_items)  # from a file, the collection may contain any items
     with graph.as_default(), hide_nested(contexts):
         meta = tf1.train.export_meta_graph(graph=graph, saver_def=saver, strip_default_attrs=True)
-    portable = Portable(graph, meta.graph_def, export.assets, embed)
-    _keep(export, portable, embed)
-    for key in graph.collections if portable.initial else ():
+    initial = _make_portable(export, meta.graph_def, embed)
+    for key in graph.collections if initial else ():
         values = meta.collection_def[key].bytes_list.value
         for i, item in enumerate(graph.get_collection(key)):
-            if isinstance(item, tf.Variable) and item.op.name in portable.initial:
+            if isinstance(item, tf.Variable) and item.op.name in initial:
                 about = variable_pb2.VariableDef.FromString(values[i])
-                about.initial_value_name = portable.initial[item.op.name]
+                about.initial_value_name = initial[item.op.name]
                 values[i] = about.SerializeToString()
     return small_enough(meta, request)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,7 +24,7 @@ from ...graph.concurrency import gc_paused
 from ...graph.conversion_verdict import Unconvertible, blockers
 from ...graph.graph import Graph
 from ...graph.names import op_name, tensors_by_key
-from ...graph.open_graph import Ends, OpenedGraph, outputs_of, placeholders_in
+from ...graph.open_graph import Ends, OpenedGraph, end_tensors, outputs_of, placeholders_in
 from ...graph.provenance import orphans_of
 from ...graph.reports import Saved, only_initial_text
 from ...graph.selection import select, selection_from
@@ -76,6 +77,7 @@ _INSTEAD = {
     "tflite": "Give real values, feeds={...}",
 }
 _SUFFIXES = {".pb": "graph_def", ".pbtxt": "graph_def", ".meta": "meta_graph", ".tflite": "tflite", "": "saved_model"}
+_NOT_VERIFIED = "not opened again: verify=False"
 #: The number of likely outputs that are run if a graph has no signature.
 _MAX_RUN = 8
 
@@ -89,7 +91,7 @@ class SaveRequest:
     initial values.
     """
 
-    path: Any
+    path: str
     format: str | None
     outputs: Any
     inputs: Any
@@ -110,7 +112,7 @@ class SaveRequest:
     @property
     def request(self) -> str:
         """The request, for messages."""
-        return f"save({os.fspath(self.path)!r}" + (f", format={self.format!r})" if self.format else ")")
+        return f"save({self.path!r}" + (f", format={self.format!r})" if self.format else ")")
 
     @property
     def kind(self) -> str:
@@ -124,7 +126,7 @@ class SaveRequest:
                 raise PlanError(self.request, f"format={self.format!r} is not known",
                                 "Choose one of " + ", ".join(map(repr, FORMATS)))  # fmt: skip
             return self.format
-        name = os.path.basename(os.fspath(self.path).rstrip("/")).removesuffix(".gz")
+        name = os.path.basename(self.path.rstrip("/")).removesuffix(".gz")
         if ".ckpt" in name:
             return "checkpoint"
         suffix = os.path.splitext(name)[1]
@@ -150,13 +152,14 @@ class SaveRequest:
         """
         format_name = self.kind
         model = format_name.startswith("saved_model")
+        without_ends = format_name == "checkpoint" or self.signatures is not None
         unfit = {
             "signatures": self.signatures is not None and not model,
             "freeze": self.freeze and format_name not in ("graph_def", "saved_model", "tflite"),
             "scope": bool(self.scope) and format_name != "checkpoint",
             "names": bool(self.names) and format_name != "checkpoint",
-            "outputs": self.outputs is not None and (format_name == "checkpoint" or self.signatures is not None),
-            "inputs": self.inputs is not None and (format_name == "checkpoint" or self.signatures is not None),
+            "outputs": self.outputs is not None and without_ends,
+            "inputs": self.inputs is not None and without_ends,
             "device": self.device != "keep" and format_name in ("checkpoint", "saved_model_tf2"),
             "timeout": self.timeout is not None and format_name != "tflite",
             "feeds": bool(self.feeds) and (format_name == "checkpoint" or not self.verify),
@@ -169,11 +172,11 @@ class SaveRequest:
         how = "Name the tensors to save" + ("" if model else "; leave out outputs= to save the whole graph")
         if self.outputs is not None and not tensors_by_key(self.outputs):
             raise PlanError(self.request, f"outputs={self.outputs!r} names no tensor", how)
-        none = [key for key, (_, outs) in (self.signatures or {}).items() if not tensors_by_key(outs)]
-        if none:
-            how = f"Name its tensors: signatures={{{none[0]!r}: (inputs, outputs)}}"
-            raise PlanError(self.request, f"signature {none[0]!r} has no outputs", how)
-        refuse_existing(os.fspath(self.path), format_name, self.overwrite, self.request)
+        for key, (_, outs) in (self.signatures or {}).items():
+            if not tensors_by_key(outs):
+                how = f"Name its tensors: signatures={{{key!r}: (inputs, outputs)}}"
+                raise PlanError(self.request, f"signature {key!r} has no outputs", how)
+        refuse_existing(self.path, format_name, self.overwrite, self.request)
 
     @property
     def keeps_signatures(self) -> bool:
@@ -216,12 +219,11 @@ def save(base: Graph, uninitialized: frozenset[str], values: Any, options: SaveR
         SelectionError: a tensor does not exist.
         PlanError: see `Editor.save`.
     """
-    format_name, path = options.kind, os.fspath(options.path)
-    if options.verify and format_name != "checkpoint":
+    if options.verify and options.kind != "checkpoint":
         WORKER.start()  # it imports TensorFlow while this process writes the file
     with naming_memory(options.request):
-        saved = _write(materialize_graph(base), uninitialized, values, options, path)
-    mark_written(path, format_name)
+        saved = _write(materialize_graph(base), uninitialized, values, options)
+    mark_written(options.path, options.kind)
     return saved
 
 
@@ -243,7 +245,6 @@ class _Job:
         base: snapshot of the graph that is saved.
         exported: the exported part of the graph that is written.
         options: the arguments of `Editor.save`.
-        path: the path of the file.
         values: as in `save`; if variables become constants, the source of their values.
         calls: the calls that verify the file: its signatures, if the format has any.
         omitted_ops: the number of ops of the graph that are not in the file.
@@ -253,7 +254,6 @@ class _Job:
     base: Graph
     exported: ExportedGraph
     options: SaveRequest
-    path: str
     values: Any
     calls: Any
     omitted_ops: int
@@ -263,6 +263,11 @@ class _Job:
     def request(self) -> str:
         """The request, for messages."""
         return self.options.request
+
+    @property
+    def path(self) -> str:
+        """The path of the file."""
+        return self.options.path
 
     @cached_property
     def saved_variables(self) -> dict[str, VariableInfo]:
@@ -308,49 +313,43 @@ class _Job:
             self.exported.notes.append(f"run first: {few(first)}, as in the SavedModel that this graph is from")
         return first
 
-    def source(self, required: bool) -> ProofSource:
-        """Returns the saved graph in a form that can be run; a session is opened only if needed."""
-        values = _live(self.values) if required or not callable(self.values) else None
-        return ProofSource(self.base, values, self.request)
-
     def proof(
-        self, files: Sequence[WrittenFile], source: ProofSource, variables: Iterable[str] | None = None, **title: Any
+        self, files: Sequence[WrittenFile], with_values: bool, variables: Iterable[str] | None = None, **title: Any
     ) -> Proof:
-        """Reads the written file and compares it with the source, unless `verify` is off.
+        """Reads the written file and compares it with the saved graph, unless `verify` is off.
 
         Args:
             files: as in `prove`.
-            source: the source.
+            with_values: whether the file has values of variables. Only then is a session opened for the saved graph.
             variables: the variables whose values are in the file; None for all variables.
             title: as in `prove`.
         """
         options, saved = self.options, None if variables is None else frozenset(variables)
         if not options.verify:
-            return Proof("", ["not opened again: verify=False"])
-        texts = self.request, _INSTEAD[options.kind]
+            return Proof("", [_NOT_VERIFIED])
+        values = _live(self.values) if with_values or not callable(self.values) else None
+        source, texts = ProofSource(self.base, values, self.request), (self.request, _INSTEAD[options.kind])
         return prove(self.base, self.calls, files, source, options.feeds, *texts, saved, **title)
 
-    def report(self, path: str, nodes: int, proof: Proof) -> Saved:
-        """Returns the report on the file."""
+    def report(self, path: str, nodes: int, variables: Iterable[str], proof: Proof) -> Saved:
+        """Returns the report on the file: its path, the number of its ops, and the variables with a value in it."""
         notes = [*self.exported.notes, *proof.notes]
-        return Saved(path, self.options.kind, nodes, tuple(self.saved_variables), self.omitted_ops, notes, proof.text)
+        return Saved(path, self.options.kind, nodes, tuple(variables), self.omitted_ops, notes, proof.text)
 
 
-def _write(base: Graph, uninitialized: frozenset[str], values: Any, options: SaveRequest, path: str) -> Saved:
+def _write(base: Graph, uninitialized: frozenset[str], values: Any, options: SaveRequest) -> Saved:
     kind, request = options.kind, options.request
-    signatures = options.all_signatures(base) if kind.startswith(("saved_model", "tflite")) else {}
+    has_signatures = kind.startswith(("saved_model", "tflite"))
+    signatures = options.all_signatures(base) if has_signatures else {}
     given = Ends(inputs=tensors_by_key(options.inputs), outputs=tensors_by_key(options.outputs))
-    starts, ends = (
-        [t for one in signatures.values() or [given] for t in getattr(one, side).values()]
-        for side in ("inputs", "outputs")
-    )
+    starts, ends = end_tensors(signatures.values() or [given])
     for name in (*options.feeds, *starts, *ends):
         base.tensor(name, request)
     if kind == "checkpoint":
-        return _checkpoint(base, path, values, options, uninitialized | orphans_of(base.owner).keys())
+        return _checkpoint(base, values, options, uninitialized | orphans_of(base.owner).keys())
     if starts and not ends:
         raise PlanError(request, "inputs= is given without outputs=", "Name the outputs too: outputs=...")
-    if kind in ("saved_model", "saved_model_tf2", "tflite") and not signatures:
+    if has_signatures and not signatures:
         problem = "a TFLite model needs outputs" if kind == "tflite" else "a SavedModel needs a signature"
         raise PlanError(request, problem, "Name its tensors: inputs=..., outputs=...")
     if kind == "saved_model_tf2":
@@ -360,7 +359,7 @@ def _write(base: Graph, uninitialized: frozenset[str], values: Any, options: Sav
         }
         notes = [f"the argument {old!r} is called {new!r}" for old, new in pairs.items() if old != new]
         export = ExportedGraph(base.live_graph, {}, notes)
-        return _module(_Job(base, export, options, path, values, called, 0, uninitialized))
+        return _module(_Job(base, export, options, values, called, 0, uninitialized))
     if signatures:
         served = [(one.inputs, one.outputs) for one in signatures.values()]
         # One of several signatures may compute the input of another one.
@@ -373,7 +372,7 @@ def _write(base: Graph, uninitialized: frozenset[str], values: Any, options: Sav
     signatures = _with_missing_inputs(base, export, signatures, kind, request)
     add_assets(export, base, options.model.asset_feeds)
     calls = _calls(base, options, signatures)
-    job = _Job(base, export, options, path, values, calls, export.omitted_ops(base), uninitialized)
+    job = _Job(base, export, options, values, calls, export.omitted_ops(base), uninitialized)
     return replace(_WRITERS[kind](job), untrained=inside)
 
 
@@ -392,7 +391,7 @@ def _with_missing_inputs(
         needed = placeholders_in(base, backward(base, goals, cuts, within=within))
         lacking = [tensor for tensor in needed if base.tensor(tensor) not in cuts]
         if lacking and kind == "saved_model":
-            problem = f"signature {key!r} needs {few(list(map(repr, lacking)))}, which is not an input"
+            problem = f"signature {key!r} needs {few(map(repr, lacking))}, which is not an input"
             raise PlanError(request, problem, f"Type inputs={[*one.inputs.values(), *lacking]!r}")
         complete[key] = replace(one, inputs={**one.inputs, **{op_name(tensor): tensor for tensor in lacking}})
     return complete
@@ -426,7 +425,7 @@ def _calls(base: Graph, options: SaveRequest, signatures: Any) -> Any:
         return signatures
     call = options.model.limited_to(base.index).chosen(tensors_by_key(options.inputs), options.outputs)
     likely = () if call.outputs else outputs_of(base, forward(base, acting_ops(base)))[:_MAX_RUN]
-    call = replace(call, outputs={**call.outputs, **dict(zip(likely, likely, strict=True))})
+    call = replace(call, outputs=call.outputs or {tensor: tensor for tensor in likely})
     return {"": call} if call.outputs else {}
 
 
@@ -458,7 +457,7 @@ def read_batches(base: Graph, values: Any, infos: list[VariableInfo], request: s
 # -- the formats ----------------------------------------------------------------------------------
 
 
-def _checkpoint(base: Graph, path: str, values: Any, options: SaveRequest, uninitialized: frozenset[str]) -> Saved:
+def _checkpoint(base: Graph, values: Any, options: SaveRequest, uninitialized: frozenset[str]) -> Saved:
     candidates = {op: info for op, info in base.state.variables.items() if op not in uninitialized}
     only_named = bool(options.names) and not options.scope  # only the variables in `names`, such as those of a copy
     names = saved_names(base.live_graph, candidates.values(), options.scope, options.names, options.request, only_named)
@@ -468,26 +467,21 @@ def _checkpoint(base: Graph, path: str, values: Any, options: SaveRequest, unini
         )
     parts = slices(base.live_graph)
     keys = {op: (key, parts[op].spec if op in parts else "") for op, key in names.items()}
-    whole_keys = [key for key, spec in keys.values() if not spec]
-    twice = (
-        next((key for key in whole_keys if whole_keys.count(key) > 1), None)
-        if len(set(whole_keys)) < len(whole_keys)
-        else None
-    )
-    if twice is not None:
-        clash = [op for op, (key, _) in keys.items() if key == twice]
-        raise PlanError(
-            options.request, f"{few(clash)} would all be called {twice!r}", "Give them different names in names="
-        )
+    for twice, count in Counter(key for key, spec in keys.values() if not spec).items():
+        if count > 1:
+            clash = [op for op, (key, _) in keys.items() if key == twice]
+            raise PlanError(
+                options.request, f"{few(clash)} would all be called {twice!r}", "Give them different names in names="
+            )
     infos = [candidates[op] for op in names]
-    prefix = path.removesuffix(".index")
+    prefix = options.path.removesuffix(".index")
     with staging_dir(prefix, options.request, _total(infos)) as folder:
         new = os.path.join(folder, "values")
         write_checkpoint(new, read_batches(base, values, infos, options.request), keys, _total(infos), options.request)
         if options.verify:
             verify_checkpoint(new, [key for key, _ in keys.values()], options.request)
         put_checkpoint(new, prefix)
-    notes = [] if options.verify else ["not opened again: verify=False"]
+    notes = [] if options.verify else [_NOT_VERIFIED]
     return Saved(prefix, "checkpoint", 0, tuple(names), 0, notes, "read again by TensorFlow" * options.verify)
 
 
@@ -503,7 +497,7 @@ def _graph_def(job: _Job) -> Saved:
     fills = table_fillers(export.graph)
     starts = [name for ops in fills.values() for name in ops]
     if fills:
-        export.notes.append(f"run first: {few(starts)}, to fill {few(list(fills))}")
+        export.notes.append(f"run first: {few(starts)}, to fill {few(fills)}")
     first = [*starts, *job.init_ops(starts)]
     data = gzip.compress(data) if path.endswith(".gz") else data
     with staging_dir(path, job.request, len(data)) as folder:
@@ -512,9 +506,9 @@ def _graph_def(job: _Job) -> Saved:
         # A GraphDef contains no values. If none are given, source and file are compared with initial values.
         about = {"path": new, "first": first, "paths": export.assets}
         file = WrittenFile("tf.import_graph_def", "graph_def", about, by_tensor(export.name), bool(variables))
-        proof = job.proof([file], job.source(required=False))
+        proof = job.proof([file], with_values=False)
         put_file(new, path)
-    return replace(job.report(path, len(graph_def.node), proof), variables=())
+    return job.report(path, len(graph_def.node), (), proof)
 
 
 def _tflite(job: _Job) -> Saved:
@@ -525,9 +519,7 @@ def _tflite(job: _Job) -> Saved:
     graph_def = nodes_of(export, request)
     there = call.with_tensors(export.name)
     if call.defaults:
-        export.notes.append(
-            f"the defaults of {few(list(map(repr, call.defaults)))} are not included: feed these inputs"
-        )
+        export.notes.append(f"the defaults of {few(map(repr, call.defaults))} are not included: feed these inputs")
     result = convert_to_tflite(graph_def, there.inputs, there.outputs, key, timeout)
     if not result.model:
         obstacles = blockers(job.base, result)
@@ -538,9 +530,9 @@ def _tflite(job: _Job) -> Saved:
         Path(new).write_bytes(result.model)
         file = WrittenFile("tf.lite.Interpreter", "tflite", {"path": new}, by_signature)
         title = "run by TFLite's interpreter"
-        proof = job.proof([file], job.source(required=True), title=title, timeout=timeout)
+        proof = job.proof([file], with_values=True, title=title, timeout=timeout)
         put_file(new, path)
-    return job.report(path, len(graph_def.node), proof)
+    return job.report(path, len(graph_def.node), job.saved_variables, proof)
 
 
 def _meta_graph(job: _Job) -> Saved:
@@ -553,12 +545,12 @@ def _meta_graph(job: _Job) -> Saved:
         Path(new + ".meta").write_bytes(encode(meta))
         about = {"path": new + ".meta", "first": job.init_ops(fillers), "paths": job.exported.assets}
         file = WrittenFile("tf.train.Saver", "meta_graph", about, by_tensor(job.exported.name))
-        proof = job.proof([file], job.source(required=bool(job.saved_variables)), job.saved_variables)
+        proof = job.proof([file], bool(job.saved_variables), job.saved_variables)
         if job.saved_variables:
             put_checkpoint(new, path, (new + ".meta", path + ".meta"))
         else:
             put_file(new + ".meta", path + ".meta")
-    return job.report(path + ".meta", len(meta.graph_def.node), proof)
+    return job.report(path + ".meta", len(meta.graph_def.node), job.saved_variables, proof)
 
 
 def _write_saved_model(job: _Job) -> Saved:
@@ -568,17 +560,14 @@ def _write_saved_model(job: _Job) -> Saved:
         about = options.tags, saver, options.model.init_ops, job.request
         meta = write_saved_model(job.exported, new, job.calls, *about)
         job.write_values(os.path.join(new, "variables", "variables"))
-        tags = [options.tags] if isinstance(options.tags, str) else list(options.tags)
-        old = {"path": new, "tags": tags}
+        reading = {"path": new, "tags": list(meta.meta_info_def.tags)}
         files = [
-            WrittenFile("tf.compat.v1.saved_model.load", "saved_model", old, by_signature),
-            WrittenFile("tf.saved_model.load", "served_model", {"path": new, "tags": tags}, by_signature),
+            WrittenFile("tf.compat.v1.saved_model.load", "saved_model", reading, by_signature),
+            WrittenFile("tf.saved_model.load", "served_model", reading, by_signature),
         ]
-        proof = job.proof(
-            files, job.source(required=bool(job.saved_variables)), None if options.freeze else job.saved_variables
-        )
+        proof = job.proof(files, bool(job.saved_variables), None if options.freeze else job.saved_variables)
         put_folder(new, path, job.request)
-    return job.report(path, len(meta.graph_def.node), proof)
+    return job.report(path, len(meta.graph_def.node), job.saved_variables, proof)
 
 
 _WRITERS = {"graph_def": _graph_def, "tflite": _tflite, "meta_graph": _meta_graph, "saved_model": _write_saved_model}
@@ -591,9 +580,8 @@ def _module(job: _Job) -> Saved:
     job.note_lost_paths(lost)
     with staging_dir(path, request) as folder:
         new = os.path.join(folder, "model")
-        notes = write_module(module, new, served, job.base, request)
+        job.exported.notes += write_module(module, new, served, job.base, request)
         file = WrittenFile("tf.saved_model.load", "served_model", {"path": new, "tags": None}, by_signature)
-        proof = job.proof([file], job.source(required=bool(module.variables)))
+        proof = job.proof([file], bool(module.variables))
         put_folder(new, path, request)
-    names = tuple(v.name.removesuffix(":0") for v in module.variables)
-    return Saved(path, "saved_model_tf2", 0, names, 0, [*job.exported.notes, *notes, *proof.notes], proof.text)
+    return job.report(path, 0, (v.name.removesuffix(":0") for v in module.variables), proof)

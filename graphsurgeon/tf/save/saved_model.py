@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stderr
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from ...graph.functions import own_gradient
 from ...graph.graph import Graph
 from ...graph.open_graph import Ends
 from ...graph.traversal import reachable_from
-from ...graph.types import TFGraph, TFOp, TFTensor
+from ...graph.types import TFOp, TFTensor
 from ..copy.tables_and_queues import ready_fillers
 from ..import_tensorflow import tf
 from ..messages import meta_graph_pb2, saved_model_pb2
@@ -54,10 +55,8 @@ def write_saved_model(
     Raises:
         PlanError: the graph is too large for a file.
     """
-    graph = export.graph
-    ops = {op.name: op for op in graph.get_operations()}
     assets = _assets(export.assets, folder)
-    init = _init_op(graph, ops, [name for name in init_ops if name in ops])
+    init = _init_op(export, init_ops)
     meta = meta_graph(export, saver, False, request)
     meta.asset_file_def.extend(assets)
     meta.meta_info_def.tags.extend([tags] if isinstance(tags, str) else tags)
@@ -72,7 +71,7 @@ def write_saved_model(
             about.defaults[name].CopyFrom(tf.make_tensor_proto(array, dtype))
     if init is not None:
         meta.signature_def[INIT].outputs[INIT].name = init.name
-    tables = mutable_tables(graph)
+    tables = mutable_tables(export.graph)
     if tables:
         export.notes.append(f"the content of {tables} is not included: such tables start empty")
     model = saved_model_pb2.SavedModel(saved_model_schema_version=1, meta_graphs=[meta])
@@ -108,10 +107,11 @@ def _assets(paths: Mapping[str, str], folder: str) -> list[Any]:
     return out
 
 
-def _init_op(graph: TFGraph, ops: Mapping[str, TFOp], init_ops: list[str]) -> TFOp | None:
+def _init_op(export: ExportedGraph, init_ops: Sequence[str]) -> TFOp | None:
     """Returns the op that a loader runs once to fill tables and set local variables; None if none is needed."""
-    fills = [ops[name] for name in init_ops]
-    fills += [op for op in ready_fillers(graph) if op not in fills]
+    graph = export.graph
+    fills = [graph.get_operation_by_name(name) for name in export.present_ops(init_ops)]
+    fills += ready_fillers(graph)
     # A collection may contain any object; for a call that fills a table, it contains a result of the call.
     items = [getattr(item, "op", item) for item in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)]
     fills += [item for item in items if isinstance(item, tf.Operation)]
@@ -134,18 +134,17 @@ def write_module(module: Any, folder: str, served: Any, base: Graph, request: st
         PlanError: TensorFlow cannot write the module.
     """
     overridden = sorted({own_gradient(node) for node in base.nodes} - {""})
+    save = partial(tf.saved_model.save, module, folder, signatures=served)
     # TensorFlow would log the whole stack of the error that is caught here.
     try:
         with _translate_errors(request), redirect_stderr(io.StringIO()) if overridden else nullcontext():
-            tf.saved_model.save(module, folder, signatures=served)
+            save()
             return []
     except PlanError:
         if not overridden:
             raise
     with _translate_errors(request):
-        tf.saved_model.save(
-            module, folder, signatures=served, options=tf.saved_model.SaveOptions(experimental_custom_gradients=False)
-        )
+        save(options=tf.saved_model.SaveOptions(experimental_custom_gradients=False))
     return [f"the gradient registered as {few(overridden)} is not included, because TensorFlow cannot trace it: "
             "register it again in the program that loads the model, before you differentiate the model"]  # fmt: skip
 
