@@ -14,12 +14,13 @@ from .. import tf
 from ..errors import Kind, PlanError, SelectionError, few, warn
 from ..graph.boundary import Tensor
 from ..graph.graph import Graph, Mask
-from ..graph.names import SINGLES, join_scope, tensor_name, valid_name
+from ..graph.names import SINGLES, join_scope, op_name, tensor_name, valid_name
 from ..graph.open_graph import OpenedGraph
 from ..graph.provenance import orphan_mask
 from ..graph.references import ReferenceResolver
 from ..graph.reports import only_initial_text
-from ..graph.selection import Query, Selection
+from ..graph.selection import select, selection_from
+from ..graph.traversal import producers
 from ..graph.types import GraphSource, TensorLike, TensorMap, ValueSource
 from ..graph.variables import FEED_TYPES, INPUT_TYPES
 from ..plan.dependencies import variable_ops
@@ -64,7 +65,7 @@ def removable_ops(graph: Graph, replaced: Iterable[Tensor], needed_ops: Collecti
         [True, True, False]
     """
     replaced_tensors, stay = set(replaced), set(needed_ops)
-    removed = np.zeros(graph.size, np.bool_)
+    removed = graph.mask([])
     feeds = {op for op, _ in replaced_tensors}
     constants: dict[str, Any] = {}
     todo = sorted(feeds)
@@ -73,18 +74,14 @@ def removable_ops(graph: Graph, replaced: Iterable[Tensor], needed_ops: Collecti
         if removed[op] or op in stay or not _free(graph, op, removed, replaced_tensors, feeds):
             continue
         removed[op] = True
-        todo += [i for i in {*graph.data.row(op).tolist(), *graph.control.row(op).tolist()} if not removed[i]]
+        todo += graph.all_inputs.row(op).tolist()
         if graph.types[op].startswith("IteratorGetNext"):
-            todo += _unread(graph)
+            datasets = [i for i, kind in enumerate(graph.types) if _DATASET.fullmatch(kind)]
+            todo += [i for i in datasets if not graph.consumers.row(i).size]
         if graph.types[op] in FEED_TYPES:
             for holder in dict.fromkeys(graph.data.row(op).tolist()):
                 todo += _unused_holder_ops(graph, holder, removed, replaced_tensors, constants)
     return RemovableOps(removed, constants)
-
-
-def _unread(graph: Graph) -> list[int]:
-    """Returns datasets without consumers."""
-    return [i for i, kind in enumerate(graph.types) if _DATASET.fullmatch(kind) and not graph.consumers.row(i).size]
 
 
 def _free(graph: Graph, op: int, removed: Mask, replaced_tensors: set[Tensor], feeds: set[int]) -> bool:
@@ -199,10 +196,9 @@ def connect(
     if not isinstance(pairs, Mapping):
         how = "Give them as {'enc/out:0': 'dec/in:0'}: output -> input"
         raise PlanError(request, f"connections={connections!r} is not a mapping", how)
-    inputs = inputs if isinstance(inputs, Mapping) else _several(inputs)
     values = dict.fromkeys(graphs, values) if isinstance(values, str) else values
     models = _models(graphs, values or {}, request)
-    for end, starts in (connections or {}).items():
+    for end, starts in pairs.items():
         source, tensor = _end(end, models, request, "outputs")
         for start in starts if isinstance(starts, (list, tuple, set)) else [starts]:
             target, into = _end(start, models, request)
@@ -228,14 +224,14 @@ def connect(
     applied.applied_ops.untrained.update(initial)
     sources = {one.name: (described(one.editor), one.merged_tensor) for one in order}
     if any(model.inputs or model.outputs for model, _ in sources.values()):
-        fed = {name: f"{name}:0" for name in destination.snapshot.names[: plan.base.size]}
-        new_inputs = {**fed, **_ends_of(order, {m.name: m.replaced for m in order}, "inputs", destination)}
-        new_outputs = _ends_of(order, {m.name: m.consumed for m in order}, "outputs", destination)
+        new_inputs = {name: f"{name}:0" for name in destination.snapshot.names[: plan.base.size]}
+        new_inputs |= _ends_of(order, "inputs", destination)
+        new_outputs = _ends_of(order, "outputs", destination)
         destination.opened_graph = destination.opened_graph.with_models(sources, new_inputs, new_outputs)
     return destination
 
 
-def _ends_of(models: list[_Model], inner_ends: Mapping[str, Any], side: str, editor: Editor) -> dict[str, str]:
+def _ends_of(models: list[_Model], side: str, editor: Editor) -> dict[str, str]:
     """Returns the inputs or outputs of the connected graphs that no other graph feeds or reads.
 
     They keep their names. If two have the same name, the names of their graphs are their prefixes.
@@ -244,8 +240,8 @@ def _ends_of(models: list[_Model], inner_ends: Mapping[str, Any], side: str, edi
         (model.name, key, join_scope(model.name, tensor))
         for model in models
         for key, tensor in getattr(model.editor, side).items()
-        if tensor not in inner_ends[model.name]
-        and join_scope(model.name, tensor.partition(":")[0]) in editor.snapshot.index
+        if tensor not in (model.replaced if side == "inputs" else model.consumed)
+        and join_scope(model.name, op_name(tensor)) in editor.snapshot.index
     ]
     keys = [key for _, key, _ in ends]
     return {key if keys.count(key) == 1 else f"{name}_{key}".replace("/", "_"): tensor for name, key, tensor in ends}
@@ -282,13 +278,14 @@ def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], request: str) 
     if not isinstance(graphs, Mapping) or not graphs:
         raise PlanError(request, "there are no graphs to connect", "Give them as {'name': graph, 'other': graph}")
     keys: list[Any] = list(graphs)
-    odd = next((name for name in keys if not isinstance(name, str)), None)
-    if odd is not None:
-        raise PlanError(request, f"{odd!r} is not a name for a graph", f"Use a text as its name: {{'g{odd}': graph}}")
-    bad = next((name for name in keys if not valid_name(name.strip("/"))), None)
-    if bad is not None:
-        how = "It becomes a scope: use letters, digits, '_', '.', '-' and '/' between parts"
-        raise PlanError(request, f"{bad!r} is not a name for a graph", how)
+    for name in keys:
+        if not isinstance(name, str):
+            how = f"Use a text as its name: {{'g{name}': graph}}"
+            raise PlanError(request, f"{name!r} is not a name for a graph", how)
+    for name in keys:
+        if not valid_name(name.strip("/")):
+            how = "It becomes a scope: use letters, digits, '_', '.', '-' and '/' between parts"
+            raise PlanError(request, f"{name!r} is not a name for a graph", how)
     names_by_key: dict[str, str] = {}
     for name in graphs:
         before = names_by_key.setdefault(name.strip("/").lower(), name)
@@ -296,10 +293,10 @@ def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], request: str) 
             raise PlanError(
                 request, f"{before!r} and {name!r} are the same scope in TensorFlow", "Give one of them another name"
             )
-    unknown = [name for name in values if name not in graphs]
-    if unknown:
-        problem = f"values= names {unknown[0]!r}, which is not a graph here"
-        raise PlanError(request, problem, "Choose " + " or ".join(map(repr, graphs)))
+    for name in values:
+        if name not in graphs:
+            problem = f"values= names {name!r}, which is not a graph here"
+            raise PlanError(request, problem, "Choose " + " or ".join(map(repr, graphs)))
     models = {}
     for name, thing in graphs.items():
         editor = thing if isinstance(thing, Editor) else open_graph(thing)
@@ -341,9 +338,7 @@ def _end(obj: Any, models: dict[str, _Model], request: str, side: str = "inputs"
                 raise SelectionError(request, f"{obj!r}: {error.problem}", how) from error
             return models[name], tensor
     rest = (obj, obj.partition("/")[2])
-    candidates = [
-        join_scope(n, t) for n, m in models.items() for t in rest if t.partition(":")[0] in m.editor.snapshot.index
-    ]
+    candidates = [join_scope(n, t) for n, m in models.items() for t in rest if op_name(t) in m.editor.snapshot.index]
     raise PlanError(
         request,
         f"{obj!r} does not begin with the name of a graph",
@@ -361,13 +356,10 @@ def _proposal(name: str, error: SelectionError) -> str:
 def _refuse_unread(target: _Model, destination: str, request: str) -> None:
     """Refuses to feed a tensor without consumers."""
     graph = target.editor.snapshot
-    op, port = graph.tensor(destination)
-    if not graph.consumers_of((op, port)):
-        placeholders = [n for n in graph.names if graph.types[graph.index[n]] in INPUT_TYPES]
-        placeholders = [n for n in placeholders if len(graph.consumers.row(graph.index[n]))][:4]
-        how = "Name a tensor that is read" + (
-            f", as {few([repr(join_scope(target.name, f'{n}:0')) for n in placeholders])}" if placeholders else ""
-        )
+    if not graph.consumers_of(graph.tensor(destination)):
+        fed = graph.type_mask(INPUT_TYPES) & (graph.consumers.degrees > 0)
+        placeholders = [join_scope(target.name, f"{graph.names[i]}:0") for i in np.flatnonzero(fed)[:4].tolist()]
+        how = "Name a tensor that is read" + (f", as {few(map(repr, placeholders))}" if placeholders else "")
         raise PlanError(
             request,
             f"nothing in {target.name} reads {join_scope(target.name, destination)!r}: feeding it does nothing",
@@ -448,17 +440,14 @@ def _with_placeholders(
     inputs: Mapping[Any, Any] | Iterable[Any], models: dict[str, _Model], title: str, request: str
 ) -> Editor:
     """Returns an editor of a new graph with a placeholder for each new input."""
-    pairs = list(inputs.items()) if isinstance(inputs, Mapping) else [(thing, "") for thing in inputs]
+    pairs = list(inputs.items()) if isinstance(inputs, Mapping) else [(thing, "") for thing in _several(inputs)]
     specs: dict[str, Any] = {}
     for thing, wish in pairs:
         model, tensor = _end(thing, models, request)
-        op = tensor.partition(":")[0]
         spec: Any = wish if hasattr(wish, "shape") and hasattr(wish, "dtype") else None
-        name = (wish if spec is None else spec.name) or f"{model.name}_{op.rpartition('/')[2]}".replace("/", "_")
-        is_used = name in specs or any(
-            name == n or n.startswith(name + "/") or name.startswith(n + "/") for n in models
-        )
-        if is_used:
+        leaf = op_name(tensor).rpartition("/")[2]
+        name = (wish if spec is None else spec.name) or f"{model.name}_{leaf}".replace("/", "_")
+        if name in specs or any(f"{n}/".startswith(f"{name}/") or name.startswith(f"{n}/") for n in models):
             problem = f"the name {name!r} for the new input {join_scope(model.name, tensor)!r} is taken"
             raise PlanError(request, problem, f"Give it another: inputs={{{join_scope(model.name, tensor)!r}: 'name'}}")
         specs[name] = model.editor.tensor(tensor) if spec is None else spec
@@ -524,17 +513,15 @@ def _with_copy(plan: Plan, model: _Model, variables: Any, device: Any, collectio
     needed = {snapshot.tensor(name)[0] for name in model.consumed if name not in model.replaced}
     out = removable_ops(snapshot, cuts, needed)
     mask = ~(out.mask | orphan_mask(snapshot) | _parts_of(snapshot, model.shared))
-    block = Selection(snapshot, mask, Query("select"))
-    if not mask.all():
-        remaining = Query("names", tuple(snapshot.names[i] for i in np.flatnonzero(~mask).tolist()))
-        block = Selection(snapshot, mask, Query("minus", (), (Query("select"), remaining)))
-    rows = [i for i in np.flatnonzero(out.mask).tolist() if (~out.mask[snapshot.control_consumers.row(i)]).any()]
-    loose = [i for i in rows if i not in {op for op, _ in cuts}]
-    inputs_read = {name for name in model.replaced if _is_read(snapshot, *snapshot.tensor(name), mask)}
+    whole = select(snapshot)
+    block = whole if mask.all() else whole - selection_from(snapshot, ~mask)
+    removed = np.flatnonzero(out.mask & ~producers(snapshot, cuts)).tolist()
+    loose = any((~out.mask[snapshot.control_consumers.row(i)]).any() for i in removed)
+    inputs = {name: new for name, new in model.replaced.items() if _is_read(snapshot, snapshot.tensor(name), mask)}
     return plan.copy(
         block,
         to=model.name,
-        inputs={**{name: new for name, new in model.replaced.items() if name in inputs_read}, **out.constants},
+        inputs={**inputs, **out.constants},
         control="drop" if loose else "refuse",
         variables=variables,
         values=model.values,
@@ -543,7 +530,7 @@ def _with_copy(plan: Plan, model: _Model, variables: Any, device: Any, collectio
     )
 
 
-def _is_read(graph: Graph, op: int, port: int, mask: Any) -> bool:
+def _is_read(graph: Graph, tensor: Tensor, mask: Any) -> bool:
     """Returns whether a copied op reads a tensor; also true without any consumer, which the plan then reports."""
-    readers = graph.consumers_of((op, port))
+    readers = graph.consumers_of(tensor)
     return not readers or any(mask[reader] for reader, _ in readers)

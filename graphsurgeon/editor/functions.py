@@ -106,12 +106,8 @@ def model_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, trainin
     if inputs is None and opened.origin is not None and opened.origin.inputs:
         form = "same"
     if hasattr(training, "opened_graph"):
-        training = (
-            training.snapshot,
-            training.history.renamed,
-            training.opened_graph.origin,
-            _value_source(training, None),
-        )
+        other = training.opened_graph.origin
+        training = training.snapshot, training.history.renamed, other, _value_source(training, None)
     elif training is not None:
         training = ReferenceResolver(graph, editor.layers, request).tensor(training)
     first = tf.open.snapshot.snapshot(opened.graph if opened.origin is None else opened.origin.graph)
@@ -149,11 +145,10 @@ def _refuse_unusable(
         if values is None:
             editor.values.refuse_missing(ends.outputs.values(), request)
         return
-    cuts = [graph.tensor(name, request) for name in ends.inputs.values()]
-    ends_of = [graph.tensor(name, request) for name in ends.outputs.values()]
+    cuts, ends_of = ([graph.tensor(name, request) for name in side.values()] for side in (ends.inputs, ends.outputs))
     along = [graph.find(op, request) for op in also]
     if ends_of and not along and set(ends_of) <= set(cuts):
-        names = [getattr(one, "path", one) for one in (inputs if isinstance(inputs, list | tuple) else [inputs])]
+        names = [getattr(one, "path", one) for one in _several(inputs)]
         layer = next((one for name in names if isinstance(name, str) for one in layers.named(name)), None)
         own = f"{graph.name(ends_of[0])!r} is both an input and an output, so nothing is computed"
         if layer is not None and layer.inputs:
@@ -174,26 +169,23 @@ def _tensors(editor: EditorLike, objects: Any, verb: str, request: str, named: b
         verb, request: the method and the request, for messages.
         named: return a dict by the references if all of them are names of layers with one output.
     """
-    resolver = ReferenceResolver(editor.snapshot, editor.layers, request)
-    references = list(objects.values() if isinstance(objects, Mapping) else _several(objects))
+    resolver, mapping = ReferenceResolver(editor.snapshot, editor.layers, request), isinstance(objects, Mapping)
+    references = list(objects.values() if mapping else _several(objects))
     for obj in references:
         if isinstance(obj, Selection):
             raise _selected_tensors(obj, verb)
         if not isinstance(getattr(obj, "name", obj), str):
             problem = f"{obj!r} is of type {type(obj).__name__}, neither a text nor an object with a name"
             raise SelectionError(request, problem, "Give one name such as 'x:0', several, or a dict")
-    mapping = isinstance(objects, Mapping)
     tensors = list(map(resolver.tensor, references)) if mapping else resolver.ends(references)
     for tensor in tensors:
         editor.snapshot.tensor(tensor_name(tensor), request)
     if mapping:
         return dict(zip(objects, tensors, strict=True))
-    if (
-        named
-        and len(tensors) == len(references)
-        and all(isinstance(a, str) and a != b and isinstance(b, str) for a, b in zip(references, tensors, strict=True))
-    ):
-        return dict(zip(references, tensors, strict=True))
+    if named and len(tensors) == len(references):
+        pairs = list(zip(references, tensors, strict=True))
+        if all(isinstance(a, str) and isinstance(b, str) and a != b for a, b in pairs):
+            return dict(pairs)
     return tensors if isinstance(objects, list | tuple) or len(tensors) > 1 else tensors[0]
 
 
@@ -259,11 +251,14 @@ def inlined(graph: Graph, opened_graph: OpenedGraph, values: Values, calls: Iter
         expansion.tensors,
         call,
     )
-    about = {
-        "code": opened_graph.code + call,
-        "session": None,
-        "values": values.for_graph(expansion.graph),
-        "layers": layers,
-    }
     model = opened_graph.with_tensors(lambda tensor: expansion.tensors.get(tensor, tensor))
-    return replace(model, graph=expansion.graph, missing_values_reason="", **about), call
+    model = replace(
+        model,
+        graph=expansion.graph,
+        code=opened_graph.code + call,
+        session=None,
+        values=values.for_graph(expansion.graph),
+        missing_values_reason="",
+        layers=layers,
+    )
+    return model, call
