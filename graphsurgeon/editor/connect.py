@@ -425,15 +425,13 @@ def _refuse_collections(models: Iterable[_Model], collections: str, request: str
     owners: dict[str, str] = {}
     for model in models:
         for name, entries in model.editor.snapshot.state.collections.items():
-            if name in SINGLES and entries and name in owners:
+            if name in SINGLES and entries and owners.setdefault(name, model.name) != model.name:
                 raise PlanError(
                     request,
                     f"the collection {name!r} of {owners[name]} clashes with that of {model.name}: "
                     "it can have one entry",
                     "Choose collections='rename'",
                 )
-            if entries:
-                owners.setdefault(name, model.name)
 
 
 def _with_placeholders(

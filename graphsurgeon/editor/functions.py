@@ -222,8 +222,8 @@ def _structured(opened_graph: OpenedGraph) -> Any:
         return names[0] if len(names) == 1 else dict(opened_graph.outputs)
     try:
         form = opened_graph.pack_outputs(range(len(names)))
-    except (TypeError, ValueError):  # sparse and ragged results: their component tensors, by name
-        return dict(opened_graph.outputs)
+    except (TypeError, ValueError):
+        form = None  # sparse and ragged results: their component tensors, by name
     if isinstance(form, int):
         return names[form]
     if isinstance(form, (list, tuple)) and all(isinstance(i, int) for i in form):

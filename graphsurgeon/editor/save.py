@@ -90,7 +90,7 @@ def save(
         _, ends = end_tensors(options.all_signatures(base).values())
         values.refuse_missing(ends or base.state.variables, options.request)
     given = {str(name).removesuffix(":0") for name in source} if isinstance(source, Mapping) else set()
-    uninitialized = (values.uninitialized - given) | _empty_locals(base, source, options)
+    uninitialized = (values.uninitialized | _empty_locals(base, source, options)) - given
     saved = tf.save.save.save(base, uninitialized, source, options)
     if options.keeps_signatures and len(opened_graph.served_names) > 1:
         names = map(repr, opened_graph.served_names)
@@ -109,14 +109,12 @@ def _lost_training(timeline: Timeline, opened_graph: OpenedGraph, options: Any) 
 
 
 def _empty_locals(base: Graph, values: Any, options: Any) -> frozenset[str]:
-    """Returns names of local variables without a value to save, for example because they were not initialized."""
+    """Returns names of local variables without a value in a session, for example because they were not initialized."""
     local_variables = [info for info in base.state.variables.values() if info.local]
     if not local_variables or options.kind == "graph_def":
         return frozenset()
     source = values() if callable(values) else values
     names = frozenset(info.op for info in local_variables)
-    if isinstance(source, Mapping):
-        return names - {str(key).removesuffix(":0") for key in source}
     if getattr(source, "graph", None) is base.owner:
         names -= tf.values.initialization.initialized_variables(source, local_variables, options.request)
     return names
@@ -172,14 +170,14 @@ def with_signatures(
         value_source: the argument `values` of `Editor.save`.
     """
     whole_model = WholeModel(timeline, values, replace(opened_graph, other_signatures={}))
-    own = opened_graph.signature or ("" if options.outputs is None else DEFAULT)
+    serving, own = opened_graph.serving, opened_graph.signature or ("" if options.outputs is None else DEFAULT)
     served = options.kind.startswith(("saved_model", "tflite"))  # the format has a place for a signature
-    names = [one.name for one in opened_graph.serving.signatures]
-    names = [name for name in names if name not in (options.signatures or ({own} if served else ()))]
-    if options.kind == "checkpoint" or opened_graph.serving.opened_signature.startswith("function "):
+    written = options.signatures or ({own} if served else ())
+    names = [one.name for one in serving.signatures if one.name not in written]
+    if options.kind == "checkpoint" or serving.opened_signature.startswith("function "):
         return whole_model
-    if opened_graph.serving.functions:
-        functions = few(map(repr, opened_graph.serving.functions))
+    if serving.functions:
+        functions = few(map(repr, serving.functions))
         whole_model.notes.append(f"not included: functions {functions} of the opened object")
     if not names:
         return whole_model
@@ -196,7 +194,7 @@ def with_signatures(
             signatures[name] = ends
     whole_model.model = replace(opened_graph, other_signatures=signatures)
     elsewhere = [name for name in names if name not in opened_graph.other_signatures]
-    if opened_graph.serving.open_other is None or not opened_graph.signature:
+    if serving.open_other is None or not opened_graph.signature:
         reason = "they are not in the graph, and cannot be read from its file"
         whole_model.notes += [f"not included: {_named(elsewhere)}, because {reason}"] if elsewhere else []
         return whole_model

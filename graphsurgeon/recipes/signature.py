@@ -69,11 +69,11 @@ def rows(editor: Editor) -> list[str]:
     ends += placeholders_in(graph, living)
     scopes = [name for name in graph.scopes.index if name and "/" not in name]
     candidates = [*map(op_name, ends), *scopes, *graph.state.variables]
-    used_names = {name for name in candidates if name in graph.index and living[graph.index[name]]}
-    used_names |= {
-        name for name in candidates if name in graph.scopes.index and (graph.scope_mask(name) & living).any()
-    }
-    return [name for name in dict.fromkeys(candidates) if name in used_names]
+    return [
+        name
+        for name in dict.fromkeys(candidates)
+        if (name in graph.index and living[graph.index[name]]) or (graph.scope_mask(name) & living).any()
+    ]
 
 
 def add_output(obj: Editor | Plan, tensor: TensorLike, name: str) -> Plan:

@@ -144,7 +144,8 @@ def split_at(
         *targets,
         *placeholders_in(context.graph, (before | after).mask),
     ]
-    keys = {tensor: key for key, tensor in tensors_by_key(list(dict.fromkeys(ends)), known).items()}
+    by_key = tensors_by_key(list(dict.fromkeys(ends)), known)
+    keys = {tensor: key for key, tensor in by_key.items()}
     halves = Halves(*(
         part(
             ed, region,
@@ -157,7 +158,7 @@ def split_at(
         notes = (*half.opened_graph.serving.notes, f"each half has its own copy of {both}")
         half.opened_graph = replace(half.opened_graph, serving=replace(half.opened_graph.serving, notes=notes))
     if verify:
-        _prove(context, ed, halves, targets, input_tensors, feeds, {key: tensor for tensor, key in keys.items()})
+        _prove(context, ed, halves, targets, input_tensors, feeds, by_key)
     return halves
 
 

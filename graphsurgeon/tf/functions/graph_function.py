@@ -463,14 +463,13 @@ def _rest_of_contexts(base: Graph, mask: Any, cuts: frozenset[Tensor], within: A
     The other ops of a loop or cond are left out if they have effects, or need a variable, a table or an input.
     """
     rest = base.mask([])
-    lasting = base.type_mask(
-        [kind for kind in set(base.types) if kind in FEED_TYPES or is_stateful(kind) or writes(kind)]
-    )
+    lasting = [kind for kind in set(base.types) if kind in FEED_TYPES or is_stateful(kind) or writes(kind)]
+    refused = base.type_mask(["LoopCond", *lasting])
     for names in base.state.contexts:
         ops = base.mask(base.index[name] for name in names if name in base.index)
         if (ops & mask).any():
             new = backward(base, ops, cuts, within=within) & ~mask
-            rest |= new & ~(new & (lasting | base.type_mask(["LoopCond"]))).any()
+            rest |= new & ~(new & refused).any()
     return rest
 
 
@@ -626,9 +625,8 @@ def copy_region(
         note_use(variable)
         handle = graph.capture(variable.handle, name="capture")
         if base.types[base.index[op]] in VARIABLE_TYPES - {"VarHandleOp"}:
-            stand_ins[f"{op}:0"] = tf.raw_ops.ReadVariableOp(resource=handle, dtype=variable.dtype)
-        else:
-            stand_ins[f"{op}:0"] = handle
+            handle = tf.raw_ops.ReadVariableOp(resource=handle, dtype=variable.dtype)
+        stand_ins[f"{op}:0"] = handle
     for op, table in tables.items():
         stand_ins[f"{op}:0"] = graph.capture(table.resource_handle, name="capture")
     used_tensors, computed = input_ends(base, part.mask), [tensor for tensor in part.outputs if tensor not in stand_ins]

@@ -132,16 +132,13 @@ class GraphLayer(Keras.layers.Layer):
         for _ in range(body.get("losses", 0)):
             self.add_loss(results.pop())
         keys, kind = self._config.value["outputs"], self._config.value["form"]
-        return (
-            results[0] if kind == "one" else list(results) if kind == "list" else dict(zip(keys, results, strict=True))
-        )
+        return results[0] if kind == "one" else results if kind == "list" else dict(zip(keys, results, strict=True))
 
     def _arguments(self, inputs: Any) -> list[Any]:
         names, function = list(self._config.value["inputs"]), self._programs.value["inference"][0]
         request, takes = f"layer {self.name!r}", arguments_text(function)
         if isinstance(inputs, Mapping):
-            mismatched = sorted({*map(str, inputs)} ^ {*names})
-            if mismatched:
+            if {*map(str, inputs)} != {*names}:
                 problem = f"its inputs are {names}, but it is given {sorted(map(str, inputs))}"
                 raise PlanError(request, problem, f"Give it {takes}")
             values = [inputs[name] for name in names]
@@ -160,8 +157,7 @@ class GraphLayer(Keras.layers.Layer):
         programs = {
             mode: {**body, "graph": _encode_text(body["graph"])} for mode, (_, body) in self._programs.value.items()
         }
-        config = {key: value for key, value in super().get_config().items() if key in ("name", "trainable")}
-        return {**config, "graph": {**self._config.value, "programs": programs}}
+        return {"name": self.name, "trainable": self.trainable, "graph": {**self._config.value, "programs": programs}}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> GraphLayer:
@@ -215,16 +211,14 @@ def keras_layer(
         "training": _LayerProgram(graph, trained, source, flag, request, learned, updated=True),
     }
     runs["training"].warn_left_out()
-    notes = [*runs["inference"].notes(not (twice or flag))]
+    notes = runs["inference"].notes(not (twice or flag))
     if not (twice or flag or runs["training"].updates):
         del runs["training"]
-    variables: dict[str, Any] = {}
+    variables, tables = dict[str, Any](), dict[str, Any]()
     with eager():
         for run in runs.values():
-            variables.update(run.values(variables))
-        tables = {
-            name: table for run in runs.values() for name, table in tables_of(run.base, run.part, request).items()
-        }
+            variables |= run.values(variables)
+            tables |= tables_of(run.base, run.part, request)
         about = {
             "weights": _weights(variables, runs.values(), request, facts, notes),
             "tables": [_table_content(table) for table in tables.values()],
@@ -284,14 +278,15 @@ class _LayerProgram:
         self.losses, self._lost_losses = facts.added(base, *self._endpoints, region)
         assignments = updates(base, region, cuts)
         always_run = backward(base, goals, cuts, control=False)  # these ops always run
-        apart = [name for name in assignments.inside if not always_run[base.index[name]]]
-        read_later = [name for name in apart if _read_after(base, base.index[name], always_run)]
-        apart = [name for name in apart if name not in read_later]
-        self._training_ops = [] if updated else apart
+        self._training_ops = [
+            name
+            for name in assignments.inside
+            if not always_run[base.index[name]] and not _read_after(base, base.index[name], always_run)
+        ]
         self._skipped_updates = dict(assignments.outside)
         self._late_reads: list[tuple[str, str, str]] = []
         along = []
-        for name in apart:
+        for name in self._training_ops if updated else ():
             variable, value = base.input_names(base.index[name])[:2]
             kind = base.types[base.index[name]]
             if kind.endswith("VariableOp"):
@@ -301,19 +296,11 @@ class _LayerProgram:
             else:
                 self._late_reads.append((op_name(variable), ASSIGNING[kind], value))
         self.updates = [*along, *self._late_reads]
-        later = self._late_reads if updated else []
-        without = [name for name in apart if not updated or name not in along]
-        self.part = region_of(
-            base,
-            takes,
-            [*gives, *self.losses, *(value for _, _, value in later)],
-            request,
-            along if updated else (),
-            without,
-        )
+        results = [*gives, *self.losses, *(value for _, _, value in self._late_reads)]
+        without = [name for name in self._training_ops if name not in along]
+        self.part = region_of(base, takes, results, request, along, without)
         self._count = len(gives) + len(self.losses)
-        if updated:
-            self.part.variables += [v for v, _, _ in later if v not in self.part.variables]
+        self.part.variables += [v for v, _, _ in self._late_reads if v not in self.part.variables]
 
     def notes(self, same_ops: bool) -> list[str]:
         """Returns notes about properties of the Keras model that the layer does not have.
@@ -345,7 +332,7 @@ class _LayerProgram:
 
         def packed(tensors: list[Any]) -> list[Any]:
             graph = tf.compat.v1.get_default_graph()
-            for (variable, how, _), value in zip(self._late_reads, tensors[self._count :], strict=False):
+            for (variable, how, _), value in zip(self._late_reads, tensors[self._count :], strict=True):
                 with tf.control_dependencies(graph.capture(variables[variable].handle).consumers()):  # its reads
                     run_along(graph, [getattr(variables[variable], how)(value, read_value=False)])
             return tensors[: self._count]
@@ -356,9 +343,8 @@ class _LayerProgram:
 
 def _flag_value(base: Graph, flag: str, value: bool, request: str) -> Any:
     """Returns the value for a training flag."""
-    op, port = base.tensor(flag, request)
-    infos = base.outputs(op)
-    dtype = tf.as_dtype(infos[port].dtype if infos else "bool")
+    info = base.info(*base.tensor(flag, request))
+    dtype = tf.as_dtype("bool" if info is None else info.dtype)
     if not (dtype.is_bool or dtype.is_integer or dtype.is_floating):
         how = "Name the graph's training flag, for example training='is_training:0'"
         raise PlanError(request, f"training={flag!r} has dtype {dtype.name}, which is not bool or a number", how)

@@ -50,15 +50,15 @@ class Surgery:
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        verb = "is kept" if len(self.kept_layers) == 1 else "are kept"
-        lines = (
-            [f"{counted(len(self.kept_layers), 'layers')} {verb} from the model: {few(self.kept_layers, 12)}"]
-            if self.kept_layers
-            else []
-        )
-        verb = "computes" if len(self.new_layers) == 1 else "compute"
-        rest = "the rest" if self.kept_layers else "everything"
-        lines += [f"{few(map(repr, self.new_layers))} {verb} {rest}"] if self.new_layers else []
+        lines = []
+        if self.kept_layers:
+            verb = "is kept" if len(self.kept_layers) == 1 else "are kept"
+            names = few(self.kept_layers, 12)
+            lines.append(f"{counted(len(self.kept_layers), 'layers')} {verb} from the model: {names}")
+        if self.new_layers:
+            verb = "computes" if len(self.new_layers) == 1 else "compute"
+            rest = "the rest" if self.kept_layers else "everything"
+            lines.append(f"{few(map(repr, self.new_layers))} {verb} {rest}")
         return "\n".join([*lines, *(f"  {name}  {why}" for name, why in self.rebuilt_layers.items()), *self.notes])
 
 
@@ -158,7 +158,7 @@ def keras_model(
     model = package.Model(symbols, ends.pack([tensors[t] for t in results]), name=name)
     if model_origin.model is not None and getattr(getattr(type(model), "dtype_policy", None), "fset", None):
         model.dtype_policy = model_origin.model.dtype_policy  # in mixed precision, Keras scales the loss
-    masked = {now for tensor in model_origin.masked if (now := mapping.current_tensor(tensor))}
+    masked = set(map(mapping.current_tensor, model_origin.masked))
     unmasked = any(
         graph.name(graph.tensor(t)) in masked and not has_mask(tensors[end])
         for t, end in zip(ends.outputs.values(), results, strict=True)
@@ -175,12 +175,11 @@ def _facts(origin: ModelOrigin, new_names: Mapping[str, str], partition: _LayerP
 def _input(package: Any, graph: Graph, key: str, tensor: str, request: str) -> Any:
     """Returns a new input of a model, for a tensor of a graph."""
     about = graph.info(*graph.tensor(tensor, request))
-    dims = None if about is None else about.shape
-    if about is None or dims is None or not dims:
-        problem = f"the input {tensor!r} has {'no dimension' if dims is not None else 'an unknown shape'}"
+    if about is None or not about.shape:
+        lack = "an unknown shape" if about is None or about.shape is None else "no dimension"
         how = "Keras needs a batch dimension: name another tensor in inputs=, or use ed.keras_layer"
-        raise PlanError(request, problem, how)
-    return package.Input(dims[1:], batch_size=dims[0], dtype=about.dtype, name=key)
+        raise PlanError(request, f"the input {tensor!r} has {lack}", how)
+    return package.Input(about.shape[1:], batch_size=about.shape[0], dtype=about.dtype, name=key)
 
 
 def _cast_input(graph: Graph, tensor: str, symbol: Any) -> Any:
@@ -205,11 +204,11 @@ def _other_values(graph: Graph, ways: _GraphMapping, origin: ModelOrigin, values
     infos = [graph.state.variables[name] for name in own if name in graph.state.variables]
     arrays = fetch(values, infos, graph.live_graph, request)
     other = {name for name, array in arrays.items() if own[name].numpy().tobytes() != np.asarray(array).tobytes()}
-    reasons = {}
+    reasons = dict[int, str]()
     for number, one in enumerate(origin.calls):
-        differing = next((name for name in one.variables if ways.current_op(name) in other), None)
-        if differing is not None:
-            reasons[number] = f"its {differing!r} has another value in the model than in the graph"
+        for name in one.variables:
+            if ways.current_op(name) in other:
+                reasons.setdefault(number, f"its {name!r} has another value in the model than in the graph")
     return reasons
 
 
@@ -217,13 +216,12 @@ def _surgery_of(
     model: Any, origin: ModelOrigin, partition: _LayerPartition, new_layers: Sequence[Any], unmasked: bool
 ) -> Surgery:
     """Returns the report on a new model."""
-    names, notes = (
-        tuple(one.name for one in new_layers),
-        tuple(dict.fromkeys(n for one in new_layers for n in one.notes)),
-    )
+    names = tuple(one.name for one in new_layers)
+    notes = tuple(dict.fromkeys(note for one in new_layers for note in one.notes))
     if origin.model is None:
         return Surgery((), {}, names, ("no layers are kept: the graph was not opened from a Keras model", *notes))
-    notes += ("the mask of the outputs is not kept: losses do not get it",) * unmasked
+    if unmasked:
+        notes += ("the mask of the outputs is not kept: losses do not get it",)
     policies = [one.dtype_policy.name for one in (origin.model, model) if hasattr(one, "dtype_policy")]
     if len({*policies}) > 1:
         notes += (f"the dtype policy {policies[0]!r} is not kept: it scales the loss in mixed precision",)
@@ -234,18 +232,17 @@ def _surgery_of(
         return Surgery((), {}, names, ("no layers are kept: it is not known how the layers of "
                                        f"{origin.model.name!r} are connected: it is written as a class, or not "
                                        "built", *notes))  # fmt: skip
-    layers = list(origin.model.layers)
-    kept_layers = [one for one in layers if any(one is other for other in model.layers)]
-    removed_layers = [one for one in layers if not any(one is other for other in kept_layers)]
+    layers, kept_ids = origin.model.layers, set(map(id, model.layers))
+    removed_layers = [one for one in layers if id(one) not in kept_ids]
     why = {one.name: partition.reason(one) for one in removed_layers}
     omitted = [
         one.name
         for one in removed_layers
         if partition.is_passthrough(one) and any(map(differs, [one, *keras_layers(one)]))
     ]
-    notes = (*notes, *[f"not in the new model, which computes in training as in inference: {few(map(repr, omitted))}"]
-             * bool(omitted))  # fmt: skip
-    return Surgery(tuple(one.name for one in kept_layers), why, names, notes)
+    if omitted:
+        notes += (f"not in the new model, which computes in training as in inference: {few(map(repr, omitted))}",)
+    return Surgery(tuple(one.name for one in layers if id(one) in kept_ids), why, names, notes)
 
 
 def _is_plain(model: Any) -> bool:
@@ -288,34 +285,30 @@ class _GraphMapping:
     def __init__(self, first: Graph, graph: Graph, new_names: Mapping[str, str], calls: Sequence[ModelCall]) -> None:
         self.first, self.graph = first, graph
         names = {a: b for a, b in new_names.items() if a in first.index and b in graph.index}
-        means = (
-            attribute_digest(first.owner),
-            attribute_digest(graph.owner),
-        )  # functions of a rebuilt graph have other names
+        means = attribute_digest(first.owner), attribute_digest(graph.owner)  # functions may have other names now
         difference = diff(first, graph, mapping=names, meanings=means)
-        self._place = difference.partners.tolist()
+        self._place = dict(zip(first.names, difference.partners.tolist(), strict=True))
         self._changes: dict[str, list[Any]] = {}
         for change in difference.changes:
             if change.kind != "output":  # an op with another static shape is still the same op
                 self._changes.setdefault(change.old_op, []).append(change)
         affected = graph.mask([self.number_of(name) for name in self._changes])
-        affected |= ~graph.mask([i for i in self._place if i >= 0])
+        affected |= ~graph.mask(i for i in self._place.values() if i >= 0)
         self.spoilt = forward(graph, affected)
         self.fed = forward(graph, graph.type_mask(FEED_TYPES))
         self._call_ops = {self.number_of(op) for one in calls for op in one.call.ops}
 
     def number_of(self, op: str) -> int:
-        """Returns the number of an op of the first graph in the current graph; -1 if it was removed."""
-        return self._place[self.first.index[op]]
+        """Returns the number of an op of the first graph in the current graph; -1 if it was removed, or unknown."""
+        return self._place.get(op, -1)
 
     def current_op(self, name: str) -> str:
         """Returns the current name of an op of the first graph; its old name if it was removed."""
-        return (
-            self.graph.names[self.number_of(name)] if name in self.first.index and self.number_of(name) >= 0 else name
-        )
+        number = self.number_of(name)
+        return self.graph.names[number] if number >= 0 else name
 
     def current_tensor(self, tensor: str) -> str:
-        """Returns the current name of a tensor of the first graph; empty if it was removed."""
+        """Returns the current name of a tensor of the first graph; empty if it was removed, or for an empty name."""
         op = op_name(tensor)
         return rename_input(tensor, {op: self.current_op(op)}) if self.number_of(op) >= 0 else ""
 
@@ -392,12 +385,8 @@ class _LayerPartition:
         model_outputs: Sequence[str],
         changed: dict[int, str],
     ) -> None:  # fmt: skip
-        self._mapping, self._calls, self._model_inputs, self._model_outputs = (
-            mapping,
-            calls,
-            model_inputs,
-            model_outputs,
-        )
+        self._mapping, self._calls = mapping, calls
+        self._model_inputs, self._model_outputs = model_inputs, model_outputs
         graph = mapping.graph
         cuts = frozenset(map(graph.tensor, model_inputs))
         self._needed_ops = backward(graph, producers(graph, map(graph.tensor, model_outputs), cuts), cuts)
@@ -424,20 +413,19 @@ class _LayerPartition:
         #: Id of a Keras tensor of the opened model -> the Keras tensor of the new model.
         self._symbols = {id(symbol): symbol for symbol in self._model_inputs.values()}
         for number, one in enumerate(self._calls):
-            reads = self._inputs.get(number)
-            if reads is None or number in self._changed or not {id(t) for t in one.node.inputs} <= {*self._symbols}:
-                continue
             if (
-                any(new != ways.current_tensor(old) for old, new in reads.items())
+                number in self._changed
+                or not {id(t) for t in one.node.inputs} <= self._symbols.keys()
+                or any(new != ways.current_tensor(old) for old, new in self._inputs[number].items())
                 or ways.spoilt[ways.extra_inputs(one)].any()
             ):
                 continue
             self.first.add(number)
             for symbol in one.node.outputs:
-                was = one.tensors.get(id(symbol), "")
-                if was and not (ways.current_tensor(was) in self._model_inputs and op_name(was) in one.call.ops):
-                    self._symbols[id(symbol)] = symbol
-                    self.have[ways.current_tensor(was)] = symbol
+                was = one.name_of(symbol)
+                now = ways.current_tensor(was)
+                if was and not (now in self._model_inputs and op_name(was) in one.call.ops):
+                    self._symbols[id(symbol)] = self.have[now] = symbol
 
     def _again(self) -> None:
         """Finds the calls that can be repeated with other tensors, starting from the outputs."""
@@ -455,14 +443,15 @@ class _LayerPartition:
                 continue
             one, reads = self._calls[number], self._inputs[number]
             ops = {ways.number_of(op) for op in one.call.ops}
-            asked = [(one.tensors[i], demanded[i]) for t in one.node.outputs if (i := id(t)) in demanded]
+            asked = {id(t): one.tensors[id(t)] for t in one.node.outputs if id(t) in demanded}
             if not any(self._needed_ops[op] for op in ops) if ops else not asked:
                 continue
-            replacements = {was: next(iter(new)) if len(new) == 1 else "" for was, new in asked}
-            needs = {}
+            needs, replacements = dict[int, str](), dict[str, str]()
+            for key, was in asked.items():
+                replacements[was] = next(iter(demanded[key])) if len(demanded[key]) == 1 else ""
             for symbol in one.node.inputs:
-                was = one.tensors.get(id(symbol), "")
-                needs[id(symbol)] = reads.get(was, replacements.get(was, ways.current_tensor(was)) if was else "")
+                was = one.name_of(symbol)
+                needs[id(symbol)] = reads.get(was, replacements.get(was, ways.current_tensor(was)))
             reader = self._inner_reader(one, ops, ops | own)
             if reader:
                 self._blocked[number] = f"{reader!r} reads its output"
@@ -472,9 +461,8 @@ class _LayerPartition:
                 for key, new in needs.items():
                     demanded.setdefault(key, set()).add(new)
                 self._new_inputs[number] = needs
-                results = {id(t): one.tensors[id(t)] for t in one.node.outputs if id(t) in demanded}
                 self._passthroughs |= {
-                    key: replacements[was] for key, was in results.items() if op_name(was) not in one.call.ops
+                    key: replacements[was] for key, was in asked.items() if op_name(was) not in one.call.ops
                 }
                 self.last.add(number)
                 own |= ops
@@ -482,8 +470,7 @@ class _LayerPartition:
     def _inner_reader(self, one: ModelCall, ops: set[int], within: set[int]) -> str:
         """Returns an outside op that reads a tensor of a call which is not an output; empty if there is none."""
         graph, ways = self._mapping.graph, self._mapping
-        outputs = {graph.tensor(now) for t in one.node.outputs
-                   if (was := one.tensors.get(id(t), "")) and (now := ways.current_tensor(was))}  # fmt: skip
+        outputs = {graph.tensor(now) for t in one.node.outputs if (now := ways.current_tensor(one.name_of(t)))}
         for op in ops:
             for reader in {*graph.consumers.row(op).tolist(), *graph.control_consumers.row(op).tolist()} - within:
                 inner = any(end[0] == op and end not in outputs for end in graph.data.ends(reader))
@@ -500,7 +487,7 @@ class _LayerPartition:
         self.symbols = symbols = {name: id(symbol) for name, symbol in self.have.items()}
         computed, waiting = {*self._symbols}, sorted(self.last)
         state = graph.type_mask([kind for kind in set(graph.types) if kind in VARIABLE_TYPES or is_stateful(kind)])
-        once = np.zeros(graph.size, np.bool_)
+        once = graph.mask([])
         while True:
             demanded: dict[str, int] = {}
             for number in list(waiting):
@@ -566,10 +553,10 @@ class _LayerPartition:
         ready = [name for name in required if not (needs[name] & blocked).any()]
         if pending and not any(reached[graph.tensor(name)[0]] for name in ready):
             ready = []  # constants alone do not become a layer
-        mask = backward(graph, graph.mask(graph.tensor(name)[0] for name in ready), cuts)
-        later = np.zeros(graph.size, np.bool_)
+        mask, later = graph.mask([]), graph.mask([])
         for name in required:
-            later |= needs[name] if name not in ready else False
+            part = mask if name in ready else later
+            part |= needs[name]
         shared = {graph.name(end) for end in input_ends(graph, later & ~mask & ~blocked) if (mask & reached)[end[0]]}
         wanted = {name: required[name] for name in ready} | {n: 0 for n in sorted(shared) if n not in required}
         used_tensors = input_ends(graph, mask)
@@ -630,12 +617,11 @@ class _LayerPartition:
     def is_passthrough(self, layer: Any) -> bool:
         """Returns whether a layer has no ops, such as dropout in inference, and passes on a tensor that is needed."""
         calls = [self._calls[one] for one in self._of(layer)]
-        tensors = [was for one in calls for t in one.node.outputs if (was := one.tensors.get(id(t), ""))]
+        tensors = [self._mapping.current_tensor(one.name_of(t)) for one in calls for t in one.node.outputs]
         ops = [op for one in calls for op in one.call.ops]
         return not ops and any(
-            self._mapping.current_tensor(was) in self._model_inputs or self._needed_ops[place]
-            for was in tensors
-            if (place := self._mapping.number_of(op_name(was))) >= 0
+            tensor in self._model_inputs or self._needed_ops[self._mapping.graph.index[op_name(tensor)]]
+            for tensor in filter(None, tensors)
         )
 
     def reason(self, layer: Any) -> str:

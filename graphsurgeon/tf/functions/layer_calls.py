@@ -226,6 +226,10 @@ class ModelCall:
     tensors: Mapping[int, str]
     variables: Mapping[str, Any]
 
+    def name_of(self, symbol: Any) -> str:
+        """Returns the name of an input or output tensor in the graph; empty if the graph does not have it."""
+        return self.tensors.get(id(symbol), "")
+
 
 @dataclass(frozen=True, eq=False)
 class ModelOrigin:

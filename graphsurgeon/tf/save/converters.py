@@ -21,8 +21,8 @@ from typing import Any
 
 from ...errors import PlanError, exit_text
 from ...graph.conversion_verdict import MISSING, ConversionResult, ConverterMessage
-from ...graph.functions import callees_of, reachable_functions
 from ...graph.types import TFGraphDef
+from ..functions.library import nodes_behind
 from ..import_tensorflow import tf
 from ..messages import graph_pb2
 from ..protos import decode, encode
@@ -83,9 +83,7 @@ def _types(graph_def: TFGraphDef) -> Iterator[tuple[str, str]]:
     """Yields (op, op type) for each op of a graph, and (op, op type) for each op type in the functions of an op."""
     functions = {definition.signature.name: definition for definition in graph_def.library.function}
     for node in graph_def.node:
-        yield node.name, node.op
-        for name in reachable_functions([definition.function for definition in callees_of(node, functions)], functions):
-            yield from ((node.name, inner.op) for inner in functions[name].node_def)
+        yield from ((node.name, one.op) for one in (node, *nodes_behind([node], functions)))
 
 
 def _supported_types(request: str) -> frozenset[str]:

@@ -229,10 +229,10 @@ def save(base: Graph, uninitialized: frozenset[str], values: Any, options: SaveR
 
 def _cut_before(base: Graph, inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
     """Returns the inputs of a signature if they cut off a model: not all are placeholders, and all are needed."""
-    ends, starts = [base.tensor(name) for name in outputs], [base.tensor(name) for name in inputs]
+    starts = list(map(base.tensor, inputs))
     if all(base.types[op] in FEED_TYPES for op, _ in starts):
         return []
-    leads = backward(base, producers(base, ends), frozenset(starts))
+    leads = backward(base, producers(base, map(base.tensor, outputs)), frozenset(starts))
     needed = all(any(leads[reader] for reader, _ in base.consumers_of(start)) for start in starts)
     return list(inputs) if needed else []
 

@@ -169,11 +169,15 @@ class _FunctionBodies:
 
     Args:
         graph_def: the graph.
+
+    Attributes:
+        graph: the nodes of the graph itself.
     """
 
     def __init__(self, graph_def: Any) -> None:
         self._functions = {function.signature.name: function for function in graph_def.library.function}
-        self._all = {"": _NodeTable(graph_def.node)}
+        self.graph = _NodeTable(graph_def.node)
+        self._all = {"": self.graph}
         for name, function in self._functions.items():
             self._all[name] = _NodeTable(
                 function.node_def, [argument.name for argument in function.signature.input_arg]
@@ -183,11 +187,6 @@ class _FunctionBodies:
             for node in body.nodes:
                 if called := self._callee(node):
                     self._calls.setdefault(called, []).append((place, node))
-
-    @property
-    def graph(self) -> _NodeTable:
-        """The graph itself."""
-        return self._all[""]
 
     def _callee(self, node: Any) -> str:
         return str(node.attr["f"].func.name) if node.op in CALLS else node.op if node.op in self._functions else ""
