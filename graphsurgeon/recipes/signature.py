@@ -155,7 +155,7 @@ def set_signature(ed: Editor, outputs: TensorsLike, inputs: TensorsLike | None =
     needed = required_ops(graph, producers(graph, map(graph.tensor, targets)), frozenset(starts))
     refuse_part(graph, needed, starts, context.request, map(graph.tensor, targets))
     region = block(graph, needed, starts, targets)
-    lost = [tensor for tensor in placeholders_in(graph, region.mask) if tensor not in (*input_tensors, *own)]
+    lost = [tensor for tensor in placeholders_in(graph, region.mask) if tensor not in input_tensors]
     if inputs is not None and lost:
         read = few(map(repr, lost))
         problem = f"the ops that compute {few(map(repr, targets))} also read {read}, which no input feeds"

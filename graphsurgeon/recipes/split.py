@@ -10,7 +10,7 @@ from ..editor.editor import Editor
 from ..editor.open import open
 from ..errors import PlanError, few
 from ..graph.arrays import same_numbers
-from ..graph.boundary import entering_tensors
+from ..graph.boundary import entering_tensors, ops_from_inputs
 from ..graph.graph import Graph, Mask
 from ..graph.names import tensors_by_key
 from ..graph.open_graph import Ends, placeholders_in
@@ -174,7 +174,7 @@ def _sides(
     """Returns the ops of both halves, and the outputs of each half."""
     graph = context.graph
     at, ends = ([graph.tensor(name) for name in names] for names in (cuts, fed_tensors))
-    later = forward(graph, graph.mask([op for one in at for op, _ in graph.consumers_of(one)]), control=False)
+    later = ops_from_inputs(graph, frozenset(at), ~graph.mask([]))
     first = required_ops(graph, producers(graph, at), frozenset(ends))
     late = [name for name in targets if later[op := graph.tensor(name)[0]] and not first[op]]
     if not late:

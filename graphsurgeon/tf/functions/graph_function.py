@@ -390,7 +390,8 @@ def trace_region(
     """
     require_trusted(base.owner, request)
     names = list(part.inputs)[: len(part.inputs) - len(fixed_inputs)]
-    specs = [_spec(base, key, part.inputs[key]) for key in names]
+    takes = {key: _live(base, part.inputs[key]) for key in names}
+    specs = [tf.TensorSpec(live.shape, live.dtype.base_dtype, name=key) for key, live in takes.items()]
 
     def call(*args: Any) -> Any:
         return packed(copy_region(base, part, [*args, *map(tf.constant, fixed_inputs)], variables, tables, name))
@@ -553,11 +554,6 @@ def _refuse_named_gradients(base: Graph, mask: Any, request: str) -> None:
                 "a TF2 function or SavedModel cannot store this name, and TensorFlow would derive another gradient",
                 "Save it in a TF1 format: format='saved_model', or a .pb or .meta file; or run it in ed.session()",
             )
-
-
-def _spec(base: Graph, key: str, tensor: str) -> Any:
-    live = _live(base, tensor)
-    return tf.TensorSpec(live.shape, live.dtype.base_dtype, name=key)
 
 
 def _live(base: Graph, tensor: str) -> Any:

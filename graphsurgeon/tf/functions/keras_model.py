@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import PlanError, counted, few
 from ...graph.diff import diff
-from ...graph.graph import Graph
+from ...graph.graph import Graph, Mask
 from ...graph.names import free_name, op_name, rename_input
 from ...graph.open_graph import Ends
 from ...graph.traversal import backward, forward, producers
@@ -505,7 +505,7 @@ class _LayerPartition:
             demanded |= {name: 0 for name in self._model_outputs if name not in symbols and name not in demanded}
             if not demanded:
                 return {}
-            region, ready = self._ready(demanded, symbols, waiting)
+            region, ready, reached = self._ready(demanded, symbols, waiting)
             if not ready:
                 return {waiting[0]: "it reads a tensor that is computed from its output"} if waiting else {}
             double = np.flatnonzero(region.mask & once)
@@ -513,8 +513,7 @@ class _LayerPartition:
                 calls = [step for step in self.steps if isinstance(step, int)]
                 why = f"the rebuilt layers before and after it both need {graph.names[double[0]]!r}"
                 return dict.fromkeys(calls, why)
-            fed = forward(graph, graph.mask(op for name in symbols for op, _ in graph.consumers_of(graph.tensor(name))))
-            once |= region.mask & (state | fed)
+            once |= region.mask & (state | reached)
             self.steps.append(region)
             symbols |= region.outputs
 
@@ -538,16 +537,14 @@ class _LayerPartition:
 
     def _ready(
         self, required: Mapping[str, int], tensors: Mapping[str, int], pending: Sequence[int]
-    ) -> tuple[_Region, list[str]]:
-        """Returns the next region, and the demanded tensors that it computes without waiting calls.
+    ) -> tuple[_Region, list[str], Mask]:
+        """Returns the next region, the demanded tensors that it computes, and the ops that depend on given tensors.
 
-        The region also computes tensors that later regions read.
+        No waiting call is needed for these demanded tensors. The region also computes tensors that later regions read.
         """
         graph = self._mapping.graph
         cuts = frozenset(map(graph.tensor, tensors))
-        blocked = graph.mask(
-            i for n in pending for op in self._calls[n].call.ops if (i := self._mapping.number_of(op)) >= 0
-        )
+        blocked = graph.mask(self._mapping.number_of(op) for n in pending for op in self._calls[n].call.ops)
         reached = forward(graph, graph.mask(op for end in cuts for op, _ in graph.consumers_of(end)))
         needs = {name: backward(graph, graph.mask([graph.tensor(name)[0]]), cuts) for name in required}
         ready = [name for name in required if not (needs[name] & blocked).any()]
@@ -560,7 +557,8 @@ class _LayerPartition:
         shared = {graph.name(end) for end in input_ends(graph, later & ~mask & ~blocked) if (mask & reached)[end[0]]}
         wanted = {name: required[name] for name in ready} | {n: 0 for n in sorted(shared) if n not in required}
         used_tensors = input_ends(graph, mask)
-        return _Region(mask, [name for name in tensors if graph.tensor(name) in used_tensors], wanted), ready
+        region = _Region(mask, [name for name in tensors if graph.tensor(name) in used_tensors], wanted)
+        return region, ready, reached
 
     @property
     def regions(self) -> list[_Region]:

@@ -31,7 +31,7 @@ from .worker import TIMEOUT, WORKER, environment, late_text
 
 def converter(target: str) -> str:
     """Returns the name and version of the converter of a target."""
-    return f"tensorflowjs {tfjs_version()}" if target == "tfjs" else f"TensorFlow {tf.__version__}"
+    return f"{_PACKAGE} {importlib.metadata.version(_PACKAGE)}" if target == "tfjs" else f"TensorFlow {tf.__version__}"
 
 
 _PACKAGE = "tensorflowjs"
@@ -72,11 +72,6 @@ def to_tfjs(graph: Path, outputs: Sequence[str], timeout: float, verify: bool, r
         if how or not any(file.suffix == ".json" for file in files):
             return ConversionResult(error_text=f"the converter {how or 'wrote no model'}, in a separate process")
         return ConversionResult(b"".join(file.read_bytes() for file in files))
-
-
-def tfjs_version() -> str:
-    """Returns the version of the converter that is installed."""
-    return importlib.metadata.version(_PACKAGE)
 
 
 def _types(graph_def: TFGraphDef) -> Iterator[tuple[str, str]]:

@@ -347,10 +347,11 @@ def meta_graph(export: ExportedGraph, saver: Any, embed: bool, request: str) -> 
 def list_fillers(graph: TFGraph) -> list[str]:
     """Adds the ops that fill tables to the collection of `tf.tables_initializer`; returns the names in it."""
     names = [str(getattr(item, "name", "")) for item in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)]
-    missing = [op for op in ready_fillers(graph) if op.name not in names]
-    for op in missing:
-        graph.add_to_collection(tf1.GraphKeys.TABLE_INITIALIZERS, op)
-    return [*names, *(op.name for op in missing)]
+    for op in ready_fillers(graph):
+        if op.name not in names:
+            graph.add_to_collection(tf1.GraphKeys.TABLE_INITIALIZERS, op)
+            names.append(op.name)
+    return names
 
 
 def mutable_tables(graph: TFGraph) -> str:

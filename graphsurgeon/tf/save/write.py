@@ -149,7 +149,6 @@ class _NodeTable:
     def __init__(self, nodes: Any, arguments: Sequence[str] = ()) -> None:
         self.nodes, self.arguments = nodes, list(arguments)
         self.by_name: dict[str, Any] = {node.name: node for node in nodes}
-        self._in_function = bool(arguments)
 
     def source(self, text: str) -> str:
         """Returns the op or argument from which a tensor comes; skips Identity ops."""
@@ -161,7 +160,7 @@ class _NodeTable:
         node = self.by_name[name] = self.nodes.add(name=name, op="Const")
         node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(array))
         node.attr["dtype"].type = node.attr["value"].tensor.dtype
-        return f"{name}:output:0" if self._in_function else name
+        return f"{name}:output:0" if self.arguments else name
 
 
 class _FunctionBodies:
