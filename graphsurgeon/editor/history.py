@@ -324,8 +324,7 @@ def _layers_copied(effect: PlanResult) -> list[tuple[Layers, dict[str, str], str
         if timeline is None or not timeline.layers or timeline.snapshot.owner is not one.source.folded.owner:
             continue
         names = {one.source.names[i]: name for i, name in zip(one.ops.tolist(), one.names, strict=True)}
-        names |= {one.source.name(t): f"{op}:{port}" for t, (op, port) in one.input_map.items()}
-        copies.append((timeline.layers, names, one.step.to))
+        copies.append((timeline.layers, names | one.mapped_tensors, one.step.to))
     return copies
 
 

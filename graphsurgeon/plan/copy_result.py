@@ -236,6 +236,11 @@ class CopyResult:
         """The variables of the source that the copy uses too."""
         return [v for v in self.closure.variables if self.closure.shared[self.source.index[v.op]]]
 
+    @property
+    def mapped_tensors(self) -> dict[str, str]:
+        """Source tensor -> the tensor of the destination that it is mapped to."""
+        return {self.source.name(tensor): f"{op}:{port}" for tensor, (op, port) in self.input_map.items()}
+
     @cached_property
     def mapped_ops(self) -> dict[int, str]:
         """Source op number -> the op of the destination that its tensors or control edges are mapped to."""

@@ -379,7 +379,7 @@ def _weights(
             how = "Choose a region without it, or use ed.function, whose variables have any dtype"
             raise PlanError(request, f"variable {name!r} has dtype {dtype.name}, but a Keras weight is a number", how)
         short = free_name(name.replace("/", "."), weights.__contains__)
-        shape = [int(size) for size in np.shape(array)]
+        shape = list(np.shape(array))
         about, lost = facts.weight_constraints(name, Keras)
         notes += lost
         trainable = is_trainable(infos[name])

@@ -93,7 +93,7 @@ def lift(
     apply_effect(plan.effect, graph)
     copied = plan.effect.copies[0]
     _copy_shapes(body, graph, zip([source.names[i] for i in copied.ops.tolist()], copied.names, strict=True))
-    new_tensors = {f"{source.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.input_map.items()}
+    new_tensors = copied.mapped_tensors
     return LiftedGraph(
         graph,
         values,

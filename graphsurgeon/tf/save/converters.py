@@ -117,9 +117,7 @@ def convert_to_tflite(
         if "how" in answer:
             return ConversionResult(error_text=f"the converter {answer['how']}, in a separate process")
         model = file.read_bytes() if not answer["said"] else b""
-    errors = tuple(
-        ConverterMessage(error["names"], error["type"], error["code"], error["text"]) for error in answer["errors"]
-    )
+    errors = tuple(ConverterMessage(**error) for error in answer["errors"])
     return ConversionResult(model, answer["said"], errors)
 
 

@@ -152,10 +152,8 @@ def export_graph(
     if faults:
         raise PlanError(request, faults[0].problem, faults[0].suggestion)
     applied = apply_effect(plan.effect, empty_graph(base.owner))
-    copied = plan.effect.copies[0]
-    new_tensors = {f"{base.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.input_map.items()}
     notes = [w for w in plan.effect.warnings if warning_kind(w) in (Kind.LEAK, Kind.DROPPED_CONTROL)]
-    return ExportedGraph(applied.graph, new_tensors, notes)
+    return ExportedGraph(applied.graph, plan.effect.copies[0].mapped_tensors, notes)
 
 
 def _variables_behind(base: Graph, ops: Iterable[str]) -> list[str]:
