@@ -90,6 +90,18 @@ def inline_suggestion(names: Sequence[str], nodes: Sequence[Any], functions: Map
     return f"It is inside {few(list(map(repr, calls)), 3)}: ed.inlined() opens these calls" if calls else ""
 
 
+def called_function(node: TFNodeDef, functions: Container[str]) -> str:
+    """Returns the function that a node calls; empty if the node is not a call.
+
+    Args:
+        node: its NodeDef.
+        functions: the names of the known functions.
+    """
+    if node.op in CALLS:
+        return str(node.attr["f"].func.name)
+    return node.op if node.op in functions else ""
+
+
 def is_inlinable(node: TFNodeDef, functions: Container[str] = ()) -> bool:
     """Returns whether an op does nothing but call, so that the ops of its function can replace it."""
     return node.op in CALLS or node.op in functions

@@ -13,6 +13,7 @@ from ...graph.devices import colocate
 from ...graph.functions import (
     BRANCHING,
     CALLS,
+    called_function,
     functions_in_attribute,
     own_gradient,
     reachable_functions,
@@ -49,9 +50,7 @@ class FunctionCalls:
 
     def called_function(self, node: TFNodeDef) -> str:
         """Returns the function that a node calls; empty if the node is not a call."""
-        if node.op in CALLS:
-            return str(node.attr["f"].func.name)
-        return node.op if node.op in self.definitions else ""
+        return called_function(node, self.definitions)
 
     def obstacle(self, node: TFNodeDef, flow: bool = False) -> tuple[str, str] | None:
         """Returns (problem, suggestion) if a node cannot be inlined; None if it can.

@@ -21,7 +21,7 @@ from ...errors import PlanError
 from ...graph import atomic_files
 from ...graph.arrays import size_text
 from ...graph.atomic_files import ensure_writable, flush, install_files, record_write, write_failure
-from ...graph.functions import CALLS, all_nodes, functions_in_node, reachable_functions
+from ...graph.functions import all_nodes, called_function, functions_in_node, reachable_functions
 from ...graph.names import free_name, op_name, tensor_name
 from ...graph.security import SAVER_TYPES
 from ...graph.traversal import reachable_from
@@ -184,11 +184,8 @@ class _FunctionBodies:
         self._calls: dict[str, list[tuple[str, Any]]] = {}
         for place, body in self._all.items():
             for node in body.nodes:
-                if called := self._callee(node):
+                if called := called_function(node, self._functions):
                     self._calls.setdefault(called, []).append((place, node))
-
-    def _callee(self, node: Any) -> str:
-        return str(node.attr["f"].func.name) if node.op in CALLS else node.op if node.op in self._functions else ""
 
     def embed(self, paths: Mapping[str, str]) -> None:
         """Writes the contents of files into the ops that fill tables from these files.
@@ -238,7 +235,7 @@ class _FunctionBodies:
         for node in body.nodes:
             for at, text in enumerate(node.input):
                 if op_name(text) == name:
-                    called = self._callee(node)
+                    called = called_function(node, self._functions)
                     if called not in self._functions or self.is_used(called, self._all[called].arguments[at]):
                         return True
         return False
