@@ -280,7 +280,8 @@ def _with_signature(
             continue
         here, there = base.nodes[base.index[same]], graph.nodes[graph.index[op]]
         if any(here.attr[attr] != there.attr[attr] for attr in ("dtype", "shape")) or here.op != there.op:
-            raise PlanError("save()", f"an edit changed its variable {same!r}", "Undo the edit, or leave the signature out")
+            problem = f"an edit changed its variable {same!r}"
+            raise PlanError("save()", problem, "Undo the edit, or leave the signature out")
         shared[f"{op}:0"] = f"{same}:0"
     rest = block.mask & ~graph.mask(graph.index[tensor.removesuffix(":0")] for tensor in shared)
     more = plan.copy(

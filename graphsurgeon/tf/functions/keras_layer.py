@@ -147,7 +147,8 @@ class GraphLayer(Keras.layers.Layer):
         if len(values) != len(names):
             problem = f"it takes {len(names)}, but is given {counted(len(values), 'tensors')}"
             raise PlanError(request, problem, f"Give it a list or dict of {takes}")
-        return [_converted_input(thing, spec, request) for thing, spec in zip(values, function.input_signature, strict=True)]
+        pairs = zip(values, function.input_signature, strict=True)
+        return [_converted_input(thing, spec, request) for thing, spec in pairs]
 
     def compute_mask(self, *_: Any, **__: Any) -> None:
         """Returns None, because only the ops of the graph can use a mask."""

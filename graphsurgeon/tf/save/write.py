@@ -132,6 +132,7 @@ class Portable:
 
 
 def _source(nodes: Mapping[str, Any], text: str) -> str:
+    """Returns the op or argument from which a tensor comes; skips Identity ops."""
     name = op_name(text)
     while name in nodes and nodes[name].op == "Identity":
         name = op_name(nodes[name].input[0])
@@ -149,10 +150,6 @@ class _NodeTable:
     def __init__(self, nodes: Any, arguments: Sequence[str] = ()) -> None:
         self.nodes, self.arguments = nodes, list(arguments)
         self.by_name: dict[str, Any] = {node.name: node for node in nodes}
-
-    def source(self, text: str) -> str:
-        """Returns the op or argument from which a tensor comes; skips Identity ops."""
-        return _source(self.by_name, text)
 
     def add_constant(self, preferred: str, array: Any) -> str:
         """Adds a constant; returns its output in the notation of inputs."""
@@ -207,11 +204,12 @@ class _FunctionBodies:
 
         def passed(end: tuple[str, str]) -> list[tuple[str, str]]:
             function, tensor = end
-            arguments, name = self._all[function].arguments, self._all[function].source(tensor)
-            if name not in arguments:
+            body = self._all[function]
+            name = _source(body.by_name, tensor)
+            if name not in body.arguments:
                 makers.add((function, name))
                 return []
-            at = arguments.index(name)
+            at = body.arguments.index(name)
             return [(caller, node.input[at]) for caller, node in self._calls.get(function, ())]
 
         reachable_from([(place, text)], passed)
