@@ -52,7 +52,7 @@ class Layer:
     """
 
     name: str
-    class_name: str  # given by tf/functions/layer_calls.py (live), tf/open/layers.py, tf/open/layers.py
+    class_name: str  # from tf/functions/layer_calls.py for live models, from tf/open/layers.py for files
     path: str
     calls: tuple[LayerCall, ...] = ()
     variables: tuple[str, ...] = ()
