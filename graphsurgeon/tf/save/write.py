@@ -34,7 +34,7 @@ from ..values.initialization import RESTORERS
 from ..values.variables import variable_infos
 
 _FROM_FILE = {"InitializeTableFromTextFile": "InitializeTable", "InitializeTableFromTextFileV2": "InitializeTableV2"}
-#: The attributes of these ops that tell how the file is read.
+#: The attributes of these ops that specify how the file is read.
 _FILE_ATTRIBUTES = ("vocab_size", "key_index", "value_index", "delimiter", "offset")
 #: TensorFlow uses the path of its vocabulary in the name of a table.
 _TABLE_NAME = re.compile(rb"(hash_table_)(?:/|[A-Za-z]:|\\\\)[^\0]*[/\\]")
