@@ -122,9 +122,7 @@ def nearest_first(rows: Ints, targets: Ints, seeds: Ints, size: int) -> Ints:
     return _order(Edges.from_rows(rows, targets, size, targets), seeds)[1:]
 
 
-def producers(
-    graph: Graph, tensors: Iterable[tuple[int, int]], cuts: Container[tuple[int, int]] = frozenset()
-) -> Mask:
+def producers(graph: Graph, tensors: Iterable[tuple[int, int]], cuts: Container[tuple[int, int]] = frozenset()) -> Mask:
     """Returns the ops that compute some tensors. A tensor that is fed needs no op.
 
     Args:
