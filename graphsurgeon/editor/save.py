@@ -261,7 +261,7 @@ def _with_signature(
         plan: the steps so far.
         opened_graph: the opened graph.
         name: the name of the signature.
-        known: identity of a variable -> the variable; new variables are added.
+        names_by_identity: identity of a variable -> the variable; new variables are added.
         paths: the paths of new variables, which are added.
 
     Raises:

@@ -423,7 +423,7 @@ def tensors_by_key(objects: Any, keys: Mapping[str, str] = MappingProxyType({}))
 
     Args:
         objects: a tensor, several, or a dict of their names; None for no tensor.
-        known: tensor -> its name, for the tensors that already have a name.
+        keys: tensor -> its name, for the tensors that already have a name.
 
     Example:
         >>> tensors_by_key("a/b:0"), tensors_by_key({"x": "c:1"}), tensors_by_key(["a/b", "c/b:0", "c/b:1"])

@@ -222,7 +222,7 @@ def note_separate_variables(base: Graph, result: Any) -> None:
 
     Args:
         base: snapshot of the graph.
-        made: a `GraphFunction` or `GraphLayer`.
+        result: a `GraphFunction` or `GraphLayer`.
     """
     function = isinstance(result, GraphFunction)
     names = (variable.name.removesuffix(":0") for variable in result.variables)
@@ -296,7 +296,7 @@ def _attach(module: Any, tree: Mapping[str, Any], missing_paths: list[str], path
     Args:
         module: the module.
         tree: name -> a variable, or the tree of its attributes or items.
-        lost: the paths that the module cannot have are added to this list.
+        missing_paths: the paths that the module cannot have are added to this list.
         path: the path of the module, with a slash at its end.
     """
     for name, item in tree.items():

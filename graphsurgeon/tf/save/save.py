@@ -1,7 +1,7 @@
 """Saves a graph or a part of it, with its values, as files that plain TensorFlow can read.
 
-For each file, `export_graph` in export.py copies the part; freeze.py can replace its variables by constants. Then a
-function for the format, in this module, writes the file, and proof.py runs it.
+For each file, `export_graph` in export.py copies the part; freeze_functions.py can replace its variables by constants.
+Then a function for the format, in this module, writes the file, and proof.py runs it.
 """
 
 from __future__ import annotations
