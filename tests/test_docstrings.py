@@ -14,6 +14,7 @@ from graphsurgeon import graph_editor, recipes
 from graphsurgeon.editor.history import History
 from graphsurgeon.ui.screen import Screen
 from tests.needs import ROOT
+from tests.test_house import modules
 
 _ARGS = re.compile(r"^Args:\n((?:    .*\n|\n)+)", re.M)
 _NAMES = re.compile(r"^    (\*{0,2}\w+(?:, \*{0,2}\w+)*):", re.M)
@@ -70,6 +71,21 @@ def test_every_parameter_is_explained():
         if sorted(explained(function)) != sorted(asked(function, bound))
     }
     assert not different, different
+
+
+def test_no_function_explains_a_parameter_that_it_does_not_have():
+    """A parameter that was renamed has its new name in the docstring too, in functions that only the package calls."""
+    wrong = {}
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                found = _ARGS.search((ast.get_docstring(node) or "") + "\n")
+                names = {
+                    one.strip("*") for some in _NAMES.findall(found[1] if found else "") for one in some.split(", ")
+                }
+                if extra := names - {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}:
+                    wrong[f"{path.relative_to(ROOT)}:{node.name}"] = extra
+    assert not wrong, wrong
 
 
 def _of(args: str) -> Callable[..., Any]:

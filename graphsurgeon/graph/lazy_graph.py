@@ -102,7 +102,7 @@ class LazyGraph:
     The graph is deferred, and it owns all its snapshots. It is made, and its ops are added, when it is first needed.
 
     Args:
-        read: the snapshot, read from the file without TensorFlow.
+        read_file: the snapshot, read from the file without TensorFlow.
         fill: adds the ops of the file to the graph; raises OpenError if TensorFlow refuses them. If a refusal is given,
             stand-ins replace the refused ops. None if no ops can be added.
         records: the records of applied plans in the file.

@@ -74,7 +74,7 @@ class OutputTable:
         """Returns a table with more ops.
 
         Args:
-            added: (number of the first op, function that numbers its ops from 0).
+            ranges: (number of the first op, function that numbers its ops from 0).
         """
         return OutputTable(
             [*self._ranges, *(_OutputRange(first, lookup, None) for first, lookup in ranges)], self._unshaped

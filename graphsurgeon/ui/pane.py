@@ -141,7 +141,7 @@ class Pane:
         """Sets a scene and its layout.
 
         Args:
-            scene, placed: the scene, and its layout.
+            scene, layout: the scene, and its layout.
             key: its subject, the direction, and the subject that was laid out with it.
         """
         if self._key is not None and self._key[1] != key[1]:  # the direction was chosen anew

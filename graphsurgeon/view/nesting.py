@@ -54,7 +54,7 @@ def nest(tree: Tree, first: Scene, layout: PlacedScene, marks: Marks | None, lim
     Args:
         tree: the graph, with its hidden helpers.
         first: the first picture.
-        placed: its layout.
+        layout: its layout.
         marks: op number -> mark, such as ``orphan``.
         limit: the maximum number of boxes; boxes of upper levels come first.
 

@@ -219,7 +219,7 @@ def paint_scene(scene: Scene, tree: Tree, layout: Mapping[str, Any], paint: Pain
     Args:
         scene: the scene that was laid out.
         tree: its graph, with its hidden helpers.
-        placed: the result of `PlacedScene.to_dict`.
+        layout: the result of `PlacedScene.to_dict`.
         paint: the measure for the colors.
 
     Example:
