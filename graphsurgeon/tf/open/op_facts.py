@@ -44,8 +44,9 @@ def flops(graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
     """
     counts = _FLOPS.setdefault(graph, {})
     missing = [i for i in ops if i not in counts]
-    if missing:
-        counts |= _count_flops(dict(_live_ops(graph, missing)))
+    live_ops = dict(_live_ops(graph, missing))
+    if live_ops:
+        counts |= _count_flops(live_ops)
     flops_of = [counts[i] for i in ops if i in counts]
     return sum(count for count, _ in flops_of), any(count and for_one for count, for_one in flops_of)
 
