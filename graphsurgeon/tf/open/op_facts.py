@@ -48,10 +48,11 @@ def flops(graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
     if live_ops:
         counts |= _count_flops(live_ops)
     flops_of = [counts[i] for i in ops if i in counts]
-    return sum(count for count, _ in flops_of), any(count and for_one for count, for_one in flops_of)
+    return sum(count for count, _ in flops_of), any(for_one for _, for_one in flops_of)
 
 
 #: Snapshot -> number of an op -> its floating-point operations, and whether they are counted for one example.
+#: An op whose shapes are not known is not listed: they may be set later.
 _FLOPS: WeakKeyDictionary[Graph, dict[int, tuple[int, bool]]] = WeakKeyDictionary()
 
 
@@ -80,7 +81,8 @@ def _count_flops(live_ops: Mapping[int, Any]) -> dict[int, tuple[int, bool]]:
     counts = {i: flops_of(op) if has_count[types[i]] else 0 for i, op in live_ops.items()}
     unknown = {i: live_ops[i] for i, count in counts.items() if count is None}
     for_one = _flops_for_one_example(unknown)
-    return {i: (for_one.get(i, 0) if count is None else count, count is None) for i, count in counts.items()}
+    known = {i: (count, False) for i, count in counts.items() if count is not None}
+    return known | {i: (count, True) for i, count in for_one.items() if count}
 
 
 def _flops_for_one_example(live_ops: Mapping[int, Any]) -> dict[int, int]:

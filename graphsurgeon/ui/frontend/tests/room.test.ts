@@ -178,6 +178,11 @@ test("without a plan, the code of the applied plans is shown at once", async () 
   model.answer("history_code", { code: "def redo(): ..." });
   await settled();
   expect(host.querySelector(".gs-code pre")!.textContent).toBe("def redo(): ...");
+  const { length } = model.sent;
+  model.update({ boundary: { ...NO_BOUNDARY } });
+  await settled();
+  expect(host.querySelector(".gs-code pre")!.textContent).toBe("def redo(): ...");
+  expect(model.sent.length).toBe(length); // the code is only requested again after the history has changed
 });
 
 test("tabs and lists say how many there are, not how many came", () => {

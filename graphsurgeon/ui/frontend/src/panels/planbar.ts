@@ -102,6 +102,8 @@ export class PlanBar {
   #faults = 0;
   #tabKey = "";
   #kernelStopped = false;
+  /** the code of the applied plans, and the history that it is for */
+  #historyCode: { past: unknown; code: string } | null = null;
   #redraw: () => void = () => {};
 
   readonly #id: string;
@@ -199,7 +201,7 @@ export class PlanBar {
       { id: "variables", text: "Variables", n: plan.rows ?? plan.variables.length, body: () => tables.variables(plan, this.#post) },
       { id: "names", text: "New ops", n: plan.counts.ops, body: () => tables.names(plan, this.#post) },
       { id: "connections", text: "Connections", n: plan.counts.connections, body: () => tables.connections(plan) },
-      { id: "code", text: "Code", body: () => this.#code(plan.code, appliedCount, this.#kernelStopped ? LOST : "") },
+      { id: "code", text: "Code", body: () => this.#code(plan.code, appliedCount, past, this.#kernelStopped ? LOST : "") },
     ].filter(t => t.id === "boundary" || t.id === "problems" || (t.id === "code" && appliedCount) || !empty);
     if (past.length) this.#tabList.push({ id: "history", text: "History", n: past.length, body: () => tables.history(past, this.#post) });
     const { saved } = plan;
@@ -354,10 +356,13 @@ export class PlanBar {
   }
 
   /** Code with its copy button. After applied plans there is the code of the whole history too: at once if the plan is empty. */
-  #code(text: string, applied: number, note = ""): HTMLElement {
+  #code(text: string, applied: number, past: unknown = null, note = ""): HTMLElement {
     const showHistory = async () => {
-      const all = await this.#events.history();
-      if (all) show(all);
+      if (this.#historyCode?.past !== past) {
+        const code = await this.#events.history();
+        this.#historyCode = code ? { past, code } : null;
+      }
+      if (this.#historyCode) show(this.#historyCode.code);
     };
     const place = h("div", { class: "gs-code" }),
       show = (code: string) =>
