@@ -217,11 +217,14 @@ def _unfoldings(page: Any, picture: Any, count: int = 4) -> tuple[list[float], l
                     """([name, thing, other]) => new Promise(done => {
                       const all = s => [...document.querySelectorAll(s)].filter(e => e.dataset.name === name),
                         there = all(other).length, start = performance.now(), one = all(thing).at(-1);
+                      const seen = new MutationObserver(() => {
+                        if (all(other).length <= there && performance.now() - start < 20000) return;
+                        seen.disconnect();
+                        const painted = () => done((performance.now() - start) / 1000);
+                        requestAnimationFrame(() => requestAnimationFrame(painted));
+                      });
+                      seen.observe(one.closest(".gs-root"), {childList: true, subtree: true});
                       (one.querySelector(".gs-head") ?? one).dispatchEvent(new MouseEvent("dblclick", {bubbles: true}));
-                      const look = () => all(other).length <= there && performance.now() - start < 20000
-                        ? requestAnimationFrame(look)
-                        : requestAnimationFrame(() => done((performance.now() - start) / 1000));
-                      look();
                     })""",
                     [name, thing, other],
                 )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphsurgeon.errors import LayoutError, SurgeryError
-from graphsurgeon.view.edge_paths import sample_paths, sampled
+from graphsurgeon.view.edge_paths import sample_lines, sampled
 
 Scene = Mapping[str, Any]
 SAME = 8.0
@@ -135,8 +135,8 @@ def legibility(scene: Scene) -> dict[str, float]:
     boxes = scene["boxes"]
     rects = np.array([(b["x"], b["y"], b["x"] + b["w"], b["y"] + b["h"]) for b in boxes]).reshape(-1, 4)
     place = {b["id"]: i for i, b in enumerate(boxes)}
-    parts = sample_paths((e["path"] for e in scene["edges"]), 10)
-    lines = [sampled(e["path"], parts) for e in scene["edges"]]
+    samples = sample_lines(scene["lines"], 10)
+    lines = [sampled(e["path"], samples) for e in scene["edges"]]
     length = sum(float(np.hypot(*np.diff(line, axis=0).T).sum()) for line in lines)
     through = 0
     for edge, line in zip(scene["edges"], lines, strict=True):

@@ -66,7 +66,7 @@ def place(scene: Scene, *, direction: str = "auto", **_: Any) -> PlacedScene:
     direction = "LR" if direction == "LR" else "TB"
     boxes, groups = [replace(box) for box in scene.boxes], [replace(group) for group in scene.groups]
     if not boxes:
-        return PlacedScene(scene.rev, 24, 24, direction, [], [], [], dict(scene.stats), {})
+        return PlacedScene(scene.rev, 24, 24, direction, [], [], [], [], dict(scene.stats), {})
     engine = live()
     assert engine is not None
     found = json.loads(engine.run(dot_of(scene, direction), 600, lambda: False))
@@ -87,20 +87,19 @@ def place(scene: Scene, *, direction: str = "auto", **_: Any) -> PlacedScene:
             box, was = boxes[at_box], scene.boxes[at_box]
             x, y = at(thing["pos"])
             box.w, box.h, box.x, box.y = was.w, was.h, x - was.w / 2, y - was.h / 2
-    paths = {}
+    paths, lines = {}, list[str]()
     for line in found.get("edges", []):
         points = [at(token.removeprefix("e,")) for token in line["pos"].split()]
         first, rest = (points[1], points[2:]) if line["pos"].startswith("e,") else (points[0], points[1:])
         if line["pos"].startswith("e,"):  # the tip: a straight curve
             rest += [rest[-1], points[0], points[0]]
-        paths[number[line["tail"]], number[line["head"]]] = (
-            f"M{first[0]},{first[1]}C{' '.join(f'{x},{y}' for x, y in rest)}"
-        )
+        paths[number[line["tail"]], number[line["head"]]] = [len(lines)]
+        lines.append(f"{first[0]},{first[1]}C{' '.join(f'{x},{y}' for x, y in rest)}")
     places = {box.id: i for i, box in enumerate(boxes)}
     edges = [replace(e, path=paths[places[e.source], places[e.target]]) for e in scene.edges]
     w, h = right - left + 2 * MARGIN, top - bottom + 2 * MARGIN
-    place_labels(boxes, groups, edges, w)
-    return PlacedScene(scene.rev, w, h, direction, boxes, groups, edges, dict(scene.stats), {})
+    place_labels(boxes, groups, edges, lines, w)
+    return PlacedScene(scene.rev, w, h, direction, boxes, groups, edges, lines, dict(scene.stats), {})
 
 
 def _numbers(text: str) -> list[float]:

@@ -452,12 +452,12 @@ class RunOverlay:
         return {**scene, "edges": [self._on_edge(edge) for edge in scene["edges"]]}
 
     def _on_edge(self, edge: Mapping[str, Any]) -> dict[str, Any]:
-        if edge["control"]:
-            return dict(edge)
-        texts = list(edge["texts"]) or [""] * len(edge["tensors"])
-        for at, tensor in enumerate(edge["tensors"]):
-            if tensor in self.trace:
-                note = self.trace[tensor]
-                texts[at] = f"{note.dtype} {shape_text(note.shape)}"
-        one = edge["label"] and not edge["label"].startswith("×") and texts
-        return {**edge, "texts": texts, "label": texts[0] if one else edge["label"]}
+        text = self.shape_of(edge["tensor"])
+        return {**edge, "label": text} if text and edge.get("label") and edge["count"] == 1 else dict(edge)
+
+    def shape_of(self, tensor: str) -> str:
+        """Returns the dtype and shape of a tensor in this run; empty without a value of it."""
+        if tensor not in self.trace:
+            return ""
+        stats = self.trace[tensor]
+        return f"{stats.dtype} {shape_text(stats.shape)}"

@@ -340,21 +340,34 @@ class Group:
 
 @dataclass
 class Edge:
-    """All tensors, or all control inputs, from one box to another. A `quiet` edge is drawn faint."""
+    """All tensors, or all control inputs, from one box to another. A `quiet` edge is drawn faint.
+
+    `tensor` is the first of its tensors, or ``^op`` for a control input. `path` has the numbers of the lines of the
+    scene that form it: edges that cross the same frames have lines in common.
+    """
 
     id: str
     source: str
     target: str
     count: int
     control: bool
-    tensors: list[str]
+    tensor: str
     state: str = ""
     label: str = ""
     quiet: bool = False
-    path: str = ""
+    path: list[int] = field(default_factory=list)
     label_x: float = 0.0
     label_y: float = 0.0
-    texts: list[str] = field(default_factory=list)  # dtype and shape of each of `tensors`
+
+
+def edge_title(tensor: str, count: int) -> str:
+    """Returns the title of an edge: its first tensor, and the number of the others.
+
+    Example:
+        >>> edge_title("x:0", 3)
+        'x:0 and 2 more'
+    """
+    return f"{tensor} and {count - 1:,} more" if count > 1 else tensor
 
 
 def frames(groups: Sequence[Group], group: int) -> Iterator[int]:

@@ -208,9 +208,15 @@ class Aligned:
         edges = [
             replace(edge, path=layout.edges[i].path) for edge, i in zip(scene.edges, self.edges[side], strict=True)
         ]
-        place_labels(boxes, groups, edges, layout.w)
+        used = sorted({number for edge in edges for number in edge.path})
+        lines, renumbered = [layout.lines[i] for i in used], {old: new for new, old in enumerate(used)}
+        for edge in edges:
+            edge.path = [renumbered[number] for number in edge.path]
+        place_labels(boxes, groups, edges, lines, layout.w)
         stats = dict(scene.stats, degraded=layout.stats["degraded"])
-        return PlacedScene(scene.rev, layout.w, layout.h, layout.direction, boxes, groups, edges, stats, layout.columns)
+        return PlacedScene(
+            scene.rev, layout.w, layout.h, layout.direction, boxes, groups, edges, lines, stats, layout.columns
+        )
 
 
 def align_scenes(before: Scene, after: Scene, common_ops: tuple[Ints, Ints]) -> Aligned:

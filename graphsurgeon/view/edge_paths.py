@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import compress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.edges import Edges
-from ..graph.graph import Graph, Ints, TensorInfo, output_at
+from ..graph.graph import Graph, Ints
 from .boxes import SUBLABEL, Box, Edge, Group, Item, width
 from .helper_ops import behind
 
@@ -116,10 +117,12 @@ Rect = tuple[float, float, float, float]
 
 MAX_PLACES = 12
 """The number of places that are tried for a label, near the middle of its edge."""
+_BAND = 40.0
+"""The height of the bands of a picture in which labels are looked for, px."""
 
 
-def path_data(paths: Sequence[Any], start: Any, down: bool) -> Iterator[tuple[str, str]]:
-    """Yields SVG path data of curves: the first point, and the rest.
+def line_texts(paths: Sequence[Any], start: Any, down: bool) -> Iterator[str]:
+    """Yields the lines of a scene: SVG path data of curves, without the ``M`` at the start.
 
     Args:
         paths: the control points of each curve, across and along.
@@ -129,55 +132,57 @@ def path_data(paths: Sequence[Any], start: Any, down: bool) -> Iterator[tuple[st
     if not paths:
         return
     points = np.round(np.concatenate(paths) + start, 1)[:, :: 1 if down else -1]
-    words, end = ("%g,%g " * len(points) % tuple(points.ravel().tolist())).split(), 0
-    for path in paths:
-        begin, end = end, end + len(path)
-        yield words[begin], f"C{' '.join(words[begin + 1 : end])}" if len(path) > 1 else ""
+    form = "\n".join(f"%g,%gC{'%g,%g ' * (len(path) - 1)}" for path in paths)
+    for text in (form % tuple(points.ravel().tolist())).split("\n"):
+        yield text.rstrip("C ")
 
 
-def _pieces(d: str) -> Iterator[tuple[str, str]]:
-    """Yields the curves of SVG path data that one command draws, each after the point at which they start."""
-    start, *pieces = d[1:].split("C")
-    for piece in pieces:
-        yield start, piece
-        start = piece[piece.rfind(" ") + 1 :]
+def path_data(lines: Sequence[str], path: Iterable[int]) -> str:
+    """Returns the SVG path data of an edge.
 
-
-Samples = dict[tuple[str, str], Points]
-"""Points along parts of paths."""
-
-
-def sample_paths(paths: Iterable[str], per_curve: int = 12) -> Samples:
-    """Returns points along all parts of SVG path data of the form ``M.. C.. C..``. Many paths have parts in common.
+    Args:
+        lines: the lines of the scene.
+        path: the numbers of its lines, in order.
 
     Example:
-        >>> path = "M0,0C0,5 0,5 0,10"
-        >>> sampled(path, sample_paths([path], 2)).tolist()
-        [[0.0, 0.0], [0.0, 5.0], [0.0, 10.0]]
+        >>> path_data(["0,0C0,5 0,5 0,10", "0,10C0,15 0,15 0,20"], [0, 1])
+        'M0,0C0,5 0,5 0,10C0,15 0,15 0,20'
     """
-    pieces = list(dict.fromkeys(piece for d in paths for piece in _pieces(d)))
-    if not pieces:
-        return {}
-    flat = np.array(" ".join(map(" ".join, pieces)).replace(",", " ").split(), float).reshape(-1, 2)
-    curves = np.array([piece.count(",") // 3 for _, piece in pieces])
+    first, *rest = (lines[number] for number in path)
+    return f"M{first}" + "".join(f"C{curves}" for line in rest if (curves := line.partition("C")[2]))
+
+
+def sample_lines(lines: Sequence[str], per_curve: int = 12) -> list[Points]:
+    """Returns points along each line of a scene.
+
+    Example:
+        >>> [points.tolist() for points in sample_lines(["0,0C0,5 0,5 0,10"], 2)]
+        [[[0.0, 0.0], [0.0, 5.0], [0.0, 10.0]]]
+    """
+    if not lines:
+        return []
+    flat = np.array(" ".join(lines).replace(",", " ").replace("C", " ").split(), float).reshape(-1, 2)
+    curves = np.array([line.count(",") // 3 for line in lines])
     before = np.cumsum(curves) - curves
-    firsts = np.repeat(np.arange(len(pieces)), curves) + 3 * np.arange(curves.sum())
+    firsts = np.repeat(np.arange(len(lines)), curves) + 3 * np.arange(curves.sum())
     a, b, c, d = (flat[firsts + i][:, None] for i in range(4))
     t = np.arange(1, per_curve + 1)[:, None] / per_curve
     u = 1 - t
     points = (u * u * u * a + 3 * u * u * t * b + 3 * u * t * t * c + t * t * t * d).reshape(-1, 2)
-    whole = np.insert(points, before * per_curve, flat[3 * before + np.arange(len(pieces))], axis=0)
-    return dict(zip(pieces, np.split(whole, np.cumsum(curves * per_curve + 1)[:-1]), strict=True))
+    whole = np.insert(points, before * per_curve, flat[3 * before + np.arange(len(lines))], axis=0)
+    return np.split(whole, np.cumsum(curves * per_curve + 1)[:-1])
 
 
-def sampled(d: str, parts: Samples) -> Points:
-    """Returns the points along a path, from its `sample_paths`."""
-    first, *rest = (parts[piece] for piece in _pieces(d))
+def sampled(path: Iterable[int], samples: Sequence[Points]) -> Points:
+    """Returns the points along an edge, from the `sample_lines` of its scene."""
+    first, *rest = (samples[number] for number in path)
     return np.concatenate([first, *(piece[1:] for piece in rest)]) if rest else first
 
 
-def place_labels(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], picture_width: float) -> None:
-    """Places edge labels next to their edges, with the center at (lx, ly), in a picture of width `picture_width`.
+def place_labels(
+    boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], lines: Sequence[str], picture_width: float
+) -> None:
+    """Places the labels of edges next to them in a picture with these lines and of width `picture_width`.
 
     If there is no free place, or the edge is quiet, the label is removed; the inspector still shows it. The label of a
     changed edge always stays: without a free place it is drawn over the middle of the edge.
@@ -190,19 +195,19 @@ def place_labels(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[
     frames = [(b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1) for b in boxes]
     frames += [(g.x, g.y, g.x + g.w, g.y + 22) for g in groups]
     frames += [side for g in groups for side in _sides(g)]
-    parts = sample_paths((edge.path for edge in edges), 6)
+    samples = sample_lines(lines, 6)
     labeled: list[tuple[Edge, Points]] = []
     for edge in edges:
         if not edge.label and not edge.state:
             continue
-        points = sampled(edge.path, parts)
+        points = sampled(edge.path, samples)
         x, y = points[len(points) // 2].tolist()
         edge.label_x, edge.label_y = round(x, 1), round(y, 1)
         if edge.label:
             labeled.append((edge, points))
     labeled.sort(key=lambda one: (not one[0].state, not one[0].label.startswith("×"), one[0].id))
     sizes = [(width(edge.label, SUBLABEL) + 2, SUBLABEL + 2) for edge, _ in labeled]
-    found = _free_places([points for _, points in labeled], sizes, frames, [*parts.values()], picture_width)
+    found = _free_places([points for _, points in labeled], sizes, frames, samples, picture_width)
     for (edge, _), place in zip(labeled, found, strict=True):
         if place is None:
             edge.label = edge.label if edge.state == "changed" else ""
@@ -250,23 +255,23 @@ def _free_places(
     points = np.arange(count.sum()) + np.repeat(begin - np.cumsum(count) + count, count)
     beside = tried[(left[free][tried] <= across[points]) & (across[points] <= right[free][tried])]
     free[label[beside], place[beside]] = False
-    labels, used = np.empty((4, len(paths))), 0
-    for i, row in enumerate(free):
-        places = np.flatnonzero(row)
-        clear = places[~_overlap(rects[:, i, places, None], labels[:, :used]).any(axis=1)] if len(places) else places
-        if not len(clear):
+    labels = defaultdict[int, list[Rect]](list)  # by the bands of the picture that they touch
+    for mine, is_free in zip(rects.transpose(1, 2, 0).tolist(), free.tolist(), strict=True):
+        for place in compress(mine, is_free):
+            bands = range(int(place[1] // _BAND), int(place[3] // _BAND) + 1)
+            if not any(_overlap(place, label) for band in bands for label in labels[band]):
+                break
+        else:
             yield None
             continue
-        at = i, clear[0]
-        labels[:, used] = rects[:, *at]
-        used += 1
-        yield float(x[at]), float(y[at])
+        for band in bands:
+            labels[band].append(place)
+        yield (place[0] + place[2]) / 2, (place[1] + place[3]) / 2
 
 
-def _overlap(a: Points, b: Points) -> NDArray[np.bool_]:
+def _overlap(a: Any, b: Any) -> Any:
     """Returns whether rectangles overlap; the first axis is left, top, right and bottom."""
-    out: NDArray[np.bool_] = (a[0] < b[2]) & (b[0] < a[2]) & (a[1] < b[3]) & (b[1] < a[3])
-    return out
+    return (a[0] < b[2]) & (b[0] < a[2]) & (a[1] < b[3]) & (b[1] < a[3])
 
 
 def _sides(g: Group) -> list[Rect]:
@@ -300,69 +305,60 @@ TENSORS = 8
 """The maximum number of tensor names of an edge."""
 
 
-def wires(graph: Graph, boxes: list[Box], op_box: Ints) -> tuple[list[Edge], int]:
-    """Returns an edge for each pair of boxes, and the number of control inputs that are not drawn."""
-    n = max(1, len(boxes))
-    out: list[Edge] = []
-    hidden, at = 0, [0] * n
+def wires(graph: Graph, boxes: Sequence[Box], items: Sequence[Item], op_box: Ints) -> tuple[list[Edge], int]:
+    """Returns an edge for each pair of boxes, and the number of control inputs that are not drawn.
 
-    def add(a: int, b: int, count: int, control: bool, names: list[str]) -> Edge:
-        label = f"×{count}" if count > 1 else ""
-        out.append(Edge(f"e{len(out)}", boxes[a].id, boxes[b].id, count, control, names, label=label))
-        return out[-1]
+    The edges of boxes with many edges are quiet; for gradients and optimizers, with fewer edges.
 
-    wires_by_end: dict[tuple[int, int], tuple[str, TensorInfo | None, str]] = {}  # many edges have the same tensor
-
-    def tensor(op: int, port: int) -> tuple[str, TensorInfo | None, str]:
-        if (op, port) not in wires_by_end:
-            info = output_at(graph.declared_outputs(op), port)
-            wires_by_end[op, port] = f"{graph.names[op]}:{port}", info, str(info) if info else ""
-        return wires_by_end[op, port]
-
+    Args:
+        graph: the graph.
+        boxes, items: the boxes, and the item of each.
+        op_box: for each op, the number of its box, or -1.
+    """
+    ends, at, hidden = list[tuple[int, int, int, bool, int, int]](), [0] * len(boxes), 0
     between: set[tuple[int, int]] = set()
-    for (a, b), tensors in _pairs(graph.data, op_box, n):
+    for (a, b), count, ((op, port),) in _pairs(graph.data, op_box, len(boxes)):
         between |= {(a, b), (b, a)}
-        found = [tensor(*one) for one in tensors[:TENSORS]]
-        edge = add(a, b, len(tensors), False, [name for name, _, _ in found])
-        edge.texts = [text for _, _, text in found]
-        if not edge.label and (info := found[0][1]) and info.shape is not None:
-            edge.label = edge.texts[0]
-    for (a, b), tensors in _pairs(graph.control, op_box, n):
+        ends.append((a, b, count, False, op, port))
+    for (a, b), count, ((op, port),) in _pairs(graph.control, op_box, len(boxes)):
         if (a, b) in between or at[a] >= CONTROL_MOST or at[b] >= CONTROL_MOST:
-            hidden += len(tensors)
+            hidden += count
             continue
         at[a] += 1
         at[b] += 1
-        add(a, b, len(tensors), True, [f"^{graph.names[op]}" for op, _ in tensors[:TENSORS]])
+        ends.append((a, b, count, True, op, port))
+    crowd = Counter(box for a, b, *_ in ends for box in (a, b))
+    hubs = [crowd[i] >= (HUB if behind(item.leaf) else CROSSROADS) for i, item in enumerate(items)]
+    out = list[Edge]()
+    for number, (a, b, count, control, op, port) in enumerate(ends):
+        tensor, label, quiet = graph.names[op], f"×{count}" if count > 1 else "", hubs[a] or hubs[b]
+        tensor = f"^{tensor}" if control else f"{tensor}:{port}"
+        info = None if control or quiet or label else graph.declared_info(op, port)
+        if info is not None and info.shape is not None:
+            label = str(info)
+        out.append(Edge(f"e{number}", boxes[a].id, boxes[b].id, count, control, tensor, label=label, quiet=quiet))
     return out, hidden
 
 
-def hush(boxes: Sequence[Box], items: Sequence[Item], edges: list[Edge]) -> None:
-    """Makes the edges of boxes with many edges quiet; for gradients and optimizers, with fewer edges."""
-    back = {b.id for b, item in zip(boxes, items, strict=True) if behind(item.leaf)}
-    ends = Counter(end for e in edges for end in (e.source, e.target))
-    for edge in edges:
-        pair = (edge.source, edge.target)
-        edge.quiet = any(ends[end] >= (HUB if end in back else CROSSROADS) for end in pair)
-
-
-Pair = tuple[tuple[int, int], list[tuple[int, int]]]
-"""Two boxes, and the outputs of the first that the second reads: (op, port)."""
+Pair = tuple[tuple[int, int], int, list[tuple[int, int]]]
+"""Two boxes, the number of outputs of the first that the second reads, and the first of these: (op, port)."""
 
 
 def _pairs(edges: Edges, op_box: Ints, n: int) -> Iterator[Pair]:
+    """Yields the pairs of boxes with edges between them, and the first tensor of each."""
     a, b = op_box[edges.node], op_box[edges.rows]
     keep = (a >= 0) & (b >= 0) & (a != b)
-    return by_pair(a[keep], b[keep], edges.node[keep], edges.port[keep], n)
+    return by_pair(a[keep], b[keep], edges.node[keep], edges.port[keep], n, 1)
 
 
-def by_pair(sources: Ints, targets: Ints, ops: Ints, ports: Ints, n: int) -> Iterator[Pair]:
-    """Yields each pair of boxes with an edge, in order, and each of its tensors once.
+def by_pair(sources: Ints, targets: Ints, ops: Ints, ports: Ints, n: int, most: int) -> Iterator[Pair]:
+    """Yields each pair of boxes with an edge, in order, with the number of its tensors and the first of them.
 
     Args:
         sources, targets: for each edge, the number of its first and of its second box.
         ops, ports: its tensor.
         n: the number of boxes.
+        most: the maximum number of tensors of a pair.
     """
     if not len(ops):
         return
@@ -373,8 +369,10 @@ def by_pair(sources: Ints, targets: Ints, ops: Ints, ports: Ints, n: int) -> Ite
     new = np.ones(len(table), np.bool_)
     new[1:] = (table[1:] != table[:-1]).any(axis=1)
     table = table[new]
-    starts = np.flatnonzero(np.r_[True, table[1:, 0] != table[:-1, 0]]).tolist()
-    for start, end in zip(starts, [*starts[1:], len(table)], strict=True):
-        pair = int(table[start, 0])
-        rows = table[start:end, 1:].tolist()
-        yield (pair // n, pair % n), [(int(op), int(port)) for op, port in rows]
+    starts = np.flatnonzero(np.r_[True, table[1:, 0] != table[:-1, 0]])
+    counts = np.diff(np.r_[starts, len(table)])
+    first = table[np.arange(len(table)) - np.repeat(starts, counts) < most, 1:].tolist()
+    tensors, end = list(map(tuple, first)), 0
+    for pair, count in zip(table[starts, 0].tolist(), counts.tolist(), strict=True):
+        begin, end = end, end + min(count, most)
+        yield (pair // n, pair % n), count, tensors[begin:end]

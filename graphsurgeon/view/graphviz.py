@@ -10,7 +10,7 @@ import struct
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -52,6 +52,42 @@ def timeout_error(seconds: float) -> LayoutTimeout:
     )
 
 
+class _Checks:
+    """Calls functions every 20 ms, all on one thread: a thread for each layout would take longer than a small one."""
+
+    def __init__(self) -> None:
+        self._checks: list[Callable[[], None]] = []
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    @contextlib.contextmanager
+    def repeated(self, check: Callable[[], None]) -> Iterator[None]:
+        """Calls a function repeatedly, and never after the end of the block."""
+        with self._changed:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._run, name="graphsurgeon-layout-limit", daemon=True)
+                self._thread.start()
+            self._checks.append(check)
+            self._changed.notify()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._checks.remove(check)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._checks)
+            time.sleep(TICK)
+            with self._changed:
+                for check in self._checks:
+                    check()
+
+
+_CHECKS = _Checks()
+
+
 class _Machine:
     """A separate wasmtime engine for a running call, because an epoch stops all calls of an engine."""
 
@@ -76,23 +112,19 @@ class _Machine:
         store.set_wasi(wasmtime.WasiConfig())  # no files, no environment, no streams
         store.set_epoch_deadline(1)
         why: list[LayoutError] = []
-        over = threading.Event()
+        end = time.monotonic() + timeout
 
-        def watch() -> None:
-            end = time.monotonic() + timeout
-            while not over.wait(TICK):
-                if cancelled():
-                    why.append(cancelled_error())
-                elif time.monotonic() > end:
-                    why.append(timeout_error(timeout))
-                if why:
-                    self.engine.increment_epoch()
-                    return
+        def check() -> None:
+            if cancelled():
+                why.append(cancelled_error())
+            elif time.monotonic() > end:
+                why.append(timeout_error(timeout))
+            if why:
+                self.engine.increment_epoch()
 
-        watcher = threading.Thread(target=watch, name="graphsurgeon-layout-limit", daemon=True)
-        watcher.start()
         try:
-            return self._call(store, dot, form)
+            with _CHECKS.repeated(check):
+                return self._call(store, dot, form)
         except (wasmtime.Trap, wasmtime.WasmtimeError) as trap:
             if why:
                 raise why[0] from None
@@ -100,9 +132,6 @@ class _Machine:
             raise LayoutError(
                 "laying out the picture", f"Graphviz stopped: {last}", "Fold a scope and draw again"
             ) from None
-        finally:
-            over.set()
-            watcher.join()  # so that a late stop cannot affect the next call
 
     def _call(self, store: Any, dot: str, form: str) -> bytes:
         exports: Any = self.linker.instantiate(store, self.module).exports(store)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from ..errors import LayoutError, counted
 from . import graphviz
 from .boxes import HEADING, Box, Edge, Group, frames, size_of, width
-from .edge_paths import path_data, place_labels
+from .edge_paths import line_texts, place_labels
 from .graphviz import Engine, LayoutCancelled, LayoutTimeout
 from .levels import BUSY, SPACING, Level, Line, Run, Structure, grid, laid_out, rank_items
 from .scene import Scene
@@ -31,8 +32,6 @@ PAD = 10.0
 HEAD = 20.0
 """Height of the heading of a frame, px."""
 
-_PAGE_KEYS = {"source": "from", "target": "to"}  # names of the ends of an edge in the data of the page
-
 _EFFORTS = (  # limits for Graphviz, their description, and their share of the time
     ("nslimit=2 nslimit1=2", "", 0.5),
     ("nslimit=0.1 nslimit1=0.1 mclimit=0.1", "a coarser layout, because a better one took too long", 1.0),
@@ -49,7 +48,8 @@ Key = Any
 class PlacedScene:
     """A scene with coordinates: px, y downwards, everything within (0, 0) and (w, h).
 
-    `columns` maps each frame, and "" for the picture, to its boxes and frames that begin a new column.
+    `lines` has the SVG path data of the lines that form the edges, without the ``M`` at the start. `columns` maps each
+    frame, and "" for the picture, to its boxes and frames that begin a new column.
     """
 
     rev: str
@@ -59,6 +59,7 @@ class PlacedScene:
     boxes: list[Box]
     groups: list[Group]
     edges: list[Edge]
+    lines: list[str]
     stats: dict[str, Any]
     columns: dict[str, list[str]]
 
@@ -68,14 +69,22 @@ class PlacedScene:
             "rev": self.rev, "w": self.w, "h": self.h, "direction": self.direction,
             "boxes": [box_data(b) for b in self.boxes],
             "groups": [_shown(g) for g in self.groups],
-            "edges": [{_PAGE_KEYS.get(k, k): v for k, v in vars(e).items()} for e in self.edges],
-            "stats": dict(self.stats), "columns": dict(self.columns),
+            "edges": [_edge_data(e) for e in self.edges],
+            "lines": self.lines, "stats": dict(self.stats), "columns": dict(self.columns),
         }  # fmt: skip
 
 
 def box_data(box: Box) -> dict[str, Any]:
     """Returns a box for the page."""
     return _shown(box) | ({"lines": box.lines} if len(box.lines) > 1 else {})
+
+
+def _edge_data(edge: Edge) -> dict[str, Any]:
+    """Returns an edge for the page, without the values that are the same for most edges."""
+    data = {"from": edge.source, "to": edge.target, "count": edge.count, "tensor": edge.tensor, "path": edge.path}
+    more = {"control": edge.control, "quiet": edge.quiet, "state": edge.state, "label": edge.label}
+    data |= {key: value for key, value in more.items() if value}
+    return data | ({"label_x": edge.label_x, "label_y": edge.label_y} if edge.label or edge.state else {})
 
 
 def _shown(thing: Box | Group) -> dict[str, Any]:
@@ -129,7 +138,7 @@ def place(
         )
     measure(scene)
     if not scene.boxes:
-        return PlacedScene(scene.rev, 2 * MARGIN, 2 * MARGIN, "TB", [], [], [], dict(scene.stats), {})
+        return PlacedScene(scene.rev, 2 * MARGIN, 2 * MARGIN, "TB", [], [], [], [], dict(scene.stats), {})
     end = time.monotonic() + timeout
     axis = str(previous["direction"]) if previous and direction == "auto" else direction
     failed: LayoutError | None = None
@@ -147,7 +156,7 @@ def place(
             failed = error
             continue
         best.stats["degraded"] = degraded
-        place_labels(best.boxes, best.groups, best.edges, best.w)
+        place_labels(best.boxes, best.groups, best.edges, best.lines, best.w)
         return best
     assert failed is not None
     raise LayoutError(
@@ -232,11 +241,11 @@ class _Picture:
 
     def __init__(self, scene: Scene, direction: str, run: Run, only: Iterable[int] | None = None) -> None:
         self.scene, self.direction, self.run, self.down = scene, direction, run, direction == "TB"
-        self.around = [list(frames(scene.groups, box.group))[::-1] for box in scene.boxes]
+        self._crossings: dict[tuple[int, int], tuple[int, list[Key], list[Key]]] = {}
         self.items: dict[int, dict[Key, int]] = {-1: {}}  # level -> item or gate -> number
-        for i, path in enumerate(self.around):
+        for i, box in enumerate(scene.boxes):
             level = -1
-            for frame in path:
+            for frame in list(frames(scene.groups, box.group))[::-1]:
                 self._number(level, ("frame", frame))
                 level = frame
             self._number(level, ("box", i))
@@ -258,24 +267,31 @@ class _Picture:
 
     def _cut_edge(self, edge: Edge, a: int, b: int) -> list[tuple[int, tuple[Key, Key]]]:
         """Cuts an edge into lines, one for each level that it crosses, from its source to its target."""
-        above, below = self.around[a], self.around[b]
-        same = next(
-            (k for k, (x, y) in enumerate(zip(above, below, strict=False)) if x != y), min(len(above), len(below))
-        )
-        inside = [("frame", frame) for frame in above[same:]], [("frame", frame) for frame in below[same:]]
-        tails, heads = [*inside[0], ("box", a)], [*inside[1], ("box", b)]
-        way: list[tuple[int, tuple[Key, Key]]] = [(above[same - 1] if same else -1, (tails[0], heads[0]))]
+        level, out, into = self._crossed(self.scene.boxes[a].group, self.scene.boxes[b].group)
+        tails, heads = [*out, ("box", a)], [*into, ("box", b)]
+        way: list[tuple[int, tuple[Key, Key]]] = [(level, (tails[0], heads[0]))]
         gate: Key = heads[0]
-        for frame, tail in zip(above[same:], tails[1:], strict=True):
+        for (_, frame), tail in zip(out, tails[1:], strict=True):
             gate = ("out", gate)
             way.insert(0, (frame, (tail, gate)))
         gate = tails[0]
-        for frame, head in zip(below[same:], heads[1:], strict=True):
+        for (_, frame), head in zip(into, heads[1:], strict=True):
             gate = ("in", gate)
             way.append((frame, (gate, head)))
-        for level, ends in way:
-            self.lines[level][ends].append(edge)
+        for number, ends in way:
+            self.lines[number][ends].append(edge)
         return way
+
+    def _crossed(self, source: int, target: int) -> tuple[int, list[Key], list[Key]]:
+        """Returns the level that has both groups, and the frames that an edge between them leaves and enters."""
+        if (source, target) not in self._crossings:
+            above, below = (list(frames(self.scene.groups, group))[::-1] for group in (source, target))
+            level = -1
+            while above and below and above[0] == below[0]:
+                level = above.pop(0)
+                below.pop(0)
+            self._crossings[source, target] = level, [("frame", f) for f in above], [("frame", f) for f in below]
+        return self._crossings[source, target]
 
     def _structure(self, level: int, place: Mapping[str, int]) -> Structure:
         """Returns the structure of a level. The structure of the level around it must be known."""
@@ -398,14 +414,15 @@ class _Picture:
             items.append(replace(thing, x=round(x, 1), y=round(y, 1), w=round(w, 1), h=round(h, 1)))
         lines: list[list[Any]] = []
         edges, paths = list[Edge](), layout.paths[: len(ends)]
-        for (tail, head), points, text in zip(ends, paths, path_data(paths, start, self.down), strict=True):
+        texts = list(line_texts(paths, start, self.down))
+        for number, ((tail, head), points) in enumerate(zip(ends, paths, strict=True)):
             path = np.round((points + start)[:, ::turn], 1).ravel().tolist()
             lines.append([row_of[self._name(tail)], row_of[self._name(head)], path])
             edge, whole = self.lines[level][tail, head][0], tail[0] == head[0] == "box"
-            edges.append(replace(edge, path="M{}{}".format(*text), label=edge.label if whole else ""))
+            edges.append(replace(edge, path=[number], label=edge.label if whole else ""))
         w, h = (round(v, 1) for v in size[::turn])
         boxes, groups = [b for b in items if isinstance(b, Box)], [g for g in items if isinstance(g, Group)]
-        place_labels(boxes, groups, edges, w)
+        place_labels(boxes, groups, edges, texts, w)
         for line, edge in zip(lines, edges, strict=True):
             line += [edge.label_x, edge.label_y] if edge.label else []
         rects = [[row_of[one.name], one.x, one.y, one.w, one.h] for one in items]
@@ -417,7 +434,7 @@ class _Picture:
         boxes = [replace(box, hidden=dict(box.hidden)) for box in scene.boxes]
         groups = [replace(group) for group in scene.groups]
         corner = {-1: (MARGIN, MARGIN)}
-        texts: dict[tuple[int, tuple[Key, Key]], tuple[str, str]] = {}
+        numbers, texts = dict[tuple[int, tuple[Key, Key]], int](), list[str]()
         for level in self.order:
             layout, start = self.levels[level], np.array(corner[level])
             for key, (a, b) in zip(self.items[level], (layout.positions + start).tolist(), strict=False):
@@ -430,19 +447,18 @@ class _Picture:
                     inner = self._inner(key[1])
                     corner[key[1]] = a + inner[0], b + inner[1]
             lines = self.structures[level][1]
-            for ends, text in zip(lines, path_data(layout.paths[: len(lines)], start, self.down), strict=True):
-                texts[level, ends] = text
-        edges = []
-        for edge, parts in zip(scene.edges, self.parts, strict=True):
-            pieces = [texts[line] for line in parts]
-            edges.append(Edge(**{**vars(edge), "path": f"M{pieces[0][0]}{''.join(rest for _, rest in pieces)}"}))
+            numbers |= {(level, ends): len(texts) + i for i, ends in enumerate(lines)}
+            texts += line_texts(layout.paths[: len(lines)], start, self.down)
+        edges = [copy(edge) for edge in scene.edges]
+        for edge, parts in zip(edges, self.parts, strict=True):
+            edge.path = [numbers[line] for line in parts]
         columns = {}
         for level, layout in self.levels.items():
             keys, name = list(self.items[level]), self._name(("frame", level)) if level >= 0 else ""
             columns[name] = [self._name(keys[number]) for number in layout.starts]
         across, along = self.levels[-1].size
         w, h = (round(v + 2 * MARGIN, 1) for v in ((across, along) if self.down else (along, across)))
-        return PlacedScene(scene.rev, w, h, self.direction, boxes, groups, edges, dict(scene.stats), columns)
+        return PlacedScene(scene.rev, w, h, self.direction, boxes, groups, edges, texts, dict(scene.stats), columns)
 
 
 def _is_reversed(old: list[float], level: Level, sizes: Iterable[tuple[float, float]], ranks: list[int]) -> bool:

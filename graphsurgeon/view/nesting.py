@@ -135,13 +135,13 @@ def connections(graph: Graph, nesting: Nesting) -> dict[str, Any]:
     numbers, tensors = dict[tuple[int, int, bool], int](), list[list[str]]()
 
     def numbered(pair: Pair, control: bool) -> list[int]:
-        (a, b), tensor_ends = pair
-        for op, port in tensor_ends[:TENSORS]:
+        (a, b), count, tensor_ends = pair
+        for op, port in tensor_ends:
             if (op, port, control) not in numbers:
                 numbers[op, port, control] = len(tensors)
                 name, info = elide(graph.names[op], 400), None if control else graph.declared_info(op, port)
                 tensors.append([f"^{name}", ""] if control else [f"{name}:{port}", str(info or "")])
-        return [a, b, len(tensor_ends), *(numbers[op, port, control] for op, port in tensor_ends[:TENSORS])]
+        return [a, b, count, *(numbers[op, port, control] for op, port in tensor_ends)]
 
     edges = [numbered(pair, False) for pair in _pairs(graph.data, nesting)]
     between = {frozenset(edge[:2]) for edge in edges}
@@ -162,4 +162,4 @@ def _pairs(edges: Edges, nesting: Nesting) -> Iterator[Pair]:
                 keep &= b != row_at[j - 1][edges.rows]
             parts.append(np.stack([a, b, edges.node, edges.port])[:, keep])
     a, b, ops, ports = np.concatenate(parts, axis=1)
-    yield from by_pair(a, b, ops, ports, len(nesting.rows))
+    yield from by_pair(a, b, ops, ports, len(nesting.rows), TENSORS)

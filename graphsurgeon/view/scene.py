@@ -13,8 +13,8 @@ import numpy as np
 
 from ..errors import LayoutError, counted
 from ..graph.graph import DTYPES, Graph, Ints, shape_text
-from .boxes import Box, Edge, Group, Item, clean, elide, frames
-from .edge_paths import hush, wires
+from .boxes import Box, Edge, Group, Item, clean, edge_title, elide, frames
+from .edge_paths import wires
 from .helper_ops import KINDS
 from .op_colors import COLORS, TELLING, UNKNOWN, family
 from .plan_marks import EdgeKinds, Marks, mark, mark_edges, of_marks
@@ -111,6 +111,20 @@ class Scene:
         boxes: Ints = np.where(self.op_box[ops] >= 0, self.op_box[ops], self.helped_box[ops])
         return boxes
 
+    def tensors_between(self, graph: Graph, source: str, target: str, control: bool) -> list[tuple[int, int]]:
+        """Returns the tensors of an edge: the numbers of their ops, and their ports.
+
+        Args:
+            graph: the graph of the scene.
+            source, target: the names of its boxes; without such a box, the edge has no tensors.
+            control: whether it is a control edge.
+        """
+        number, edges = {box.name: i for i, box in enumerate(self.boxes)}, graph.control if control else graph.data
+        there = (self.op_box[edges.node] == number.get(source, -2)) & (
+            self.op_box[edges.rows] == number.get(target, -2)
+        )
+        return sorted(set(zip(edges.node[there].tolist(), edges.port[there].tolist(), strict=True)))
+
     def count_by_box(self, ops: Any) -> dict[str, int]:
         """Returns name of a box -> the number of these ops in it, in the order of the boxes."""
         at = self.boxes_of(ops)
@@ -153,8 +167,7 @@ def build(
         op_box[tree.ops_of(item, helpers=False)] = i
     _pin(tree, pins, boxes, groups, items, op_box)
     helped_box, hidden = _hide(tree, boxes, op_box)
-    edges, undrawn = wires(graph, boxes, op_box)
-    hush(boxes, items, edges)
+    edges, undrawn = wires(graph, boxes, items, op_box)
     if undrawn:
         hidden["control edges"] = undrawn
     if marks:
@@ -453,7 +466,7 @@ def to_dot(tree: Tree, unfolded: Iterable[str] = frozenset()) -> graphviz.Digrap
     for edge in scene.edges:
         style = {"style": "dashed"} if edge.control else {}
         label = f"×{edge.count}" if edge.count > 1 else ""
-        out.edge(edge.source, edge.target, label=label, tooltip=_tooltip(", ".join(edge.tensors)), **style)
+        out.edge(edge.source, edge.target, label=label, tooltip=_tooltip(edge_title(edge.tensor, edge.count)), **style)
     return out
 
 

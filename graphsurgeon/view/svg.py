@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import counted
-from .boxes import FONT, LABEL, LINE_HEIGHT, OP_RADIUS, RADIUS, SUBLABEL, clean, elide, is_measured, width
-from .edge_paths import QUIET_WIDTH, WIDTHS
+from .boxes import FONT, LABEL, LINE_HEIGHT, OP_RADIUS, RADIUS, SUBLABEL, clean, edge_title, elide, is_measured, width
+from .edge_paths import QUIET_WIDTH, WIDTHS, path_data
 from .op_colors import COLORS, UNKNOWN, Ink
 from .plan_marks import MEANINGS, SIGNS, STATES
 
@@ -66,9 +66,7 @@ def to_svg(
         >>> to_svg({"rev": "1", "w": 24, "h": 24, "boxes": [], "groups": [], "edges": [], "stats": {}})[:4]
         '<svg'
     """
-    # without dtypes and shapes of tensors, which only the page shows
-    drawn = {**scene, "edges": [{k: v for k, v in e.items() if k != "texts"} for e in scene["edges"]]}
-    mark = "gs" + hashlib.blake2b(json.dumps(drawn, sort_keys=True).encode(), digest_size=5).hexdigest()
+    mark = "gs" + hashlib.blake2b(json.dumps(scene, sort_keys=True).encode(), digest_size=5).hexdigest()
     foot, signs = _foot(scene), list(legend) or _meanings(scene)
     w = max(float(scene["w"]), width(foot, SUBLABEL) + 24 if foot else 0.0, _wide(signs))
     colors, tall, wide = _colors(scene.get("legend") or {}, float(scene["h"]) + 8, max(w, 320.0))
@@ -85,7 +83,8 @@ def to_svg(
         f'</defs><rect width="{w:g}" height="{h:g}" fill="{PAPER}"/>',
     ]
     out.extend(_group(g) for g in sorted(scene["groups"], key=lambda g: g["depth"]))
-    out.extend(_edge(e, mark) for e in sorted(scene["edges"], key=lambda e: not e.get("quiet")))
+    lines = scene.get("lines", ())
+    out.extend(_edge(e, lines, mark) for e in sorted(scene["edges"], key=lambda e: not e.get("quiet")))
     region = (boundary or {}).get("boxes") or {}
     out.extend(_heading(g) for g in scene["groups"])
     weak = _faded(scene)
@@ -157,7 +156,7 @@ def words(title: str, text: str) -> str:
 
 def _arrows(edges: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Returns the keys and colors of the arrowheads that edges need."""
-    there = {e["state"] for e in edges}
+    there = {e.get("state") for e in edges}
     more = [key for key in ("changed", "joined") if key in there]
     return [("", LINE), ("faint", FAINT), *((key, STATES[key][0]) for key in ("new", "removed", *more))]
 
@@ -208,10 +207,10 @@ def _heading(g: Mapping[str, Any]) -> str:
     return plate + _text(x, y + 16, g["label"], font_weight="600", fill="#3A4656")
 
 
-def _edge(e: Mapping[str, Any], mark: str) -> str:
-    state, style = e["state"], {"stroke": LINE, "stroke-width": f"{WIDTHS[0]:g}"}
+def _edge(e: Mapping[str, Any], lines: Sequence[str], mark: str) -> str:
+    state, style = e.get("state", ""), {"stroke": LINE, "stroke-width": f"{WIDTHS[0]:g}"}
     end = mark
-    if e["control"]:
+    if e.get("control"):
         style["stroke-dasharray"] = "4 3"
     else:
         style["stroke-width"] = f"{WIDTHS[min(int(e['count']), len(WIDTHS)) - 1]:.2f}"
@@ -221,10 +220,8 @@ def _edge(e: Mapping[str, Any], mark: str) -> str:
     elif not state and e.get("quiet"):
         style |= {"stroke": FAINT, "stroke-width": f"{QUIET_WIDTH:g}"}
         end = f"{mark}faint"
-    more = int(e["count"]) - len(e["tensors"])
-    words = "\n".join([*e["tensors"], f"and {more} more" if more > 0 else ""]).strip()
-    out = f'<path d="{escape(e["path"])}" fill="none"{_attributes(style)} marker-end="url(#{end})">'
-    out += f"<title>{escape(words)}</title></path>"
+    data, title = escape(path_data(lines, e["path"])), escape(edge_title(e["tensor"], int(e["count"])))
+    out = f'<path d="{data}" fill="none"{_attributes(style)} marker-end="url(#{end})"><title>{title}</title></path>'
     if state == "removed":
         out += _sign(e["label_x"], e["label_y"], state)
     return out
@@ -233,7 +230,7 @@ def _edge(e: Mapping[str, Any], mark: str) -> str:
 def _meanings(scene: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Returns the legend of the signs on boxes, frames and edges."""
     there = {one["state"] for one in (*scene["boxes"], *scene["groups"])}
-    there |= {"removed", "joined"} & {edge["state"] for edge in scene["edges"]}
+    there |= {"removed", "joined"} & {edge.get("state") for edge in scene["edges"]}
     return [(state, said) for state, said in MEANINGS.items() if state in there]
 
 
@@ -260,7 +257,7 @@ def _labels(edges: Iterable[Mapping[str, Any]]) -> list[str]:
     return [
         _text(e["label_x"], e["label_y"] + 3.5, e["label"], SUBLABEL, text_anchor="middle", fill=QUIET)
         for e in edges
-        if e["label"]
+        if e.get("label")
     ]
 
 

@@ -46,6 +46,7 @@ class Tree:
     layers: Mapping[str, Layer] = field(default_factory=dict)
     calls: ExpandedGraph | None = None
     _cache: dict[tuple[str, int], list[Item]] = field(default_factory=dict)
+    _ops: dict[tuple[str, str, int, bool], Ints] = field(default_factory=dict)
 
     def layer_class(self, scope: str) -> str:
         """Returns the class of the layer of a name scope; empty for other scopes."""
@@ -124,6 +125,12 @@ class Tree:
 
     def ops_of(self, item: Item, helpers: bool = True) -> Ints:
         """Returns the ops of an item. Without helpers, an op with a scope of its name is only the op itself."""
+        key = (item.kind, item.name, len(item.tops), helpers)
+        if key not in self._ops:
+            self._ops[key] = self._find_ops(item, helpers)
+        return self._ops[key]
+
+    def _find_ops(self, item: Item, helpers: bool) -> Ints:
         parts = []
         for one in item.flat():
             if one.one_op and not (helpers and one.tops):

@@ -21,7 +21,7 @@ UNFOLDED = (SMALL, "kws_ds_cnn_s", "sci_inceptionv3")
 EDGES = """() => {
   const scene = graphsurgeon.get("scenes").source, name = new Map(scene.boxes.map(b => [b.id, b.name]));
   return [scene.boxes.map(b => [b.name, b.kind, b.label, b.subtitle]),
-          scene.edges.map(e => [name.get(e.from), name.get(e.to), e.count, e.control, !!e.quiet, e.tensors])];
+          scene.edges.map(e => [name.get(e.from), name.get(e.to), e.count, !!e.control, !!e.quiet, e.tensor])];
 }"""
 
 
@@ -102,7 +102,7 @@ def test_it_unfolds_to_the_boxes_and_edges_of_the_kernel(shows, corpus, id):
         names = {b.id: b.name for b in scene.boxes}
         ours = (
             [[b.name, b.kind, b.label, b.subtitle] for b in scene.boxes],
-            [[names[e.source], names[e.target], e.count, e.control, e.quiet, e.tensors] for e in scene.edges],
+            [[names[e.source], names[e.target], e.count, e.control, e.quiet, e.tensor] for e in scene.edges],
         )
         boxes, edges = page.evaluate(EDGES)
         assert boxes == ours[0]

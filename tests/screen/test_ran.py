@@ -71,16 +71,12 @@ def test_the_numbers_of_a_tensor():
 
 
 def test_edges_say_the_shapes_of_the_run():
-    edge = {"control": False, "tensors": ["x:0", "y:0"], "texts": ["float32 (?,)", ""], "label": "×2"}
-    one = {"control": False, "tensors": ["y:0"], "texts": ["float32 (?,)"], "label": "float32 (?,)"}
-    waits = {"control": True, "tensors": ["^x"], "texts": [], "label": ""}
-    shown = ran(x=[1.0, 0.0], y=[0.0, 1.0], z=[0.0, 1.0]).with_run_shapes({"edges": [edge, one, waits], "w": 1})
+    edge = {"count": 2, "tensor": "x:0", "label": "×2"}
+    one = {"count": 1, "tensor": "y:0", "label": "float32 (?,)"}
+    quiet, waits = {"count": 1, "tensor": "y:0", "quiet": True}, {"count": 1, "tensor": "^x", "control": True}
+    shown = ran(x=[1.0, 0.0], y=[0.0, 1.0], z=[0.0, 1.0]).with_run_shapes({"edges": [edge, one, quiet, waits], "w": 1})
     assert shown["w"] == 1
-    assert [(e["label"], e["texts"]) for e in shown["edges"]] == [
-        ("×2", ["float32 (2,)", "float32 (2,)"]),
-        ("float32 (2,)", ["float32 (2,)"]),
-        ("", []),
-    ]
+    assert shown["edges"] == [edge, {**one, "label": "float32 (2,)"}, quiet, waits]
     assert one["label"] == "float32 (?,)"
 
 

@@ -45,7 +45,10 @@ def faulty():
 
 
 def shapes(screen):
-    return {text for edge in traits(screen)["scenes"]["source"]["edges"] for text in edge["texts"]}
+    scene = traits(screen)["scenes"]["source"]
+    names = {box["id"]: box["name"] for box in scene["boxes"]}
+    found = (screen.edge_tensors(names[edge["from"]], names[edge["to"]]) for edge in scene["edges"])
+    return {one["text"] for answer in found for one in answer["tensors"]}
 
 
 def test_the_form_says_what_is_needed_and_what_of_the_notebook_fits(notebook):
@@ -103,9 +106,11 @@ def test_edges_have_the_shapes_of_the_run():
     screen.run({"x:0": "[[1, 2, 3, 4]]"})
     assert shapes(screen) >= {"float32 (1, 4)", "float32 (1, 2)"}
     assert not [text for text in shapes(screen) if "?" in text]
-    assert [one["tensor"] for one in screen.tensor_values(["mm:0", "gone:0", "x:0"])] == ["mm:0", "x:0"]
+    found = screen.edge_tensors("x", "mm")
+    assert found["tensors"] == [{"tensor": "x:0", "text": "float32 (1, 4)"}]
+    assert [one["tensor"] for one in found["values"]] == ["x:0"]
     screen.clear_run()
-    assert screen.tensor_values(["mm:0"]) == []
+    assert screen.edge_tensors("x", "mm") == {"tensors": [{"tensor": "x:0", "text": "float32 (?, 4)"}], "values": []}
     assert "float32 (?, 2)" in shapes(screen)
     assert traits(screen)["run"] == {}
     assert traits(screen)["scenes"]["source"]["legend"]["by"] == "family"

@@ -39,7 +39,7 @@ def drawn(screen, which):
     """Returns the state of each edge that has one, by the names of its ends."""
     scene = traits(screen)["scenes"][which]
     names = {box["id"]: box["name"] for box in scene["boxes"]}
-    return {(names[e["from"]], names[e["to"]]): e["state"] for e in scene["edges"] if e["state"]}
+    return {(names[e["from"]], names[e["to"]]): e["state"] for e in scene["edges"] if "state" in e}
 
 
 def test_a_rewiring_is_drawn_on_both_sides():
@@ -185,9 +185,9 @@ def test_what_gives_other_shapes_below_a_change_is_lit():
     screen.set_attr(["pool"], "strides", [1, 4, 4, 1])
     states = {name: box["state"] for name, box in boxes(screen, "destination").items()}
     assert states == {"x": "", "pool": "changed", "relu": "shape", "beside": "", "mean": ""}
-    edges = {edge["tensors"][0]: edge["texts"][0] for edge in traits(screen)["scenes"]["destination"]["edges"]}
-    assert edges["relu:0"] == "float32 (?, 2, 2, 3)"
-    before = {edge["tensors"][0]: edge["texts"][0] for edge in traits(screen)["scenes"]["source"]["edges"]}
-    assert before["relu:0"] == "float32 (?, 4, 4, 3)"
+    (after,) = screen.edge_tensors("relu", "mean", pane="destination")["tensors"]
+    assert after == {"tensor": "relu:0", "text": "float32 (?, 2, 2, 3)"}
+    (before,) = screen.edge_tensors("relu", "mean")["tensors"]
+    assert before == {"tensor": "relu:0", "text": "float32 (?, 4, 4, 3)"}
     screen.apply()
     assert {box["state"] for box in boxes(screen, "source").values()} == {""}

@@ -7,8 +7,9 @@ from typing import Any
 
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view import graphviz, levels
-from graphsurgeon.view.edge_paths import sample_paths, sampled
-from graphsurgeon.view.layout import place
+from graphsurgeon.view.boxes import Edge
+from graphsurgeon.view.edge_paths import sample_lines, sampled
+from graphsurgeon.view.layout import PlacedScene, place
 
 Op = tuple[str, str, list[str]]
 
@@ -108,6 +109,6 @@ def drawn(scene: Any) -> list[str]:
     return engine.seen
 
 
-def samples(d: str, per_curve: int = 12) -> list[tuple[float, float]]:
-    """Points along the path of an edge."""
-    return [(x, y) for x, y in sampled(d, sample_paths([d], per_curve)).tolist()]
+def samples(placed: PlacedScene, edge: Edge, per_curve: int = 12) -> list[tuple[float, float]]:
+    """Points along an edge."""
+    return [(x, y) for x, y in sampled(edge.path, sample_lines(placed.lines, per_curve)).tolist()]

@@ -12,12 +12,12 @@ def test_a_long_chain_is_set_in_columns():
     assert max(placed.w / placed.h, placed.h / placed.w) <= 2.5
     columns = [b for i, b in enumerate(placed.boxes) if i and b.y < placed.boxes[i - 1].y]
     assert 1 <= len(columns) <= 4
-    assert all(0 <= x <= placed.w and 0 <= y <= placed.h for e in placed.edges for x, y in samples(e.path))
+    assert all(0 <= x <= placed.w and 0 <= y <= placed.h for e in placed.edges for x, y in samples(placed, e))
     at = {b.id: b for b in placed.boxes}
     for edge in placed.edges:
-        for x, y in samples(edge.path):
+        for x, y in samples(placed, edge):
             assert not any(b.x < x < b.x + b.w and b.y + 1 < y < b.y + b.h - 1 for b in at.values())
-        (x, y), box = samples(edge.path)[-1], at[edge.target]
+        (x, y), box = samples(placed, edge)[-1], at[edge.target]
         assert abs(x - box.x - box.w / 2) < 2
         assert abs(y - box.y) < 2
 
@@ -54,7 +54,7 @@ def test_a_long_frame_has_columns_inside():
     assert all(frame.y < b.y and b.y + b.h < frame.y + frame.h for b in inside)
     at = {b.id: b for b in placed.boxes}
     for edge in placed.edges:
-        points = samples(edge.path, 24)
+        points = samples(placed, edge, 24)
         assert not any(b.x < x < b.x + b.w and b.y + 1 < y < b.y + b.h - 1 for x, y in points for b in at.values())
         for (x, y), box in ((points[0], at[edge.source]), (points[-1], at[edge.target])):
             assert box.x <= x <= box.x + box.w

@@ -66,7 +66,7 @@ def test_pinned_ops_have_boxes_of_their_own_and_are_counted_once():
     assert at["out/head/"].subtitle == "1 op"
     plain = build(Tree(graph), frozenset())
     assert sum(b.count for b in scene.boxes) == sum(b.count for b in plain.boxes)
-    assert [e.tensors for e in scene.edges if e.target == at["out/head/y"].id] == [["out/head/logits:0"]]
+    assert [e.tensor for e in scene.edges if e.target == at["out/head/y"].id] == ["out/head/logits:0"]
 
 
 def test_a_pin_in_an_open_scope_is_inside_its_frame():

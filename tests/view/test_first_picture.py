@@ -93,9 +93,9 @@ def test_first_picture(corpus, read, id):
             assert a.x + a.w <= b.x or b.x + b.w <= a.x or a.y + a.h <= b.y or b.y + b.h <= a.y
     for edge in picture.edges:
         others = [b for b in picture.boxes if b.id not in (edge.source, edge.target)]
-        for x, y in samples(edge.path, 24):
+        for x, y in samples(picture, edge, 24):
             hit = next((b for b in others if b.x + 1 < x < b.x + b.w - 1 and b.y + 1 < y < b.y + b.h - 1), None)
-            assert hit is None, f"{edge.tensors[:1]} runs through {hit.name!r}"
+            assert hit is None, f"{edge.tensor} runs through {hit.name!r}"
 
 
 def test_what_a_function_captures_stays_folded():

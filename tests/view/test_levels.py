@@ -57,7 +57,7 @@ def test_boxes_frames_and_lines_never_meet(direction, ops, unfolded):
             assert other is thing or other.group != thing.group or apart(thing, other)
     at = {box.id: box for box in placed.boxes}
     for edge in placed.edges:
-        points = samples(edge.path, 24)
+        points = samples(placed, edge, 24)
         for (x, y), box in ((points[0], at[edge.source]), (points[-1], at[edge.target])):
             assert box.x - 1 <= x <= box.x + box.w + 1
             assert box.y - 1 <= y <= box.y + box.h + 1

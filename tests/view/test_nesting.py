@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 
 from graphsurgeon.graph.graph import Graph
+from graphsurgeon.view.edge_paths import TENSORS
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.nesting import connections, nest
 from graphsurgeon.view.scene import build
@@ -48,12 +49,18 @@ def test_the_edges_are_those_of_every_scene(graph):
     tensors = {
         (names[a], names[b], n, tuple(found["tensors"][t][0] for t in some)) for a, b, n, *some in found["edges"]
     }
+
+    def of(scene, edge):
+        ends = (drawn[edge.source], drawn[edge.target])
+        found = scene.tensors_between(graph, *ends, False)
+        return *ends, edge.count, tuple(f"{graph.names[op]}:{port}" for op, port in found[:TENSORS])
+
     for some in itertools.chain.from_iterable(itertools.combinations(folds, n) for n in range(3)):
         scene = build(tree, [find_item(tree, name).keys[0] for name in some])
         drawn = {box.id: box.name for box in scene.boxes}
         there = {one for one in tensors if {one[0], one[1]} <= set(drawn.values())}
         data = [edge for edge in scene.edges if not edge.control]
-        assert {(drawn[e.source], drawn[e.target], e.count, tuple(e.tensors)) for e in data} == there
+        assert {of(scene, edge) for edge in data} == there
 
 
 def test_the_first_picture_is_laid_out_as_it_is_drawn():

@@ -92,7 +92,7 @@ def test_boundary_is_marked():
 
 def test_removed_edges_have_a_cross():
     scene = place(build(Tree(chain(3)))).to_dict()
-    scene["edges"][0]["state"] = "removed"
+    scene["edges"][0] |= {"state": "removed", "label_x": 50.0, "label_y": 60.0}
     assert "×" in texts(to_svg(scene))
 
 

@@ -19,9 +19,13 @@ def test_meta_edges_count_tensors_once():
             ("b/r", "NoOp", ["^a/x"]),
         ]
     )
-    (edge,) = build(Tree(graph)).edges
+    scene = build(Tree(graph))
+    (edge,) = scene.edges
     assert (edge.count, edge.label, edge.control) == (3, "×3", False)
-    assert edge.tensors == ["a/x:0", "a/x:1", "a/y:0"]
+    assert edge.tensor == "a/x:0"
+    assert scene.tensors_between(graph, "a/", "b/", False) == [(0, 0), (0, 1), (1, 0)]
+    assert scene.tensors_between(graph, "a/", "b/", True) == [(0, 0)]
+    assert scene.tensors_between(graph, "b/", "a/", False) == scene.tensors_between(graph, "?", "b/", False) == []
     assert build(Tree(graph)).stats["hidden"] == {"control edges": 1}
 
 
@@ -37,7 +41,7 @@ def test_control_edges_are_drawn_where_alone_and_few():
     ops = [("a", "Foo", []), ("b", "Foo", ["^a"]), ("c", "Foo", ["a", "^a"])]
     found = edges(build(Tree(Graph.from_ops(ops))))
     assert found["a", "b"].control
-    assert found["a", "b"].tensors == ["^a"]
+    assert found["a", "b"].tensor == "^a"
     assert not found["a", "c"].control
     many = build(Tree(Graph.from_ops([("a", "Foo", []), *((f"b{i}q", "Foo", ["^a"]) for i in range(10))])))
     assert (len(many.edges), many.stats["hidden"]) == (4, {"control edges": 6})

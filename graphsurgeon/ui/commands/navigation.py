@@ -19,7 +19,7 @@ from ..pane import keys_above
 from ..render_context import RenderContext
 from ..run_results import numbers
 from ..state import Facts, NavEntry, State, ops_of, selected_after, selection_of
-from .specs import Count, Direction, Mode, Names, Numbers, PaneName, PlanView, Text, TextOrNone, edit, look
+from .specs import Count, Direction, Mode, Names, Numbers, PaneName, PlanView, Text, TextOrNone, YesOrNo, edit, look
 
 
 @look("select boxes", gesture="click a box, Shift+drag a frame")
@@ -111,6 +111,46 @@ def details(
     if pane == "source":
         result["rows"] += reasons(subject, name, context.region(state)[0])
     return state, result
+
+
+_EDGE_TENSORS = 100
+"""The maximum number of tensors in the details of an edge."""
+
+
+@look("show the tensors of an edge", gesture="click an edge", result_type="EdgeTensors")
+def edge_tensors(
+    context: RenderContext,
+    state: State,
+    source: Text,
+    target: Text,
+    control: YesOrNo = False,
+    pane: PaneName = "source",
+) -> tuple[State, dict[str, Any]]:
+    """Returns the tensors of an edge, each with its dtype and shape, and their values in the run on the screen.
+
+    Args:
+        source, target: the names of the boxes at its ends.
+        control: whether it is a control edge.
+        pane: ``source`` or ``destination``.
+
+    Raises:
+        SelectionError: if there is no such edge in the picture.
+    """
+    context.draw(state, pane)
+    scene, graph = context.panes[pane].scene, context.picture(state, pane).graph
+    found = scene.tensors_between(graph, source, target, control) if scene is not None else []
+    if not found:
+        raise SelectionError(
+            f"edge_tensors({source!r}, {target!r})", "no such edge is in the picture", "Choose two boxes with an edge"
+        )
+    run = state.run if state.run is not None and state.run.pane == pane and not control else None
+    tensors, values = list[dict[str, str]](), list[dict[str, Any]]()
+    for op, port in found[:_EDGE_TENSORS]:
+        name = f"^{graph.names[op]}" if control else f"{graph.names[op]}:{port}"
+        info = None if control else graph.declared_info(op, port)
+        tensors.append({"tensor": name, "text": (run and run.shape_of(name)) or str(info or "")})
+        values += run.tensor(name) if run else ()
+    return state, {"tensors": tensors, "values": values}
 
 
 @look("fetch the value of a constant or variable", gesture="button", result_type="Numbers")

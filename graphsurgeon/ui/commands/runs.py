@@ -26,7 +26,7 @@ from ..render_context import RenderContext
 from ..run_results import RunOverlay
 from ..state import State
 from .navigation import reveal
-from .specs import Count, FeedTexts, Names, RunTarget, Text, look
+from .specs import Count, FeedTexts, RunTarget, Text, look
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,17 +271,6 @@ def _show_run(context: RenderContext, state: State, overlay: RunOverlay) -> Stat
             state = reveal(context, state, name, overlay.pane)
             break
     return state.with_status(overlay.line, "warn" if first_bad or overlay.trace.stop_reason else "info")
-
-
-@look("show the values of tensors in the run", gesture="click an edge", result_type="TensorValues[]")
-def tensor_values(context: RenderContext, state: State, tensors: Names) -> tuple[State, list[dict[str, Any]]]:
-    """Returns the values of tensors in the run on the screen; tensors without values are left out.
-
-    Args:
-        tensors: names of tensors.
-    """
-    rows = [] if state.run is None else [one for name in tensors for one in state.run.tensor(name)]
-    return state, rows
 
 
 @look("fetch a whole tensor of the run as a picture", gesture="button", result_type="TensorValues")

@@ -37,7 +37,7 @@ def dangerous():
 
 def labels(ed):
     """What the edges of the picture say."""
-    return [edge["label"] for edge in ed.screen.traits()["scenes"]["source"]["edges"]]
+    return [edge.get("label", "") for edge in ed.screen.traits()["scenes"]["source"]["edges"]]
 
 
 def test_a_file_that_would_end_the_process_is_looked_at_and_its_op_is_named():

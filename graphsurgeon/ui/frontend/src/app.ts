@@ -51,6 +51,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     sidesChosen = false,
     width = 0,
     soon = 0,
+    /** the panes that were shown last */ lastShape = "",
     lastStage: PlanView = model.get("look")?.plan_view ?? "both";
   const store = new Store(),
     cameras = new CameraHistory(model),
@@ -275,9 +276,12 @@ export function mount(model: Model, host: HTMLElement): () => void {
     for (const pane of [panes.source, panes.destination]) pane.alone(store.state.alone);
     root.dataset.pane = active;
     const staged = actions.isTwoStage,
+      shape = `${!!model.get("scenes").destination} ${store.state.alone} ${active}`,
       now = shownStage(),
       had = [...paneTabs.children].indexOf(document.activeElement!);
     root.classList.toggle("gs-staged", staged);
+    if (shape !== lastShape) for (const pane of [panes.source, panes.destination]) pane.forgetSize();
+    lastShape = shape;
     steps.update();
     const tab = (text: string, on: boolean, press: () => void) =>
       h("button", { class: "gs-tab", "aria-pressed": String(on), on: { click: press } }, text);
@@ -406,7 +410,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
   function fitSides(): void {
     if (sidesChosen || !width) return;
     const two = !!model.get("scenes").destination && width >= NARROW;
-    sides({ outline: width >= (two ? TWO : NARROW), inspector: width >= (two ? THREE : SMALL) });
+    const outline = width >= (two ? TWO : NARROW),
+      inspector = width >= (two ? THREE : SMALL),
+      now = store.state.sides;
+    if (outline !== now.outline || inspector !== now.inspector) sides({ outline, inspector });
   }
 
   function draw(): void {

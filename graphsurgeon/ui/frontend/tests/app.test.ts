@@ -446,10 +446,10 @@ test("the focus stays on a scope that becomes a group", () => {
   expect(item("s/").getAttribute("aria-expanded")).toBe("true");
 });
 
-test("a click on an edge shows its tensors", () => {
+test("a click on an edge asks for its tensors alone", () => {
   click(drawing());
   expect(host.querySelector(".gs-inspector")!.textContent).toContain("a:0");
-  expect(model.verbs).toEqual([]);
+  expect(model.verbs.map(([verb]) => verb)).toEqual(["edge_tensors"]);
 });
 
 test("marks in the boundary are pressed buttons in the inspector", async () => {

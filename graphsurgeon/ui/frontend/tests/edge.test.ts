@@ -9,7 +9,7 @@ const choose = (text: string) => click(choices().find(c => c.textContent!.starts
 const field = () => host.querySelector<HTMLInputElement>(".gs-dialog input")!;
 
 function open(more = {}): void {
-  const of = { tensors: ["net/conv/Relu:0"], texts: ["float32 (?, 26, 26, 4)"] };
+  const of = { tensor: "net/conv/Relu:0" };
   start({ scenes: { source: scene([box("a"), box("s/"), box("c")], [edge("a", "s/", of), edge("a", "c")]), destination: null }, ...more });
 }
 
@@ -51,10 +51,16 @@ test("one connection is rerouted to the tensor of another op", () => {
   expect(model.verbs.at(-1)).toEqual(["reroute", { old: "net/conv/Relu:0", to: "c:0", only: ["s/"] }]);
 });
 
-test("of an edge that stands for several tensors one is chosen first", () => {
-  const of = { count: 2, tensors: ["x:0", "x:1"], texts: ["float32 (2,)", ""] };
+test("of an edge that stands for several tensors one is chosen first", async () => {
+  const of = { count: 2, tensor: "x:0" };
   start({ scenes: { source: scene([box("a"), box("b")], [edge("a", "b", of)]), destination: null } });
   menu();
+  const tensors = [
+    { tensor: "x:0", text: "float32 (2,)" },
+    { tensor: "x:1", text: "" },
+  ];
+  model.answer("edge_tensors", { tensors, values: [] });
+  await settled();
   expect(title()).toBe("2 tensors");
   expect(choices().map(c => c.textContent)).toEqual(["x:0  float32 (2,)", "x:1"]);
   choose("x:1");
@@ -62,10 +68,10 @@ test("of an edge that stands for several tensors one is chosen first", () => {
 });
 
 test("a control edge is removed from its menu, if it stands for one", () => {
-  const of = { control: true, tensors: ["^a"] };
+  const of = { control: true, tensor: "^a" };
   start({
     scenes: {
-      source: scene([box("a"), box("b"), box("s/")], [edge("a", "b", of), edge("a", "s/", { ...of, path: "M50,0L50,30" })]),
+      source: scene([box("a"), box("b"), box("s/")], [edge("a", "b", of), edge("a", "s/", { ...of, line: "50,0C50,10 50,20 50,30" })]),
       destination: null,
     },
   });

@@ -29,24 +29,16 @@ export function group(name: string, more: Partial<Group> = {}): Group {
   return { id: "g" + name, name, label: name, count: 3, depth: 0, x: 0, y: 0, w: 200, h: 100, state: "", ...more };
 }
 
-export function edge(from: string, to: string, more: Partial<Edge> = {}): Edge {
-  return {
-    id: `e${from}-${to}`,
-    from: "b" + from,
-    to: "b" + to,
-    path: "M0,0C0,10 0,20 0,30",
-    count: 1,
-    control: false,
-    state: "",
-    label: "",
-    label_x: 0,
-    label_y: 0,
-    tensors: [from + ":0"],
-    ...more,
-  };
+/** An edge with its own line. */
+interface FakeEdge extends Edge {
+  line: string;
 }
 
-export function scene(boxes: Box[], edges: Edge[] = [], groups: Group[] = []): Scene {
+export function edge(from: string, to: string, more: Partial<FakeEdge> = {}): FakeEdge {
+  return { from: "b" + from, to: "b" + to, path: [], line: "0,0C0,10 0,20 0,30", count: 1, tensor: from + ":0", ...more };
+}
+
+export function scene(boxes: Box[], edges: FakeEdge[] = [], groups: Group[] = []): Scene {
   return {
     rev: "1",
     w: 300,
@@ -54,7 +46,8 @@ export function scene(boxes: Box[], edges: Edge[] = [], groups: Group[] = []): S
     direction: "TB",
     boxes,
     groups,
-    edges,
+    edges: edges.map(({ line: _line, ...rest }, i) => ({ ...rest, path: [i] })),
+    lines: edges.map(e => e.line),
     stats: { ops: boxes.length, boxes: boxes.length, edges: edges.length, hidden: {}, degraded: "" },
   };
 }

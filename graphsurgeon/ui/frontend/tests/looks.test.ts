@@ -208,9 +208,12 @@ test("several that are selected are listed without the scopes that all of them a
   ]);
 });
 
-test("an edge names its ends and tells dtype and shape of its tensors", () => {
-  start({ scenes: { source: scene([box("a"), box("b")], [edge("a", "b", { texts: ["float32 (2,)"] })]), destination: null } });
+test("an edge names its ends and tells dtype and shape of its tensors", async () => {
+  start({ scenes: { source: scene([box("a"), box("b")], [edge("a", "b")]), destination: null } });
   click(drawing());
+  expect(model.verbs.at(-1)).toEqual(["edge_tensors", { source: "a", target: "b", control: false, pane: "source" }]);
+  model.answer("edge_tensors", { tensors: [{ tensor: "a:0", text: "float32 (2,)" }], values: [] });
+  await settled();
   const said = host.querySelector(".gs-inspector")!;
   expect(said.querySelector(".gs-doc")!.textContent).toBe("a \u2192 b");
   expect([...said.querySelectorAll(".gs-tensor")].map(t => t.textContent)).toEqual(["a:0float32 (2,)"]);

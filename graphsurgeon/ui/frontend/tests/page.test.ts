@@ -64,7 +64,7 @@ function small(): Nesting {
 }
 
 test("a level without open folds is drawn as Python has laid it out", () => {
-  const { boxes, edges, w, h, stats } = picture(small(), new Set());
+  const { boxes, edges, lines, w, h, stats } = picture(small(), new Set());
   expect(stats.hidden).toEqual({ constants: 2 });
   expect([w, h]).toEqual([104, 196]);
   expect(boxes.map(b => [b.name, b.x, b.y, b.w, b.h])).toEqual([
@@ -72,14 +72,14 @@ test("a level without open folds is drawn as Python has laid it out", () => {
     ["s/", 12, 78, 80, 40],
     ["y", 12, 144, 80, 40],
   ]);
-  expect(edges.map(e => [e.from, e.to, e.path, e.label, e.label_x, e.label_y])).toEqual([
-    ["b0", "b1", "M52,52C52,65 52,65 52,78", "float32 (8)", 70, 65],
-    ["b1", "b2", "M52,118C52,131 52,131 52,144", "", 0, 0],
+  expect(edges.map(e => [e.from, e.to, lines[e.path[0]!], e.label, e.label_x, e.label_y])).toEqual([
+    ["b0", "b1", "52,52C52,65 52,65 52,78", "float32 (8)", 70, 65],
+    ["b1", "b2", "52,118C52,131 52,131 52,144", "", 0, 0],
   ]);
 });
 
 test("an open fold moves what is after it, and edges go on inside", () => {
-  const { boxes, groups, edges, w, h, stats } = picture(small(), new Set([1]));
+  const { boxes, groups, edges, lines, w, h, stats } = picture(small(), new Set([1]));
   expect(stats.hidden).toEqual({ constants: 3, summaries: 1 });
   expect([w, h]).toEqual([224, 302]);
   expect(groups.map(g => [g.name, g.label, g.x, g.y, g.w, g.h, g.depth])).toEqual([["s/", "s", 12, 78, 200, 146, 0]]);
@@ -89,17 +89,17 @@ test("an open fold moves what is after it, and edges go on inside", () => {
     ["s/b", 122, 174],
     ["y", 72, 250],
   ]);
-  expect(edges.map(e => [e.from, e.to, e.path])).toEqual([
-    ["b0", "b3", "M112,52C112,65 62,65 62,78 62,93 62,93 62,108"],
-    ["b3", "b4", "M62,148C62,161 162,161 162,174"],
-    ["b4", "b2", "M162,214C162,219 162,219 162,224 162,237 112,237 112,250"],
+  expect(edges.map(e => [e.from, e.to, lines[e.path[0]!]])).toEqual([
+    ["b0", "b3", "112,52C112,65 62,65 62,78 62,93 62,93 62,108"],
+    ["b3", "b4", "62,148C62,161 162,161 162,174"],
+    ["b4", "b2", "162,214C162,219 162,219 162,224 162,237 112,237 112,250"],
   ]);
 });
 
 test("an edge without a line is drawn straight", () => {
   const data = small();
   data.inside[1]!.lines = [];
-  expect(picture(data, new Set([1])).edges[0]!.path).toBe("M112,52C95.3,70.7 78.7,89.3 62,108");
+  expect(picture(data, new Set([1])).lines[0]).toBe("112,52C95.3,70.7 78.7,89.3 62,108");
 });
 
 test("edges of a box with many are quiet, and it has few control edges", () => {

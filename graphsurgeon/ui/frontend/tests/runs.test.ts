@@ -128,12 +128,10 @@ test("the inspector shows what the tensors of a box held, with their picture", a
 });
 
 test("and those of an edge, by name; a picture is a picture and nothing else", async () => {
-  click(drawing());
-  expect(model.verbs.some(([verb]) => verb === "tensor_values")).toBe(false);
   model.update({ run: RUN } as any);
   click(drawing());
-  expect(last()).toEqual(["tensor_values", { tensors: ["a:0"] }]);
-  model.answer("tensor_values", [HELD, { ...HELD, tensor: "b:0", picture: "javascript:alert(1)" }]);
+  expect(last()).toEqual(["edge_tensors", { source: "a", target: "b", control: false, pane: "source" }]);
+  model.answer("edge_tensors", { tensors: [], values: [HELD, { ...HELD, tensor: "b:0", picture: "javascript:alert(1)" }] });
   await settled();
   const held = [...host.querySelectorAll(".gs-held")];
   expect(held.map(e => e.querySelector("h4")!.textContent)).toEqual(["In this run a:0", "In this run b:0"]);
@@ -143,7 +141,7 @@ test("and those of an edge, by name; a picture is a picture and nothing else", a
 test("all of a large tensor comes when it is asked for", async () => {
   model.update({ run: RUN } as any);
   click(drawing());
-  model.answer("tensor_values", [{ ...HELD, picture: "", more: true }]);
+  model.answer("edge_tensors", { tensors: [], values: [{ ...HELD, picture: "", more: true }] });
   await settled();
   expect(host.querySelector(".gs-held img")).toBe(null);
   click(named("Show its picture"));

@@ -60,8 +60,7 @@ export class BoxDrag {
       return { there, edge };
     };
     const words = ({ there, edge }: typeof last): [string, boolean] => {
-      if (edge)
-        return edge.count === 1 ? [`a copy of ${what} after ${edge.tensors[0]}`, true] : ["this edge combines several tensors", false];
+      if (edge) return edge.count === 1 ? [`a copy of ${what} after ${edge.tensor}`, true] : ["this edge combines several tensors", false];
       if (there && there !== pane && there.name === "destination") return [`copy ${what} to ${model.get("titles").destination}`, true];
       return [`${what}: drop it on an edge${model.get("scenes").destination ? ", or on the right" : ""}`, false];
     };
@@ -79,7 +78,7 @@ export class BoxDrag {
         const { edge } = last,
           [text, good] = words(last);
         if (!good) status.show(text, "warn");
-        else if (edge) this.#actions.post("insert_copy", { names, on: edge.tensors[0]!, to: null, pane: same ? "destination" : pane.name });
+        else if (edge) this.#actions.post("insert_copy", { names, on: edge.tensor, to: null, pane: same ? "destination" : pane.name });
         else if (region) void this.#actions.copy({ to: null, unmapped: "placeholder", control: "auto" });
         else void this.#showProblems(this.#actions.send("duplicate", { names, pane: pane.name, to: null, keep_inputs: false }));
       },

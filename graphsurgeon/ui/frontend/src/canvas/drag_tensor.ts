@@ -78,17 +78,17 @@ export class TensorDrag {
   /** Begins a drag at an output of a box, or at an edge; null if there is no tensor. */
   begin(pane: Pane, start: { box: Box; port: number } | Edge, e: PointerEvent): Drag | null {
     const { status, overlay } = this.#actions.ui;
-    if ("tensors" in start && (start.count !== 1 || start.control)) {
+    if ("tensor" in start && (start.count !== 1 || start.control)) {
       status.show(
         start.control ? "A control edge has no tensor." : `This edge combines ${start.count} tensors: unfold one of its ends first.`,
         "warn",
       );
       return null;
     }
-    const name = "tensors" in start ? start.tensors[0]! : tensorAt(start.box, start.port),
-      box = "tensors" in start ? opOf(name) : start.box.name,
+    const name = "tensor" in start ? start.tensor : tensorAt(start.box, start.port),
+      box = "tensor" in start ? opOf(name) : start.box.name,
       answer = this.#start(pane, name, box),
-      from: [number, number] = "tensors" in start ? [e.clientX, e.clientY] : pane.portOnScreen(start.box, start.port);
+      from: [number, number] = "tensor" in start ? [e.clientX, e.clientY] : pane.portOnScreen(start.box, start.port);
     let isDropped = false,
       isOver = false,
       last = e;

@@ -1,41 +1,35 @@
 // Finds the edge at a point of the picture by its coordinates: an edge has no element.
 import { numbers } from "./shapes";
-import type { Edge } from "../model/types";
+import type { Edge, Scene } from "../model/types";
 import type { Point } from "../state/places";
 
 /** The number of lines that approximate a bend. */
 const PARTS = 6,
   /** The distance from which an edge reacts to the pointer, px of the picture. */
   REACH = 6,
-  curves = new WeakMap<Edge, Point[]>();
+  sampled = new WeakMap<Scene, Point[][]>();
 
-/** Points of an edge: the ends of its lines, and some points of its bends. */
-function points(edge: Edge): Point[] {
-  let found = curves.get(edge);
-  if (!found) {
-    found = [];
-    for (const part of edge.path.match(/[MLC][^MLC]*/g) ?? []) {
-      const n = [...(found.at(-1) ?? []), ...numbers(part)];
-      if (part[0] !== "C") found.push(n.slice(-2) as Point);
-      else
-        for (let i = 2; i < n.length; i += 6)
-          for (let t = 1 / PARTS; t < 1.01; t += 1 / PARTS) {
-            const u = 1 - t,
-              on = (at: number) => u ** 3 * n[at - 2]! + 3 * u * u * t * n[at]! + 3 * u * t * t * n[at + 2]! + t ** 3 * n[at + 4]!;
-            found.push([on(i), on(i + 1)]);
-          }
+/** Points along a line of a scene. */
+function points(line: string): Point[] {
+  const n = numbers(line),
+    found = [n.slice(0, 2) as Point];
+  for (let i = 2; i < n.length; i += 6)
+    for (let t = 1 / PARTS; t < 1.01; t += 1 / PARTS) {
+      const u = 1 - t,
+        on = (at: number) => u ** 3 * n[at - 2]! + 3 * u * u * t * n[at]! + 3 * u * t * t * n[at + 2]! + t ** 3 * n[at + 4]!;
+      found.push([on(i), on(i + 1)]);
     }
-    curves.set(edge, found);
-  }
   return found;
 }
 
 /** The edge nearest to a point of the picture; null if no edge is near. */
-export function edgeAt(edges: readonly Edge[], [x, y]: Point): Edge | null {
+export function edgeAt(scene: Scene, [x, y]: Point): Edge | null {
   let best: Edge | null = null,
-    least = REACH;
-  for (const edge of edges) {
-    const all = points(edge);
+    least = REACH,
+    lines = sampled.get(scene);
+  if (!lines) sampled.set(scene, (lines = scene.lines.map(points)));
+  for (const edge of scene.edges) {
+    const all = edge.path.flatMap(i => lines[i]!);
     for (let i = 1; i < all.length; i++) {
       const [ax, ay] = all[i - 1]!,
         [bx, by] = [all[i]![0] - ax, all[i]![1] - ay],

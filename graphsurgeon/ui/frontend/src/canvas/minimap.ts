@@ -142,15 +142,16 @@ export class Minimap {
 
   /** Frames the visible part. The map is only shown while a part of the picture is not visible. */
   update(): void {
+    const scene = this.#scene;
+    if (!scene) return void (this.element.hidden = true);
     const [w, hh] = this.#size(),
-      scene = this.#scene,
       view = this.#view,
       k = this.#k;
-    const all = !scene || (view.x >= -2 && view.y >= -2 && view.x + scene.w * view.k <= w + 2 && view.y + scene.h * view.k <= hh + 2);
+    const all = view.x >= -2 && view.y >= -2 && view.x + scene.w * view.k <= w + 2 && view.y + scene.h * view.k <= hh + 2;
     const away = all || !this.isWanted || (this.#isDocked ? !this.#active : w < LEAST || hh < HIGH * 1.6),
-      free = away || this.#isDocked ? this.#corner : this.#free(scene!, w, hh);
+      free = away || this.#isDocked ? this.#corner : this.#free(scene, w, hh);
     this.element.hidden = away || !free;
-    if (this.element.hidden || !scene) return;
+    if (this.element.hidden) return;
     this.#corner = free!;
     this.element.dataset.corner = this.#corner;
     const [x0, y0] = view.toScene(0, 0),

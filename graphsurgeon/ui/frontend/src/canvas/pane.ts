@@ -71,6 +71,8 @@ export class Pane {
   #first = "";
   #width = 0;
   #height = 0;
+  /** The size, once it is read; 0 if the pane is not shown. Reading it makes the browser lay out the page. */
+  #size: [number, number] = [0, 0];
 
   readonly #events: PaneEvents;
 
@@ -124,7 +126,13 @@ export class Pane {
     return this.drawing.scene;
   }
   get size(): [number, number] {
-    return [this.canvas.clientWidth, this.canvas.clientHeight];
+    if (!this.#size[0]) this.#size = [this.canvas.clientWidth, this.canvas.clientHeight];
+    return this.#size;
+  }
+
+  /** Reads the size anew when it is needed next. */
+  forgetSize(): void {
+    this.#size = [0, 0];
   }
 
   /** Its view of the picture. */
@@ -183,7 +191,7 @@ export class Pane {
     const other = this.#active && (this.#active.startsWith("b:") ? "g:" : "b:") + this.#active.slice(2);
     const next = [this.#active, other, this.drawing.items.keys().next().value].find(k => k && this.drawing.items.has(k));
     this.#rove(next ?? null, hadFocus);
-    this.updateSize();
+    this.#applySize();
     // an opened box is made visible with its contents, if there is space
     if (opened && this.#width) this.view.show(opened, this.#width, this.#height);
     this.arrive();
@@ -221,6 +229,11 @@ export class Pane {
   /** Sets the first view once the pane has a size, and again at another width until the user moves the camera. Later keeps the middle
    * in the middle across, and does not move the top. */
   updateSize(): void {
+    this.forgetSize();
+    this.#applySize();
+  }
+
+  #applySize(): void {
     const [w, hh] = this.size;
     if (!this.scene || !w || !hh) return;
     const other = w !== this.#width || hh !== this.#height;

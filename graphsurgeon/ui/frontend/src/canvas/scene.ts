@@ -15,6 +15,7 @@ import {
   drawPort,
   drawShare,
   isQuiet,
+  linesOf,
   outputsOf,
   portOf,
   safeColor,
@@ -270,7 +271,7 @@ export class Drawing {
     const { scene } = this,
       item = found && "g" in found ? found : null,
       box = item && "kind" in item.of ? item.of : null,
-      edge = found && "path" in found ? drawEdges(s("g", { class: `${this.#edgeClass(found)} gs-pointed` }), [found]) : null;
+      edge = found && "path" in found ? drawEdges(s("g", { class: `${this.#edgeClass(found)} gs-pointed` }), this.scene!, [found]) : null;
     this.#layers.flow.replaceChildren(...(scene && box ? FLOWS.map(way => drawFlow(scene, box, way)) : edge ? [edge] : []));
     this.root.parentElement?.classList.toggle("gs-on-edge", !!edge);
     this.#outputs.replaceChildren(
@@ -339,7 +340,7 @@ export class Drawing {
         break;
       return found;
     }
-    return point && this.root.parentElement?.contains(target as Node) ? edgeAt(this.scene?.edges ?? [], point) : null;
+    return point && this.root.parentElement?.contains(target as Node) ? this.scene && edgeAt(this.scene, point) : null;
   }
 
   /** The box or group of a name; for a scope without one, the first below it (a chain of scopes is one box). */
@@ -402,7 +403,7 @@ export class Drawing {
       }
     const old = this.#edges;
     this.#edges = new Map(
-      [...looks].map(([key, edges]) => [key, drawEdges(old.get(key) ?? s("g", { class: this.#edgeClass(edges[0]!) }), edges)]),
+      [...looks].map(([key, edges]) => [key, drawEdges(old.get(key) ?? s("g", { class: this.#edgeClass(edges[0]!) }), this.scene!, edges)]),
     );
     this.#labels = labels;
     arrange(this.#layers.edges, [...this.#edges.values()]);
@@ -414,7 +415,12 @@ export class Drawing {
     const inside = scene.boxes.filter(b => this.#marks.get(b.name)?.region);
     const ids = new Set(inside.map(b => b.id));
     this.#layers.hull.replaceChildren(
-      ...scene.edges.filter(e => ids.has(e.from) && ids.has(e.to) && !e.control).map(e => s("path", { d: e.path })),
+      s("path", {
+        d: linesOf(
+          scene,
+          scene.edges.filter(e => ids.has(e.from) && ids.has(e.to) && !e.control),
+        ),
+      }),
       ...inside.map(b => s("rect", { x: b.x - 9, y: b.y - 9, width: b.w + 18, height: b.h + 18, rx: 13 })),
     );
   }

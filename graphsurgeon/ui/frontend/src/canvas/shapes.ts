@@ -190,28 +190,24 @@ export function widthOf(e: Edge): number {
   return isQuiet(e) ? QUIET_WIDTH : e.control ? WIDTHS[0] : WIDTHS[Math.min(e.count, WIDTHS.length) - 1]!;
 }
 
-/** The lines of edges; a curve that edges have in common is drawn once. */
-function once(edges: readonly Edge[]): string {
-  const parts = new Set<string>();
-  for (const { path: d } of edges) {
-    const [start, ...curves] = d.split("C");
-    if (!curves.length) parts.add(d);
-    curves.reduce((from, curve) => {
-      parts.add(`${from}C${curve}`);
-      return "M" + curve.split(" ").at(-1);
-    }, start!);
-  }
-  return [...parts].join("");
+/** The lines of edges; a line that edges have in common is drawn once. */
+export function linesOf({ lines }: Scene, edges: readonly Edge[]): string {
+  return [...new Set(edges.flatMap(e => e.path))].map(i => "M" + lines[i]).join("");
+}
+
+/** The arrow heads of edges; edges with the same last line have one in common. */
+function arrowsOf({ lines }: Scene, edges: readonly Edge[], more = 0): string {
+  return [...new Map(edges.map(e => [e.path.at(-1)!, 6 + (more || widthOf(e))]))].map(([i, size]) => arrow(lines[i]!, size)).join("");
 }
 
 /** Edges that look the same: their lines and arrow heads. */
-export function drawEdges(g: SVGGElement, edges: readonly Edge[]): SVGGElement {
+export function drawEdges(g: SVGGElement, scene: Scene, edges: readonly Edge[]): SVGGElement {
   const [{ state }] = edges as [Edge],
     wide = widthOf(edges[0]!);
   if (!g.firstChild) g.append(s("path", { class: "gs-line", "stroke-width": wide.toFixed(2) }), s("path", { class: "gs-arrow" }));
-  setAttribute(g.children[0]!, "d", once(edges));
-  setAttribute(g.children[1]!, "d", edges.map(e => arrow(e.path, 6 + (state === "joined" ? 6 : wide))).join(""));
-  if (state === "removed") g.replaceChildren(g.children[0]!, g.children[1]!, ...edges.map(e => badge(e.label_x, e.label_y, state)));
+  setAttribute(g.children[0]!, "d", linesOf(scene, edges));
+  setAttribute(g.children[1]!, "d", arrowsOf(scene, edges, state === "joined" ? 6 : 0));
+  if (state === "removed") g.replaceChildren(g.children[0]!, g.children[1]!, ...edges.map(e => badge(e.label_x!, e.label_y!, state)));
   return g;
 }
 
@@ -222,8 +218,8 @@ export function drawFlow(scene: Scene, from: Box, way: FlowWay): SVGGElement {
     boxes = scene.boxes.filter(b => b !== from && ids.has(b.id)),
     g = s("g", { class: `gs-flow gs-${way}` });
   g.append(
-    s("path", { class: "gs-line", d: edges.map(e => e.path).join("") }),
-    s("path", { class: "gs-arrow", d: edges.map(e => arrow(e.path, 6 + widthOf(e))).join("") }),
+    s("path", { class: "gs-line", d: linesOf(scene, edges) }),
+    s("path", { class: "gs-arrow", d: arrowsOf(scene, edges) }),
     s("path", { class: "gs-ring", d: boxes.map(ring).join("") }),
   );
   return g;
@@ -240,8 +236,8 @@ function ring(b: Box): string {
 
 /** The label next to an edge, above all boxes. */
 export function drawEdgeLabel(known: SVGElement | undefined, e: Edge, look: string): SVGElement {
-  const label = known ?? s("text", textWidthAttributes(e.label, SUB), e.label);
-  for (const [name, value] of Object.entries({ class: look, x: e.label_x, y: e.label_y + 3.5 })) setAttribute(label, name, String(value));
+  const label = known ?? s("text", textWidthAttributes(e.label!, SUB), e.label!);
+  for (const [name, value] of Object.entries({ class: look, x: e.label_x!, y: e.label_y! + 3.5 })) setAttribute(label, name, String(value));
   return label;
 }
 
@@ -286,5 +282,5 @@ export function round(x: number): number {
 /** The title of an edge: its tensor, or the number of its tensors. */
 export function edgeTitle(e: Edge): string {
   const what = e.control ? "control edge" : "tensor";
-  return clean(e.count > 1 ? `${e.count} ${what}s` : e.control ? `Control edge from ${e.tensors[0]?.slice(1)}` : e.tensors[0]!);
+  return clean(e.count > 1 ? `${e.count} ${what}s` : e.control ? `Control edge from ${e.tensor.slice(1)}` : e.tensor);
 }

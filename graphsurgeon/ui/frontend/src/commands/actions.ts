@@ -14,7 +14,7 @@ import { edgeTitle } from "../canvas/shapes";
 import type { StatusBar } from "../panels/statusbar";
 import type { Store, TwoEnds, ViewState } from "../state/store";
 import type { Mode, PaneName, Verbs } from "../model/verbs.generated";
-import type { Box, Edge, Group, Model } from "../model/types";
+import type { Box, Edge, EdgeTensors, Group, Model, TensorText } from "../model/types";
 
 export type TwoEndEdit = Exclude<TwoEnds, "connect">;
 
@@ -148,12 +148,13 @@ export class Actions {
   }
 
   /** Takes the chosen tensor; a menu offers several tensors. */
-  async #take(pane: Pane, name: string, tensors?: string[]): Promise<void> {
+  async #take(pane: Pane, name: string, edge?: Edge): Promise<void> {
     const { picking } = this.state;
     if (!picking) return;
     const no = this.refusal(pane);
     if (no) return this.ui.status.show(no.replace("Edits are made", "Choose a tensor"), "warn");
-    const found = tensors ?? (await this.send("details", { pane: pane.name, name }))?.outputs.map(t => t.tensor);
+    const answer = edge ? await this.tensorsOf(pane, edge) : (await this.send("details", { pane: pane.name, name }))?.outputs,
+      found = answer?.map(t => t.tensor);
     if (!found || this.state.picking !== picking) return;
     const take = (tensor: string) => {
       this.ui.store.set({ picking: null });
@@ -207,23 +208,31 @@ export class Actions {
   }
 
   showEdge(pane: Pane, edge: Edge): void {
-    if (this.state.picking && !edge.control) return void this.#take(pane, edge.from, edge.tensors);
+    if (this.state.picking && !edge.control) return void this.#take(pane, edge.from, edge);
     this.#request++;
     this.ui.store.select(pane.name, pane.name === "source" ? this.selected.source : [], { edge });
     this.ui.inspector.marks = !this.markRefusal(pane);
-    const [from, to] = [edge.from, edge.to].map(id => pane.scene!.boxes.find(box => box.id === id)!.label);
-    this.ui.inspector.edge(
-      edgeTitle(edge),
-      `${from} \u2192 ${to}`,
-      edge.tensors.map((tensor, i) => ({ tensor, text: edge.texts?.[i] ?? "" })),
-      edge.count - edge.tensors.length,
-    );
-    const run = this.ui.model.get("run"),
+    const [from, to] = this.#ends(pane, edge).map(box => box.label),
       asked = this.#request;
-    if (run && "pane" in run && run.pane === pane.name && !edge.control)
-      void this.send("tensor_values", { tensors: edge.tensors }).then(held => {
-        if (held && asked === this.#request) this.ui.inspector.showRun(held);
-      });
+    this.ui.inspector.waiting(edgeTitle(edge));
+    void this.#edgeTensors(pane, edge).then(found => {
+      if (found && asked === this.#request)
+        this.ui.inspector.edge(edgeTitle(edge), `${from} \u2192 ${to}`, found, edge.count - found.tensors.length);
+    });
+  }
+
+  #ends(pane: Pane, edge: Edge): Box[] {
+    return [edge.from, edge.to].map(id => pane.scene!.boxes.find(box => box.id === id)!);
+  }
+
+  #edgeTensors(pane: Pane, edge: Edge): Promise<EdgeTensors | null> {
+    const [source, target] = this.#ends(pane, edge).map(box => box.name) as [string, string];
+    return this.send("edge_tensors", { source, target, control: !!edge.control, pane: pane.name });
+  }
+
+  /** The tensors of an edge. */
+  async tensorsOf(pane: Pane, edge: Edge): Promise<TensorText[] | undefined> {
+    return (await this.#edgeTensors(pane, edge))?.tensors;
   }
 
   open(pane: Pane, item: Box | Group): void {
@@ -247,7 +256,7 @@ export class Actions {
   /** The tensor that a key on the current box means; without one, a message has the reason. The scope of a layer is allowed too. */
   tensor(pane: Pane, scope = false): string | null {
     const { edge } = this.state;
-    if (edge) return edge.tensors[0] ?? null;
+    if (edge) return edge.tensor;
     const of = pane.current?.of;
     if (!of) this.ui.status.show("Select an op.", "warn");
     else if (scope && (of.name.endsWith("/") || of.name.startsWith("~"))) return of.name;

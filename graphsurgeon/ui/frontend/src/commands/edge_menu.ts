@@ -17,14 +17,16 @@ export class EdgeMenu {
   }
 
   /** The choices for the tensor of an edge. If the edge has several tensors, a menu to choose one comes first. */
-  menu(pane: Pane, edge: Edge, at: Position): void {
+  async menu(pane: Pane, edge: Edge, at: Position): Promise<void> {
     const { popup } = this.#actions.ui;
     if (edge.control) return popup.choose(edgeTitle(edge), this.#order(pane, edge), at);
-    if (edge.tensors.length === 1) return this.#tensor(pane, edge, edge.tensors[0]!, at);
+    if (edge.count === 1) return this.#tensor(pane, edge, edge.tensor, at);
+    const tensors = await this.#actions.tensorsOf(pane, edge);
+    if (!tensors) return;
     popup.choose(
       edgeTitle(edge),
-      edge.tensors.map((tensor, i) => ({
-        text: [tensor, edge.texts?.[i]].filter(Boolean).join("  "),
+      tensors.map(({ tensor, text }) => ({
+        text: [tensor, text].filter(Boolean).join("  "),
         run: () => this.#tensor(pane, edge, tensor, at),
       })),
       at,
@@ -79,16 +81,16 @@ export class EdgeMenu {
   #order(pane: Pane, edge: Edge): Choice[] {
     const actions = this.#actions,
       to = this.#end(pane, edge.to),
-      [after] = edge.tensors.map(opOf),
+      after = opOf(edge.tensor.slice(1)),
       off = !!actions.refusal(pane) || isFold(to) || edge.count > 1;
     return [
       {
         text: `Remove: ${to.label} no longer waits`,
         off,
         verb: "remove_control",
-        run: () => actions.post("remove_control", { op: to.name, after: after! }),
+        run: () => actions.post("remove_control", { op: to.name, after }),
       },
-      ...this.#ends(pane, after!, to.name),
+      ...this.#ends(pane, after, to.name),
     ];
   }
 

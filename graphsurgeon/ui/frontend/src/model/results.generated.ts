@@ -1,9 +1,10 @@
 // What the verbs answer, written from graphsurgeon/ui/commands/specs.py by tools/write_verbs.py.
-import type { Adapter, Argument, Attributes, DependencyPath, Details, InputCandidates, Numbers, OpType, RecipeEntry, Report, RunForm, SaveForm, SearchResult, SimilarParts, SuggestedBoundary, TensorValues } from "./types";
+import type { Adapter, Argument, Attributes, DependencyPath, Details, EdgeTensors, InputCandidates, Numbers, OpType, RecipeEntry, Report, RunForm, SaveForm, SearchResult, SimilarParts, SuggestedBoundary, TensorValues } from "./types";
 
 /** Verb -> what it answers, for the verbs that answer something. */
 export interface Results {
   details: Details;
+  edge_tensors: EdgeTensors;
   value: Numbers;
   find: SearchResult;
   save_view: string;
@@ -12,7 +13,6 @@ export interface Results {
   op_types: OpType[];
   run_form: RunForm;
   run: { line: string };
-  tensor_values: TensorValues[];
   fetch: TensorValues;
   show_path: DependencyPath;
   suggest_boundaries: SuggestedBoundary[];

@@ -69,20 +69,27 @@ export interface Group extends Rect {
   state: Mark;
 }
 
+/** An edge; values that are the same for most edges are left out. */
 export interface Edge {
-  id: string;
   from: string;
   to: string;
-  path: string;
+  /** The numbers of the lines of the scene that form it. */
+  path: number[];
   count: number;
-  control: boolean;
-  state: EdgeMark;
-  label: string;
-  label_x: number;
-  label_y: number;
-  tensors: string[];
-  texts?: string[];
+  /** The first of its tensors, or "^op" for a control input. */
+  tensor: string;
+  control?: boolean;
   quiet?: boolean;
+  state?: EdgeMark;
+  label?: string;
+  label_x?: number;
+  label_y?: number;
+}
+
+/** The tensors of an edge, and their values in the run on the screen. */
+export interface EdgeTensors {
+  tensors: TensorText[];
+  values: TensorValues[];
 }
 
 export interface Scene {
@@ -93,6 +100,8 @@ export interface Scene {
   boxes: Box[];
   groups: Group[];
   edges: Edge[];
+  /** SVG path data of the lines that form the edges, without the M at the start. */
+  lines: string[];
   stats: { ops: number; boxes: number; edges: number; hidden: Record<string, number>; degraded: string };
   legend?: Legend;
 }

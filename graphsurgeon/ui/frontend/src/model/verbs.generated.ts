@@ -14,6 +14,7 @@ export interface Verbs {
   reveal: { name: string; pane: PaneName };
   show_signature: { name: string };
   details: { name: string; pane: PaneName };
+  edge_tensors: { source: string; target: string; control: boolean; pane: PaneName };
   value: { name: string };
   find: { query: string; pane: PaneName };
   set_direction: { direction: "LR" | "TB" | "auto" };
@@ -41,7 +42,6 @@ export interface Verbs {
   run_form: { target: "applied" | "graph" | "plan" | "selection" };
   trust: { target: "applied" | "graph" | "plan" | "selection" };
   run: { feeds: Record<string, string>; target: "applied" | "graph" | "plan" | "selection"; seed: number; limit: number; memory: number };
-  tensor_values: { tensors: string[] };
   fetch: { tensor: string };
   clear_run: Record<string, never>;
   select_between: { a: string; b: string };

@@ -1,5 +1,5 @@
 // The verbs of Python that a page can answer itself: it folds, searches and shows, but changes nothing.
-import type { Details, ErrorParts, Row, Scene, State } from "../model/types";
+import type { Details, EdgeTensors, ErrorParts, Row, Scene, State } from "../model/types";
 import type { Verbs } from "../model/verbs.generated";
 import { figure } from "../panels/dom";
 import { PageSearch, type Searchable } from "./find";
@@ -40,6 +40,7 @@ const ANSWERS: readonly (keyof Verbs)[] = [
   "delete_view",
   "reveal",
   "details",
+  "edge_tensors",
   "find",
   "outline_open",
   "outline_close",
@@ -145,6 +146,8 @@ export class PageModel extends LocalModel {
         return this.#reveal(args.name);
       case "details":
         return this.#details(args.name);
+      case "edge_tensors":
+        return this.#edgeTensors(args);
       case "find":
         return this.#find(args.query);
       case "outline_open":
@@ -301,6 +304,12 @@ export class PageModel extends LocalModel {
       { subtitle, kind } = this.#data.rows[i]!,
       doc = kind === "op" || kind === "variable" ? (this.#data.docs[subtitle.split(" \u00b7 ")[0]!] ?? "") : "";
     return { title: name, rows: [], inputs: [], outputs: [], control_inputs: [], consumers: [], doc, ...this.#data.details[i] };
+  }
+
+  #edgeTensors({ source, target, control }: Verbs["edge_tensors"]): EdgeTensors {
+    const [from, to] = [source, target].map(name => this.#row(name, "edge_tensors")),
+      [, , , ...tensors] = this.#data[control ? "controls" : "edges"].find(edge => edge[0] === from && edge[1] === to) ?? [];
+    return { tensors: tensors.map(i => this.#data.tensors[i as number]!).map(([tensor, text]) => ({ tensor, text })), values: [] };
   }
 
   #outline(): Row[] {

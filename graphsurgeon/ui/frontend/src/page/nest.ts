@@ -115,6 +115,7 @@ class Picture {
   readonly #boxes: Box[] = [];
   readonly #groups: Group[] = [];
   readonly #ids = new Map<number, string>();
+  readonly #lines: string[] = [];
 
   readonly #data: Nesting;
   readonly #open: ReadonlySet<number>;
@@ -132,6 +133,7 @@ class Picture {
   scene(): Scene {
     const [w, h] = this.#frames.get(-1)!.size.map(round) as Point,
       edges = this.#edges(),
+      lines = this.#lines,
       { ops, direction } = this.#data,
       hidden: Record<string, number> = {};
     for (const { of } of this.#frames.values()) for (const [kind, n] of Object.entries(of.hidden)) hidden[kind] = (hidden[kind] ?? 0) + n;
@@ -143,6 +145,7 @@ class Picture {
       boxes: this.#boxes,
       groups: this.#groups,
       edges,
+      lines,
       stats: { ops, boxes: this.#boxes.length, edges: edges.length, hidden, degraded: "" },
     };
   }
@@ -199,26 +202,24 @@ class Picture {
     const drawn = [...edges.filter(there), ...few];
     for (const edge of drawn) add(crowd, edge);
     return drawn.map((edge, i) => {
-      const [from, to, n, ...tensors] = edge,
+      const [from, to, n, first] = edge,
         control = few.includes(edge),
-        texts = tensors.map(t => this.#data.tensors[t]![1]),
+        [tensor, text] = this.#data.tensors[first!]!,
         quiet = [from, to].some(row => crowd.get(row)! >= rows[row]!.hub),
         { d, at } = this.#route(from, to),
-        label = n > 1 ? `\u00d7${n}` : texts[0]!.includes("(") ? texts[0]! : "";
+        label = n > 1 ? `\u00d7${n}` : text.includes("(") ? text : "";
+      this.#lines.push(d);
       return {
-        id: `e${i}`,
         from: this.#ids.get(from)!,
         to: this.#ids.get(to)!,
-        path: d,
+        path: [i],
         count: n,
         control,
         quiet,
-        state: "",
         label: at && !quiet ? label : "",
         label_x: at?.[0] ?? 0,
         label_y: at?.[1] ?? 0,
-        tensors: tensors.map(t => this.#data.tensors[t]![0]),
-        texts,
+        tensor,
       };
     });
   }
@@ -256,7 +257,7 @@ class Picture {
     const joined = lines.flatMap(({ points }, i) => bent(points, borders[i]!, borders[i + 1]!).slice(i ? 1 : 0)),
       [start, ...rest] = joined.map(([x, y]) => `${round(x)},${round(y)}`),
       { label } = lines[middle]!;
-    return { d: `M${start}C${rest.join(" ")}`, at: lines.length === 1 && label ? (label.map(round) as Point) : null };
+    return { d: `${start}C${rest.join(" ")}`, at: lines.length === 1 && label ? (label.map(round) as Point) : null };
   }
 
   #piece(frame: number, from: number, to: number): Piece | null {
@@ -287,7 +288,7 @@ class Picture {
       lr = this.#data.direction === "LR",
       [x0, y0, x1, y1] = lr ? [a.x + a.w, a.y + a.h / 2, b.x, b.y + b.h / 2] : [a.x + a.w / 2, a.y + a.h, b.x + b.w / 2, b.y];
     const share = (t: number) => `${round(x0 + (x1 - x0) * t)},${round(y0 + (y1 - y0) * t)}`;
-    return `M${share(0)}C${share(1 / 3)} ${share(2 / 3)} ${share(1)}`;
+    return `${share(0)}C${share(1 / 3)} ${share(2 / 3)} ${share(1)}`;
   }
 }
 

@@ -3,7 +3,7 @@ import { button, copyButton, count, figure, fill, focus, h, hasFocus, link, mute
 import type { Post } from "../model/api";
 import { icon } from "./icons";
 import { displayName, opOf, sharedScope } from "../state/places";
-import type { Attribute, Attributes, Boundary, Details, TensorValues, Histogram, TensorText } from "../model/types";
+import type { Attribute, Attributes, Boundary, Details, EdgeTensors, TensorValues, Histogram, TensorText } from "../model/types";
 import { SIGN } from "../model/signs.generated";
 import type { Position } from "./popup";
 
@@ -92,7 +92,7 @@ export class Inspector {
     ]);
   }
 
-  edge(title: string, way: string, tensors: TensorText[], more: number): void {
+  edge(title: string, way: string, { tensors, values }: EdgeTensors, more: number): void {
     this.#current = "";
     this.#scope = sharedScope(tensors.map(t => opOf(t.tensor)));
     this.#set(() => [
@@ -103,17 +103,8 @@ export class Inspector {
         tensors.map(t => this.#tensor(t)),
       ),
       more > 0 && muted(`and ${more} more`),
+      ...values.map(one => this.#runValues(one, one.tensor)),
     ]);
-  }
-
-  /** The values of the shown edge's tensors in the run. */
-  showRun(of: TensorValues[]): void {
-    const before = this.#render!;
-    this.#render = () => {
-      before();
-      this.#body.append(...of.map(one => this.#runValues(one, one.tensor)));
-    };
-    this.#render();
   }
 
   show(name: string, d: Details, isOp: boolean): void {
