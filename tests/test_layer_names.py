@@ -138,6 +138,7 @@ CASES: dict[str, tuple[str, Callable[[gs.Editor, Any], Any]]] = {
     "recipes.frozen.inputs": ("tensor", lambda ed, x: names(RECIPES.frozen(ed, "scores", x))),
     "recipes.insert_after.pattern": ("reached", lambda ed, x: RECIPES.insert_after(ed, x, "Identity")),
     "recipes.merge.connections": ("tensor", lambda ed, x: names(RECIPES.merge(ed, head(), connections={x: "a"}))),
+    "recipes.replace_head.output": ("tensor", lambda ed, x: RECIPES.replace_head(ed, 3, output=x)),
     "recipes.recompute.loss": ("tensor", lambda ed, x: RECIPES.recompute(ed, x)),
     "recipes.set_input.tensor": ("tensor", lambda ed, x: RECIPES.set_input(ed, x, [1, 4])),
     "recipes.set_input.outputs": ("tensor", lambda ed, x: RECIPES.set_input(ed, "image", dtype="uint8", outputs=x)),
@@ -167,7 +168,7 @@ CASES: dict[str, tuple[str, Callable[[gs.Editor, Any], Any]]] = {
 REFUSED = {
     "Editor.keras_layer.training", "Editor.keras_model.training", "Editor.inlined.calls",
     "recipes.fold_batch_norm.outputs", "recipes.recompute.loss",
-    "recipes.set_input.tensor", "recipes.use_averages.outputs",
+    "recipes.replace_head.output", "recipes.set_input.tensor", "recipes.use_averages.outputs",
 }  # fmt: skip
 
 #: The types of parameters that take ops, tensors or selections.

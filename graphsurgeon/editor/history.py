@@ -247,7 +247,10 @@ class History(list[Event]):
         names: dict[str, str] = {}
         for event in self:
             if not event.undone and event.replaced_graph is not None:
-                names = compose_renamings(names, event.result.effect.renamed)
+                effect = event.result.effect
+                # a recipe renames an op before it removes it, so that another op can get its name
+                there = {old: new for old, new in effect.renamed.items() if new in effect.after.index}
+                names = compose_renamings(names, there)
         return names
 
     def table(self) -> list[dict[str, Any]]:

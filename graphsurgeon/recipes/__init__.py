@@ -2,7 +2,7 @@
 
 from .batch_norm import fold_batch_norm, settle_batch_norm
 from .checkpoints import rename_checkpoint, restore_averages, use_averages
-from .cut import cut_nms, cut_postprocessing, cut_preprocessing
+from .cut import cut_nms, cut_postprocessing, cut_preprocessing, replace_head
 from .freeze import frozen
 from .input import set_input
 from .merge import merge
@@ -25,6 +25,7 @@ __all__ = [
     "recompute",
     "rename",
     "rename_checkpoint",
+    "replace_head",
     "restore_averages",
     "set_input",
     "set_signature",

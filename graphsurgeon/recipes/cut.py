@@ -1,4 +1,4 @@
-"""Finds the preprocessing and the postprocessing of a model, and cuts them off."""
+"""Finds the preprocessing, the head and the postprocessing of a model, and cuts or replaces them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ from typing import Any
 import numpy as np
 
 from ..editor.editor import Editor
-from ..errors import few, one_of
+from ..errors import counted, few, one_of
 from ..graph.boundary import Tensor, entering_tensors
-from ..graph.functions import BRANCHING, CALLS
+from ..graph.functions import BRANCHING, CALLS, inline_suggestion
 from ..graph.graph import Mask
 from ..graph.names import free_name
+from ..graph.open_graph import outputs_of
+from ..graph.selection import select
 from ..graph.traversal import backward, forward
+from ..graph.types import TensorLike
 from ..graph.variables import INPUT_TYPES
+from ..plan.editor_like import described
 from ..plan.plan import Plan
 from .freeze import constant
-from .recipe_context import RecipeContext, below, recipe_context, remove_unused
+from .recipe_context import RecipeContext, below, recipe_context, remove_unused, tensors
 
 _SUMS = ("Add", "AddV2", "Div", "Mul", "RealDiv", "Sub")
 #: Patterns of preprocessing: name -> op types.
@@ -206,6 +210,103 @@ def cut_nms(obj: Editor | Plan) -> Plan:
         ['Placeholder', 'boxes', 'Placeholder_1', 'scores']
     """
     return _cut_after(obj, "cut_nms()", "nms")
+
+
+#: Ops that can follow the last dense layer of a classifier, whatever its number of classes is.
+_AFTER_DENSE = ("Identity", "IdentityN", "LogSoftmax", "Sigmoid", "Softmax", *_AFTER["best"])
+_BIASES = ("Add", "AddV2", "BiasAdd")
+
+
+def replace_head(obj: Editor | Plan, units: int, *, output: TensorLike | None = None, name: str = "head") -> Plan:
+    """Replaces the last dense layer of a classifier by a layer with another number of classes.
+
+    The new layer reads the same features. Its kernel and bias are variables with random initial values: train them
+    before you use the model. What follows the old layer, such as a softmax, follows the new one. The names of inputs
+    and outputs do not change. The old layer is removed with its constants; its variables stay.
+
+    Args:
+        obj: an editor; or a plan, to add to.
+        units: the number of classes.
+        output: the output of the classifier, for a model with several. Default: its only output.
+        name: the scope of the new layer, which no op may be in yet.
+
+    Raises:
+        PlanError: if `units` is not a positive whole number, the output is not computed by a dense layer, or ops after
+            the layer may depend on its number of classes; the message names them.
+        SelectionError: if the output does not exist.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     x = tf.compat.v1.placeholder(tf.float32, [None, 4], name="x")
+        ...     y = tf.nn.softmax(tf.matmul(x, tf.ones([4, 10]), name="logits"), name="y")
+        >>> after = gs.recipes.replace_head(gs.open(graph), 3).after()
+        >>> after.input_names(after.index["y"]), "logits" in after.index
+        (['head:0'], False)
+    """
+    context = recipe_context(obj, f"replace_head({units!r})", output)
+    if not str(units).isdecimal() or int(units) < 1:
+        raise context.precondition_error(f"units={units!r} is not a positive whole number", "Type units=10")
+    graph = context.graph
+    dense = _last_dense(context, graph.tensor(_classifier_output(obj, output, context))[0])
+    last = _with_bias(context, dense)
+    later = forward(graph, graph.mask([last]), control=False) & ~graph.mask([last])
+    strange = np.flatnonzero(later & ~graph.type_mask(_AFTER_DENSE)).tolist()
+    if strange:
+        problem = f"{graph.names[last]!r} is also used by {few([repr(graph.names[op]) for op in strange])}"
+        suggestion = "Remove training-only ops first: gs.recipes.strip_training(ed); or build the head with plan.adapt"
+        raise context.precondition_error(problem, suggestion)
+    features = context.inputs_of(dense)[0]
+    info = graph.info(*features)
+    shape = None if info is None or info.shape is None else [*info.shape[:-1], int(units)]
+    plan = context.plan.adapt(graph.name(features), kinds="dense", shape=shape, name=name)
+    if not later.any():
+        old = [graph.names[last]]
+        made = {**below(plan.after(), name), name: graph.names[last]}
+    else:
+        old = [graph.names[op] for op in np.flatnonzero(later).tolist()]
+        copies = free_name(f"{name}_after", graph.is_name_used)
+        inputs = {f"{graph.names[last]}:0": f"{name}:0"}
+        plan = plan.copy(select(plan.base, name=old), to=copies, inputs=inputs, unmapped="keep")
+        made = {f"{copies}/{one}": one for one in old}
+    aside = {one: free_name(f"{one}_before", graph.is_name_used) for one in old}
+    inside = {one: one for kept in old for one in below(graph, kept)}
+    plan = plan.rename({**inside, **aside, **made}).remove([*aside.values()])
+    entries = [op for one in {last, *np.flatnonzero(later).tolist()} for op, _ in context.inputs_of(one)]
+    return remove_unused(plan, graph, [graph.names[op] for op in entries], context.protected_ops - {graph.names[last]})
+
+
+def _classifier_output(obj: Any, output: Any, context: RecipeContext) -> str:
+    """Returns the output of a classifier: the given one, or the only one of the model."""
+    ends = tensors(context.graph, output, context.request)
+    if not ends:
+        known = list(described(obj).outputs.values()) if isinstance(obj, Editor) else []
+        ends = [end for end in known or outputs_of(context.graph) if end.partition(":")[0] in context.graph.index]
+    if len(ends) != 1:
+        problem = f"the model has {counted(len(ends), 'outputs')}" + (f": {few(ends)}" if ends else "")
+        raise context.precondition_error(problem, "Type output=, the tensor with the numbers of the classes")
+    return ends[0]
+
+
+def _last_dense(context: RecipeContext, op: int) -> int:
+    """Returns the last MatMul before an output, if only ops that can follow a dense layer are between them."""
+    graph = context.graph
+    fed = forward(graph, graph.type_mask(INPUT_TYPES), control=False)
+    while graph.types[op] != "MatMul":
+        before = [one for one, _ in context.inputs_of(op) if fed[one]]
+        if graph.types[op] not in (*_AFTER_DENSE, *_BIASES) or len(before) != 1:
+            problem = f"{graph.names[op]!r} ({graph.types[op]}) is not a dense layer, and does not follow one"
+            inside = inline_suggestion([graph.names[op]], [graph.nodes[op]], graph.functions, "MatMul")
+            by_hand = "Build the head by hand: ed.plan().adapt(features, kinds='dense', shape=[None, 10])"
+            raise context.precondition_error(problem, inside or by_hand)
+        (op,) = before
+    return op
+
+
+def _with_bias(context: RecipeContext, dense: int) -> int:
+    """Returns the op that adds the bias of a dense layer; the layer itself if it has no bias."""
+    readers = context.consumers_of(dense)
+    return readers[0][0] if len(readers) == 1 and context.graph.types[readers[0][0]] in _BIASES else dense
 
 
 def _cut_after(obj: Any, request: str, patterns: Any) -> Plan:

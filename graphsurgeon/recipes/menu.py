@@ -10,7 +10,7 @@ from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.recipe_registry import EDITORS, REPORT, Recipe, RecipeParameter
 from .batch_norm import fold_batch_norm, settle_batch_norm
 from .checkpoints import rename_checkpoint, restore_averages, use_averages
-from .cut import cut_nms, cut_postprocessing, cut_preprocessing
+from .cut import cut_nms, cut_postprocessing, cut_preprocessing, replace_head
 from .freeze import frozen
 from .input import set_input
 from .merge import merge
@@ -40,6 +40,10 @@ _STRIP, _ENDS, _VALUES, _PARTS, _QUANTIZE = "Strip", "Inputs and outputs", "Valu
 def _no_placeholder(editor: Editor) -> str:
     fed = editor.snapshot.type_mask(tuple(PLACEHOLDER_TYPES)).any()
     return "" if fed else "the graph has no placeholder"
+
+
+def _no_dense_layer(editor: Editor) -> str:
+    return "" if editor.snapshot.type_mask(("MatMul",)).any() else "the graph has no dense layer"
 
 
 def _no_variable(editor: Editor) -> str:
@@ -106,6 +110,13 @@ TABLE = (
         (RecipeParameter("patterns", "Patterns", "words", hint="default: best, nms, probabilities"),),
     ),
     Recipe("cut_nms", "Cut off non-maximum suppression", cut_nms, _ENDS),
+    Recipe(
+        "replace_head", "Replace the head by a dense layer", replace_head, _ENDS,
+        (RecipeParameter("units", "Classes", "text", required=True, hint="such as 10"),
+         RecipeParameter("output", "Output", "tensor", hint="default: the only output"),
+         RecipeParameter("name", "Scope", "name", hint="default: head")),
+        unavailable_reason=_no_dense_layer,
+    ),
     Recipe(
         "rename", "Rename inputs, outputs, scopes and variables", rename, _ENDS,
         (RecipeParameter("names", "Patterns", "pairs", hint="such as block*/w=stage*/kernel"),),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,21 +27,23 @@ _ENDS = 3
 """The maximum number of inputs and outputs that the sentence about a model names."""
 
 
-def model_text(graph: Graph, ends: Ends, layers: Layers) -> str:
+def model_text(graph: Graph, ends: Ends, layers: Layers, undone: Iterable[str] = ()) -> str:
     """Returns a model in one line: its inputs, its size, its outputs.
 
     Args:
         graph: the graph.
         ends: its inputs and outputs.
         layers: its Keras layers, or none.
+        undone: the ops of undone plans, which are not counted.
 
     Example:
         >>> g = Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x"])])
         >>> model_text(g, Ends(inputs={"x": "x:0"}, outputs={"y": "y:0"}), Layers(()))
         'x → 2 ops → y'
     """
-    size = bytes_of(graph, np.ones(graph.size, np.bool_))
-    middle = counted(graph.size, "ops") + (f" in {counted(len(layers), 'layers')}" if len(layers) else "")
+    ops = ~graph.mask(graph.index[name] for name in undone)
+    size = bytes_of(graph, ops)
+    middle = counted(int(ops.sum()), "ops") + (f" in {counted(len(layers), 'layers')}" if len(layers) else "")
     middle += f", {size_text(size)} in constants and variables" if size else ""
     return " → ".join(filter(None, (_ends_text(graph, ends.inputs), middle, _ends_text(graph, ends.outputs))))
 

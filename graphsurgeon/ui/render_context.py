@@ -66,7 +66,7 @@ class RenderContext:
         self._last_source: Graph | None = None
         self._names: dict[EditorLike, tuple[Graph, Mapping[str, str]]] = {}
         self._separate_key: Any = None  # the graphs that need separate layouts
-        self._model_text: tuple[Graph | None, str] = (None, "")
+        self._model_text: tuple[Graph | None, frozenset[str], str] = (None, frozenset(), "")
         self._region: tuple[tuple[Graph, Marks], tuple[Selection | None, str]] | None = None
 
     @cached_property
@@ -100,9 +100,11 @@ class RenderContext:
     def model_text(self) -> str:
         """The model of the source in one line."""
         graph = self.source.snapshot
-        if self._model_text[0] is not graph:
-            self._model_text = graph, model_text(graph, default_ends(self.source), self.source.layers)
-        return self._model_text[1]
+        undone = self._hidden_orphans(graph)
+        if self._model_text[0] is not graph or self._model_text[1] != undone:
+            text = model_text(graph, default_ends(self.source), self.source.layers, undone)
+            self._model_text = graph, undone, text
+        return self._model_text[2]
 
     def calls(self, state: State, pane: str) -> CallTree:
         """Returns the calls of the graph of a pane."""

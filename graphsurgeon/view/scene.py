@@ -178,8 +178,9 @@ def build(
         mark_edges(graph, kinds, boxes, edges, op_box)
     for box in boxes:
         box.detail = _detail(box)
+    undone = sum(name in graph.index for name in tree.filters.hidden_orphans)
     stats: dict[str, Any] = {
-        "ops": graph.size, "boxes": len(boxes), "edges": len(edges), "hidden": hidden, "degraded": "",
+        "ops": graph.size - undone, "boxes": len(boxes), "edges": len(edges), "hidden": hidden, "degraded": "",
     }  # fmt: skip
     texts = [graph.fingerprint, str(tree.filters), *sorted(keys)]
     texts += [f"{k}={v}" for k, v in sorted((marks or {}).items())]

@@ -204,7 +204,7 @@ def test_each_entry_of_the_menu_is_done_or_says_why_not(page: Any, notebook: Any
         "report": [],
         "form": ["strip_identities", "rename", "restore_averages", "rename_checkpoint", "merge"],
         "off": ["strip_dropout", "fold_batch_norm", "cut_preprocessing", "cut_postprocessing", "cut_nms",
-                "use_averages"],
+                "replace_head", "use_averages"],
         "refused": [],
     }  # fmt: skip
 

@@ -219,3 +219,21 @@ def test_names_on_screen_follow_those_that_plans_give():
     screen.undo()
     screen.undo()
     assert traits(screen)["selected"] == ["code/", "code/c"]
+
+
+def test_the_ops_of_an_undone_plan_are_not_counted():
+    ed = gs.open(tiny())
+    screen = ed.screen
+
+    def counts():
+        shown = traits(screen)
+        return shown["scenes"]["source"]["stats"]["ops"], shown["titles"]["model"]
+
+    before = counts()
+    ed.apply(ed.plan().copy(ed.select(name=["y"]), to="copy", unmapped="keep"))
+    applied = counts()
+    assert applied[0] > before[0]
+    ed.undo()
+    assert counts() == before
+    ed.redo()
+    assert counts() == applied

@@ -80,6 +80,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     select: (pane, names, mode) => actions.select(pane, names, mode),
     open: (pane, item) => actions.open(pane, item),
     edge: (pane, edge) => actions.showEdge(pane, edge),
+    insert: (pane, edge) => gestures.edges.insert(pane, edge),
     menu: (pane, of, x, y) => ("g" in of ? gestures.boxes.menu(pane, of.of, { x, y }) : gestures.edges.menu(pane, of, { x, y })),
     drag: (pane, e) => gestures.drag(pane, e),
     move: pane => {
@@ -256,6 +257,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
         pendingEdit?.pane === pane.name ? pendingEdit.box : null,
       );
       pane.drawing.lightEdge(edge);
+      pane.offer(...gestures.atSelection(pane));
       pane.drawing.fade(faded ?? pane.scene?.legend?.faded ?? []);
     }
     const b = model.get("boundary");
@@ -429,6 +431,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
       activate("source");
       void actions.inspect(panes.source, true);
     }
+    const made = new Set((panes.destination.scene?.boxes ?? []).filter(box => box.state === "new").map(box => box.name)),
+      applied = isTwoStage && !destination ? (source?.boxes ?? []).map(box => box.name).filter(name => made.has(name)) : [];
     const loseFocus = (!destination || (width && width < NARROW)) && hasFocus(other(actions.pane).element);
     tabs();
     fitSides();
@@ -441,6 +445,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
       );
       panes.destination.update(destination ?? null, titles.destination ?? "", actions.follows, back?.destination);
     });
+    // what an applied plan has added is in view
+    if (applied.length && !back) panes.source.lookAt(applied);
     apart = back?.apart ?? false;
     if (!back) lineUp();
     if (isTwoStage !== actions.isTwoStage) cameraBeforePlan = actions.isTwoStage ? before : undefined;

@@ -106,3 +106,22 @@ test("the key of the menu is about the edge that was clicked", () => {
   key(item("a"), "ContextMenu");
   expect(title()).toBe("net/conv/Relu:0");
 });
+
+test("the button on the edge at the pointer inserts an op there", () => {
+  open();
+  drawing().dispatchEvent(new MouseEvent("pointermove", { bubbles: true }));
+  const plus = host.querySelector(".gs-plus")!;
+  click(plus.querySelector("path")!);
+  expect(title()).toBe("Insert op between net/conv/Relu:0 and s/");
+  drawing().dispatchEvent(new MouseEvent("pointermove", { bubbles: true, clientX: 500 }));
+  expect(host.querySelector(".gs-plus")).toBe(null);
+});
+
+test("an edge of several tensors, and a control edge, have no such button", () => {
+  for (const of of [{ count: 2 }, { control: true, tensor: "^a" }]) {
+    start({ scenes: { source: scene([box("a"), box("b")], [edge("a", "b", of)]), destination: null } });
+    drawing().dispatchEvent(new MouseEvent("pointermove", { bubbles: true }));
+    expect(host.querySelector(".gs-pointed")).not.toBe(null);
+    expect(host.querySelector(".gs-plus")).toBe(null);
+  }
+});

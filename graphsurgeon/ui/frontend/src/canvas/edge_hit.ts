@@ -22,12 +22,23 @@ function points(line: string): Point[] {
   return found;
 }
 
+function linesOf(scene: Scene): Point[][] {
+  let lines = sampled.get(scene);
+  if (!lines) sampled.set(scene, (lines = scene.lines.map(points)));
+  return lines;
+}
+
+/** A point in the middle of an edge. */
+export function middleOf(scene: Scene, edge: Edge): Point {
+  const all = edge.path.flatMap(i => linesOf(scene)[i]!);
+  return all[all.length >> 1]!;
+}
+
 /** The edge nearest to a point of the picture; null if no edge is near. */
 export function edgeAt(scene: Scene, [x, y]: Point): Edge | null {
   let best: Edge | null = null,
-    least = REACH,
-    lines = sampled.get(scene);
-  if (!lines) sampled.set(scene, (lines = scene.lines.map(points)));
+    least = REACH;
+  const lines = linesOf(scene);
   for (const edge of scene.edges) {
     const all = edge.path.flatMap(i => lines[i]!);
     for (let i = 1; i < all.length; i++) {

@@ -7,16 +7,19 @@ import { load, store } from "../state/stored";
 import { Minimap } from "./minimap";
 import type { Overlay } from "./overlay";
 import { type Drag, Pointer } from "./pointer";
-import { Drawing, type Item } from "./scene";
+import { Drawing, type Item, MOTION } from "./scene";
+import { SelectionBar } from "./selection_bar";
 import { portOf } from "./shapes";
 import type { Mode, PaneName } from "../model/verbs.generated";
 import type { Box, Edge, Group, Rect, Scene } from "../model/types";
-import { View } from "./view";
+import type { Choice } from "../panels/popup";
+import { type Transform, View } from "./view";
 
 export interface PaneEvents {
   select(pane: Pane, names: string[], mode: Mode): void;
   open(pane: Pane, item: Box | Group): void;
   edge(pane: Pane, edge: Edge): void;
+  insert(pane: Pane, edge: Edge): void;
   menu(pane: Pane, of: Item | Edge, x: number, y: number): void;
   /** A drag begins here, on a box, a port or an edge; null for the default effect of a drag. */
   drag(pane: Pane, e: PointerEvent): Drag | null;
@@ -51,6 +54,7 @@ export class Pane {
   readonly #hint = h("div", { class: "gs-hint", "aria-hidden": "true", hidden: !!load(NAVIGATED) }, HINT);
   readonly canvas: HTMLElement;
   readonly map: Minimap;
+  readonly bar = new SelectionBar();
   readonly pointer: Pointer;
   #active: string | null = null;
   #anchor: string | null = null;
@@ -67,6 +71,8 @@ export class Pane {
   /** Names of boxes that stay visible when the pane changes its width. */
   keepVisible: string[] = [];
   #hasView = false;
+  /** The movement of the camera. */
+  #gliding: Animation | undefined;
   /** The first camera, until there is another scene. */
   #first = "";
   #width = 0;
@@ -84,7 +90,7 @@ export class Pane {
     this.#events = events;
     this.svg.append(this.drawing.root);
     this.map = new Minimap(this.view, () => this.size);
-    this.canvas = h("div", { class: "gs-canvas" }, this.svg, this.#empty, this.map.element, this.#hint);
+    this.canvas = h("div", { class: "gs-canvas" }, this.svg, this.#empty, this.map.element, this.#hint, this.bar.element);
     this.element = h(
       "section",
       { class: `gs-pane gs-pane-${name}`, "aria-label": name },
@@ -97,6 +103,7 @@ export class Pane {
         select: (names, mode) => events.select(this, names, mode),
         open: item => events.open(this, item),
         edge: edge => events.edge(this, edge),
+        insert: edge => events.insert(this, edge),
         menu: (of, x, y) => events.menu(this, of, x, y),
         drag: e => events.drag(this, e),
         navigate: () => this.#hideHint(),
@@ -194,7 +201,7 @@ export class Pane {
     this.#applySize();
     // an opened box is made visible with its contents, if there is space
     if (opened && this.#width) this.view.show(opened, this.#width, this.#height);
-    this.arrive();
+    this.#arrive();
     this.#seek();
     this.map.draw(scene);
     if (oldPositions) this.drawing.moveFrom(oldPositions, from, this.view, r => this.view.sees(r, ...this.size));
@@ -213,11 +220,15 @@ export class Pane {
 
   /** Goes to the goal if the scene now shows it. */
   arrive(): void {
+    this.#glide(() => this.#arrive());
+  }
+
+  #arrive(): void {
     const item = this.#goal && this.drawing.find(this.#goal.name);
     if (!this.#goal || !item) return;
     // the target must be large enough to read
-    if (this.#goal.read && this.view.k < 0.5) this.zoom(0.75 / this.view.k);
-    this.focus(item, false, this.#goal.focus);
+    if (this.#goal.read && this.view.k < 0.5) this.#zoom(0.75 / this.view.k);
+    this.#rove(item.key, this.#goal.focus);
     this.view.centre(headOf(item.of), ...this.size);
     this.#goal = null;
   }
@@ -276,7 +287,7 @@ export class Pane {
       r = all && zoom(all) >= least ? all : some;
     if (!r) return;
     const k = zoom(r);
-    if (k < this.view.k) this.zoom(Math.max(least, k) / this.view.k);
+    if (k < this.view.k) this.#zoom(Math.max(least, k) / this.view.k);
     this.view.show(r, w, hh);
   }
 
@@ -304,7 +315,16 @@ export class Pane {
   /** Brings boxes into view as soon as a scene shows them; the focus does not move. */
   lookAt(names: string[]): void {
     this.#lookTargets = names;
-    this.#seek();
+    this.#glide(() => this.#seek());
+  }
+
+  /** Moves the camera, with an animation if the user allows motion. */
+  #glide(move: () => void): void {
+    const { x, y, k } = this.view,
+      at = (t: Transform) => ({ transform: `translate(${t.x}px,${t.y}px) scale(${t.k})` });
+    move();
+    if (calm() || !this.scene || (x === this.view.x && y === this.view.y && k === this.view.k)) return;
+    this.#gliding = this.drawing.root.animate?.([at({ x, y, k }), at(this.view)], MOTION);
   }
 
   #seek(): void {
@@ -312,6 +332,16 @@ export class Pane {
     if (!this.scene || !this.#hasView || !there.length) return;
     this.#lookTargets = [];
     this.#within(around(there));
+  }
+
+  /** Shows actions at a part of the picture. */
+  offer(at: Rect | null, choices: readonly Choice[]): void {
+    this.bar.offer(at, choices);
+    this.#placeBar();
+  }
+
+  #placeBar(): void {
+    if (this.scene) this.bar.place(this.scene, this.view, this.size);
   }
 
   /** The item that keys act on. */
@@ -322,9 +352,7 @@ export class Pane {
   /** Makes `item` the tab stop, and focuses it if requested. */
   focus(item: Item, show = true, keyboard = true): void {
     this.#rove(item.key, keyboard);
-    if (show) {
-      this.view.show(headOf(item.of), ...this.size);
-    }
+    if (show) this.#glide(() => this.view.show(headOf(item.of), ...this.size));
   }
 
   /** Remembers that `name` should keep its place in the next scene. */
@@ -333,9 +361,14 @@ export class Pane {
   }
 
   fit(): void {
-    if (this.scene) this.view.fit(this.scene, ...this.size);
+    const { scene } = this;
+    if (scene) this.#glide(() => this.view.fit(scene, ...this.size));
   }
   zoom(factor: number): void {
+    this.#glide(() => this.#zoom(factor));
+  }
+
+  #zoom(factor: number): void {
     this.view.zoom(factor, this.size[0] / 2, this.size[1] / 2);
   }
 
@@ -365,6 +398,7 @@ export class Pane {
     this.svg.classList.toggle("gs-far", k < FAR);
     this.drawing.far(k < FAR ? k : 0);
     this.map?.update();
+    this.#placeBar();
     this.#events.move(this);
   }
 
@@ -399,6 +433,7 @@ export class Pane {
 
   /** Cancels a pending move, because the user has moved the camera. */
   cancelMove(): void {
+    this.#gliding?.cancel();
     this.#goal = null;
     this.#lookTargets = [];
   }

@@ -35,6 +35,8 @@ export interface PointerEvents {
   /** Unfolds or folds: `Actions.open` sends the verb, a command of ui/commands/folds.py. */
   open(item: Box | Group): void;
   edge(edge: Edge): void;
+  /** Asks for an op to insert on an edge. */
+  insert(edge: Edge): void;
   menu(of: Item | Edge, x: number, y: number): void;
   /** A drag begins here, on a box, a port or an edge; null for the default effect of a drag. */
   drag(e: PointerEvent): Drag | null;
@@ -157,7 +159,7 @@ export class Pointer {
       pane.cancelMove();
     });
     canvas.addEventListener("pointermove", e => {
-      if (!from) return drawing.hover(pane.itemAt(e));
+      if (!from) return drawing.hover(pane.itemAt(e), pane.toScene(e.clientX, e.clientY));
       if (!this.#hasMoved) {
         if (Math.hypot(e.clientX - from.clientX, e.clientY - from.clientY) < CLICK_TOLERANCE) return;
         this.#hasMoved = true;
@@ -185,8 +187,10 @@ export class Pointer {
       if (found && "g" in found) {
         pane.focus(found, false);
         events.select([found.of.name], e.ctrlKey || e.metaKey ? "toggle" : e.shiftKey ? "add" : "set");
-      } else if (found) events.edge(found);
-      else {
+      } else if (found) {
+        events.edge(found);
+        if ((e.target as Element).closest(".gs-plus")) events.insert(found);
+      } else {
         focus(pane.current?.g);
         events.select([], "set");
       }

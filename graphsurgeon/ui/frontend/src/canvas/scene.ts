@@ -12,6 +12,7 @@ import {
   drawFlow,
   drawFound,
   drawGroup,
+  drawPlus,
   drawPort,
   drawShare,
   isQuiet,
@@ -24,7 +25,10 @@ import {
 import { LABEL, measure } from "../model/text";
 import type { Boundary, Box, Edge, Group, Rect, Scene, InputCandidate } from "../model/types";
 
-const MOVES_MS = 200;
+/** The timing of movements. */
+export const MOTION = { duration: 200, easing: "ease-out" };
+/** How far from the pointer the button of an edge is, px of the picture. */
+const PLUS = 18;
 
 const FLOWS = ["up", "down"] as const;
 /** The marks of boxes that their edges have too. */
@@ -209,20 +213,19 @@ export class Drawing {
 
   /** Moves items from their old positions to the new ones, if they are in sight; new items and the edges fade in meanwhile. */
   moveFrom(oldPositions: Map<string, [number, number]>, from: Transform, to: Transform, seen: (r: Rect) => boolean): void {
-    const timing = { duration: MOVES_MS, easing: "ease-out" },
-      at = (x: number, y: number) => ({ transform: `translate(${x}px,${y}px)` });
+    const at = (x: number, y: number) => ({ transform: `translate(${x}px,${y}px)` });
     for (const [key, { g, of }] of this.items) {
       const was = oldPositions.get(key) ?? oldPositions.get((key.startsWith("b:") ? "g:" : "b:") + key.slice(2));
-      if (!was) seen(of) && g.animate?.([{ opacity: 0 }, { opacity: 1 }], timing);
+      if (!was) seen(of) && g.animate?.([{ opacity: 0 }, { opacity: 1 }], MOTION);
       else {
         const x = (was[0] * from.k + from.x - to.x) / to.k,
           y = (was[1] * from.k + from.y - to.y) / to.k;
         if (Math.abs(x - of.x) + Math.abs(y - of.y) > 1 && (seen(of) || seen({ ...of, x, y })))
-          g.animate?.([at(x, y), at(of.x, of.y)], timing);
+          g.animate?.([at(x, y), at(of.x, of.y)], MOTION);
       }
     }
     for (const name of ["hull", "edges", "labels", "hits"] as const)
-      this.#layers[name].animate?.([{ opacity: 0 }, { opacity: 0, offset: 0.6 }, {}], timing);
+      this.#layers[name].animate?.([{ opacity: 0 }, { opacity: 0, offset: 0.6 }, {}], MOTION);
   }
 
   /** If zoomed out, shows only names with enough space, at full size; `k` is 0 if not zoomed out. */
@@ -264,8 +267,8 @@ export class Drawing {
   }
 
   /** Shows the outputs of the box at the pointer, to drag tensors from, and highlights its edges, or the edge at the pointer. These
-   * are drawn over the picture, so that the picture does not change. */
-  hover(found: Item | Edge | null): void {
+   * are drawn over the picture, so that the picture does not change. Next to the edge of one tensor, there is a button to insert an op. */
+  hover(found: Item | Edge | null, point?: [number, number]): void {
     if (found === this.#hoverTarget) return;
     this.#hoverTarget = found;
     const { scene } = this,
@@ -282,6 +285,12 @@ export class Drawing {
         return g;
       }),
     );
+    if (found && "path" in found && point && found.count === 1 && !found.control) {
+      const [x, y] = point,
+        plus = drawPlus(scene!.direction === "TB" ? [x - PLUS, y] : [x, y - PLUS]);
+      this.#byElement.set(plus, found);
+      this.#outputs.append(plus);
+    }
   }
 
   /** Fades all but some boxes, with their edges; null: no box fades. */

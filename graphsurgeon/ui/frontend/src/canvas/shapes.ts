@@ -185,6 +185,18 @@ export function drawPort([x, y]: [number, number], kind: string): SVGGElement {
   return g;
 }
 
+/** The button that inserts an op on an edge; the space around it reaches the edge, so that the pointer can go there. */
+export function drawPlus([x, y]: [number, number]): SVGGElement {
+  const g = s("g", { class: "gs-plus", transform: `translate(${round(x)},${round(y)})` });
+  g.append(
+    s("title", {}, "Insert an op here"),
+    s("circle", { class: "gs-port-hit", r: 15 }),
+    s("circle", { r: 9 }),
+    s("path", { d: "M-4,0h8M0,-4v8" }),
+  );
+  return g;
+}
+
 /** The width of the line of an edge. */
 export function widthOf(e: Edge): number {
   return isQuiet(e) ? QUIET_WIDTH : e.control ? WIDTHS[0] : WIDTHS[Math.min(e.count, WIDTHS.length) - 1]!;

@@ -57,9 +57,10 @@ export class View {
     this.show(from ?? start, width, height);
   }
 
-  /** Centers `r`, between 75 % (or `least`) and full size; if it is too large, shows its beginning. */
+  /** Centers `r`: at the current scale if it fits, else between 75 % (or `least`) and full size; if it is too large, shows its beginning. */
   frame(r: Rect, width: number, height: number, least = FRAMED_LEAST): void {
-    const k = (this.k = Math.max(least, Math.min(1, fitting(r, width, height))));
+    const most = fitting(r, width, height),
+      k = (this.k = this.k >= least && this.k <= most ? this.k : Math.max(least, Math.min(1, most)));
     const w = r.w * k,
       hh = r.h * k,
       room = MARGIN * 2;

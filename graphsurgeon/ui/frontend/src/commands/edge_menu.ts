@@ -16,6 +16,13 @@ export class EdgeMenu {
     this.#edits = edits;
   }
 
+  /** Asks for an op to insert on an edge. */
+  insert(pane: Pane, edge: Edge): void {
+    const no = this.#actions.refusal(pane);
+    if (no) this.#actions.ui.status.show(no, "warn");
+    else this.#edits.insert(edge.tensor, [this.#end(pane, edge.to).name]);
+  }
+
   /** The choices for the tensor of an edge. If the edge has several tensors, a menu to choose one comes first. */
   async menu(pane: Pane, edge: Edge, at: Position): Promise<void> {
     const { popup } = this.#actions.ui;

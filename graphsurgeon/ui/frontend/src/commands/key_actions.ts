@@ -10,7 +10,7 @@ import { Lens } from "../canvas/lens";
 import { openPalette } from "./palette";
 import type { Pane } from "../canvas/pane";
 import type { Drag } from "../canvas/pointer";
-import { neighbor, opens, type Step } from "../state/places";
+import { around, isFold, neighbor, opens, type Step } from "../state/places";
 import { SaveDialog } from "./save";
 import { Appearance } from "./appearance";
 import { Recipes } from "./recipes";
@@ -18,7 +18,9 @@ import { Runs } from "./runs";
 import type { Item } from "../canvas/scene";
 import type { Mode } from "../model/verbs.generated";
 import { TensorDrag } from "../canvas/drag_tensor";
-import type { Position } from "../panels/popup";
+import type { Choice, Position } from "../panels/popup";
+import { middleOf } from "../canvas/edge_hit";
+import type { Rect } from "../model/types";
 
 const BY_KEY = new Map(KEYS.flatMap(([action, keys]) => keys.map(key => [key, action] as const)));
 
@@ -211,6 +213,46 @@ export class KeyActions {
       escape: pane => actions.escape(pane),
       help: () => p.popup.help(action => p.api.kernelStopped || this.offers(action)),
     };
+  }
+
+  /** The selected boxes or the selected edge of a pane, and the actions of the bar there. */
+  atSelection(pane: Pane): [Rect | null, Choice[]] {
+    const { actions, edits } = this,
+      { api, model } = actions.ui,
+      { edge, picking, pendingEdit } = actions.state,
+      boxes = [...actions.selected[pane.name]].flatMap(name => pane.drawing.find(name)?.of ?? []),
+      of = boxes.at(-1);
+    if (!pane.scene || pane !== actions.pane || picking || pendingEdit || !api.answers("rename") || (!edge && !of)) return [null, []];
+    const off = !!actions.refusal(pane),
+      place = (): Position => {
+        const { left: x, bottom: y } = pane.bar.element.getBoundingClientRect();
+        return { x, y };
+      };
+    if (edge) {
+      const one = edge.count === 1 && !edge.control,
+        [x, y] = middleOf(pane.scene, edge);
+      return [
+        { x, y, w: 0, h: 0 },
+        [
+          { text: "Insert op", verb: "insert", off: off || !one, run: () => this.edges.insert(pane, edge) },
+          { text: "More\u2026", run: () => void this.edges.menu(pane, edge, place()) },
+        ],
+      ];
+    }
+    const one = boxes.length === 1,
+      single = one && !isFold(of!),
+      inSource = pane.name === "source";
+    const choices: (Choice | false)[] = [
+      one && opens(of!) && { text: "kind" in of! ? "Unfold" : "Fold", key: "Enter", verb: "unfold", run: () => actions.open(pane, of!) },
+      inSource && { text: model.get("boundary").ops ? "Copy region" : "Copy", key: "c", verb: "copy", run: () => this.do("copy") },
+      inSource && { text: "Boundary", key: "Shift+B", verb: "mark_boundary", run: () => this.do("mark_boundary") },
+      single && { text: "Insert op", verb: "insert", off, run: () => edits.insert(actions.tensorOf(of!.name)) },
+      { text: "Replace", key: "y", verb: "replace", off, run: () => edits.type(pane, of!) },
+      { text: "Remove", key: "Del", verb: "remove", off, run: () => edits.remove(pane, of!, true) },
+      one && !of!.name.startsWith("~") && { text: "Rename", verb: "rename", off, run: () => edits.attrs.rename(of!.name) },
+      { text: "More\u2026", run: () => this.boxes.menu(pane, of!, place()) },
+    ];
+    return [around(boxes), choices.filter(c => !!c)];
   }
 
   /** Boundaries near the selection: each is shown while the pointer is on it. */

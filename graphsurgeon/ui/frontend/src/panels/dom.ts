@@ -105,7 +105,7 @@ export interface ButtonProps extends Props {
   text?: string;
   label?: string | undefined;
   kind?: string;
-  /** the verb that it sends: it is offered only if the verb is answered */ verb?: keyof Verbs;
+  /** the verb that it sends: it is offered only if the verb is answered */ verb?: keyof Verbs | undefined;
 }
 
 /** An input field of one line. */

@@ -192,7 +192,9 @@ export class Popup {
         answer.click();
       }),
     );
-    if (inputs[0] instanceof HTMLInputElement) inputs[0].select();
+    const [first] = inputs;
+    // of a name with scopes, the last part is selected
+    if (first instanceof HTMLInputElement) first.setSelectionRange(first.value.lastIndexOf("/") + 1, first.value.length);
   }
 
   /** Asks a question, and calls `run` if the answer is `yes`; returns the button for that. `field` returns the element to focus: first, and

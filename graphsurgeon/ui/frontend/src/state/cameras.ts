@@ -40,7 +40,12 @@ export class CameraHistory {
 
   /** Remembers the cameras of the pictures that are replaced; returns those of the next pictures if they are shown again. */
   replace({ source, destination }: State["scenes"], now: Cameras): Cameras | undefined {
-    const next = [source, destination].map(scene => scene && `${scene.rev} ${scene.direction}`).join();
+    // not by `rev`: the graph after an undo still has the ops that are undone, as orphans
+    const next = [source, destination]
+      .map(
+        scene => scene && [scene.direction, ...scene.groups, ...scene.boxes].map(of => (typeof of === "string" ? of : of.name)).join("\n"),
+      )
+      .join("\n\n");
     if (next === this.#current) return undefined;
     const back = this.returning ? this.#cameras.get(next) : undefined;
     this.#cameras.delete(this.#current); // only the latest cameras are kept

@@ -1,0 +1,72 @@
+// The bar at the selection: its most frequent actions, for the mouse. The keyboard has keys for them.
+import { button, h } from "../panels/dom";
+import type { Choice } from "../panels/popup";
+import { overlap, type Point } from "../state/places";
+import type { Rect, Scene } from "../model/types";
+import type { View } from "./view";
+
+/** The space between the bar and what it is about, px. */
+const GAP = 10,
+  /** the height of the name of an open scope */ HEAD = 26,
+  /** the distance of the places that are tried at an edge, px */ STEP = 24;
+
+export class SelectionBar {
+  readonly element = h("div", { class: "gs-selection-bar", role: "toolbar", "aria-label": "Actions for the selection", hidden: true });
+  #at: Rect | null = null;
+  #texts = "";
+  #size: [number, number] = [0, 0];
+  #choices: readonly Choice[] = [];
+
+  constructor() {
+    // the pane below must not pan, select or open its menu
+    for (const name of ["pointerdown", "click", "dblclick", "contextmenu"]) this.element.addEventListener(name, e => e.stopPropagation());
+  }
+
+  /** Offers actions for a part of the picture; without any, the bar is hidden. */
+  offer(at: Rect | null, choices: readonly Choice[]): void {
+    this.#at = choices.length ? at : null;
+    this.element.hidden = !this.#at;
+    if (!this.#at) return;
+    const texts = choices.map(c => `${c.text} ${c.off}`).join();
+    this.#choices = choices;
+    if (texts === this.#texts) return;
+    this.#texts = texts;
+    this.element.replaceChildren(
+      ...choices.map(({ text, key, verb, off }, i) =>
+        button({ text, kind: "quiet", title: key, verb, tabindex: -1, disabled: off, press: () => this.#choices[i]!.run() }),
+      ),
+    );
+    this.#size = [this.element.offsetWidth, this.element.offsetHeight];
+  }
+
+  /** Moves the bar to a free place: at a side of its part of the picture, or else at the upper or lower edge of the pane. It covers
+   * nothing that can be clicked: without a free place it is not shown. */
+  place(scene: Scene, view: View, [width, height]: [number, number]): void {
+    if (!this.#at) return;
+    const [w, hh] = this.#size,
+      inPane = (r: Rect): Rect => {
+        const [x, y] = view.toPane(r.x, r.y);
+        return { x, y, w: r.w * view.k, h: r.h * view.k };
+      },
+      r = inPane(this.#at),
+      middle = r.x + (r.w - w) / 2,
+      taken = [...scene.boxes, ...scene.groups.map(group => ({ ...group, h: HEAD }))].map(inPane),
+      free = ([x, y]: Point) =>
+        x >= 0 && y >= 0 && x + w <= width && y + hh <= height && !taken.some(other => overlap({ x, y, w, h: hh }, other));
+    const sides: Point[] = [
+      [middle, r.y - hh - GAP],
+      [middle, r.y + r.h + GAP],
+      [r.x + r.w + GAP, r.y],
+      [r.x - w - GAP, r.y],
+    ];
+    const edges = Array.from({ length: Math.max(0, Math.ceil((width - w) / STEP)) }, (_, i) => i * STEP)
+      .sort((a, b) => Math.abs(a - middle) - Math.abs(b - middle))
+      .flatMap((x): Point[] => [
+        [x, height - hh - GAP],
+        [x, GAP],
+      ]);
+    const found = sides.find(free) ?? edges.find(free);
+    this.element.style.visibility = found ? "" : "hidden";
+    if (found) this.element.style.transform = `translate(${found.map(v => `${Math.round(v)}px`).join()})`;
+  }
+}

@@ -1,0 +1,90 @@
+// @vitest-environment jsdom
+import { expect, test } from "vitest";
+import { box, edge, NO_BOUNDARY, NO_PLAN, scene } from "./fake";
+import { click, drawing, host, item, model, settled, start } from "./mounted";
+
+const bar = (pane = "source") => host.querySelector<HTMLElement>(`.gs-pane-${pane} .gs-selection-bar`)!;
+const texts = (pane?: string) => [...bar(pane).querySelectorAll("button")].map(b => b.textContent);
+const press = (text: string) => click([...bar().querySelectorAll("button")].find(b => b.textContent === text)!);
+const last = () => model.verbs.at(-1);
+
+function open(more = {}): void {
+  const boxes = [box("a/b"), box("s/", { kind: "scope" }), box("c")];
+  start({ scenes: { source: scene(boxes, [edge("a/b", "c")]), destination: null }, ...more });
+}
+
+test("the bar at the selection has what can be done with it", () => {
+  open();
+  expect(bar().hidden).toBe(true);
+  click(item("a/b"));
+  expect(bar().hidden).toBe(false);
+  expect(texts()).toEqual(["Copy", "Boundary", "Insert op", "Replace", "Remove", "Rename", "More\u2026"]);
+  click(item("s/"));
+  expect(texts()).toEqual(["Unfold", "Copy", "Boundary", "Replace", "Remove", "Rename", "More\u2026"]);
+  click(item("c"), { ctrlKey: true });
+  expect(texts()).toEqual(["Copy", "Boundary", "Replace", "Remove", "More\u2026"]);
+  press("Remove");
+  expect(last()).toEqual(["remove", { names: ["s/", "c"], stitch: true }]);
+});
+
+test("a rename begins with the last part of the name", () => {
+  open();
+  click(item("a/b"));
+  press("Rename");
+  const { value, selectionStart, selectionEnd } = host.querySelector<HTMLInputElement>(".gs-dialog input")!;
+  expect([value, selectionStart, selectionEnd]).toEqual(["a/b", 2, 3]);
+});
+
+test("its actions are those of the current selection", () => {
+  open();
+  click(item("a/b"));
+  click(item("c"));
+  press("Remove");
+  expect(last()).toEqual(["remove", { names: ["c"], stitch: true }]);
+});
+
+test("with a boundary, it copies the region", () => {
+  open({ boundary: { ...NO_BOUNDARY, ops: 3 } });
+  click(item("a/b"));
+  expect(texts()[0]).toBe("Copy region");
+});
+
+test("an edge has a bar too", async () => {
+  open();
+  click(drawing());
+  await settled();
+  expect(texts()).toEqual(["Insert op", "More\u2026"]);
+  click(item("c"));
+  expect(texts()).toContain("Rename");
+});
+
+test("it is hidden while a box is asked for, and where nothing can be edited", () => {
+  open();
+  click(item("a/b"));
+  press("More\u2026");
+  click([...host.querySelectorAll<HTMLElement>(".gs-choice")].find(c => c.textContent!.startsWith("Connect from here"))!);
+  expect(bar().hidden).toBe(true);
+  open({ still: true, answers: ["select"] });
+  click(item("a/b"));
+  expect(bar().hidden).toBe(true);
+});
+
+test("in the source of two graphs, what would edit it is off", () => {
+  open({ plan: { ...NO_PLAN, same: false } });
+  click(item("a/b"));
+  const off = [...bar().querySelectorAll<HTMLButtonElement>("button:disabled")].map(b => b.textContent);
+  expect(off).toEqual(["Insert op", "Replace", "Remove", "Rename"]);
+});
+
+test("it covers no box: without a free place it is not shown", () => {
+  open();
+  for (const canvas of host.querySelectorAll(".gs-canvas"))
+    Object.defineProperties(canvas, { clientWidth: { value: 400 }, clientHeight: { value: 300 } });
+  Object.defineProperties(bar(), { offsetWidth: { value: 200 }, offsetHeight: { value: 26 } });
+  const wide = (w: number, h: number) => ({ ...scene([box("a/b", { w, h })]), rev: `${w}`, w, h });
+  model.update({ scenes: { source: wide(390, 2000), destination: null } });
+  click(item("a/b"));
+  expect(bar().style.visibility).toBe("hidden");
+  model.update({ scenes: { source: wide(60, 30), destination: null } });
+  expect(bar().style.visibility).toBe("");
+});
