@@ -213,11 +213,11 @@ export class Actions {
     this.ui.store.select(pane.name, pane.name === "source" ? this.selected.source : [], { edge });
     this.ui.inspector.marks = !this.markRefusal(pane);
     const [from, to] = this.#ends(pane, edge).map(box => box.label),
-      asked = this.#request;
-    this.ui.inspector.waiting(edgeTitle(edge));
+      asked = this.#request,
+      show = (found: EdgeTensors, more: number) => this.ui.inspector.edge(edgeTitle(edge), `${from} \u2192 ${to}`, found, more);
+    show({ tensors: [], values: [] }, 0);
     void this.#edgeTensors(pane, edge).then(found => {
-      if (found && asked === this.#request)
-        this.ui.inspector.edge(edgeTitle(edge), `${from} \u2192 ${to}`, found, edge.count - found.tensors.length);
+      if (found && asked === this.#request) show(found, edge.count - found.tensors.length);
     });
   }
 
