@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { actionOf } from "../src/commands/key_actions";
+import { keyOf, KEYS } from "../src/commands/keys";
 
 const press = (key: string, more = {}) => actionOf({ key, ctrlKey: false, metaKey: false, shiftKey: false, altKey: false, ...more });
 
@@ -39,4 +40,12 @@ test.each([
   [";", {}],
 ])("%s %o is left alone", (key, more) => {
   expect(press(key, more)).toBe(null);
+});
+
+test("the key that menus and buttons write does the action", () => {
+  for (const [action] of KEYS) {
+    const [, ctrl, shift, name = ""] = /^(Ctrl\+)?(Shift\+)?(.+)$/.exec(keyOf(action))!,
+      key = { Del: "Delete", Space: " " }[name] ?? (ctrl && !shift && name.length === 1 ? name.toLowerCase() : name);
+    expect(actionOf({ key, ctrlKey: !!ctrl, metaKey: false, shiftKey: !!shift, altKey: false }), action).toBe(action);
+  }
 });

@@ -1,4 +1,5 @@
 // View options and colors: the two menus of the top bar, and their items in the menu of a box.
+import { choiceOf } from "./keys";
 import { figure } from "../panels/dom";
 import type { Actions } from "./actions";
 import { opens } from "../state/places";
@@ -44,7 +45,7 @@ export class Appearance {
         verb: "set_depth" as const,
         run: () => this.#actions.post("set_depth", { depth, pane }),
       })),
-      { text: "Show gradients and updates", key: "g", verb: "show_training", on: look.training, run: () => this.train() },
+      choiceOf("train", "Show gradients and updates", () => this.train(), { on: look.training }),
       ...HELPERS.filter(kind => hidden[kind] || look.shown.includes(kind)).map(kind => {
         const on = look.shown.includes(kind);
         return {

@@ -1,6 +1,7 @@
 // The menu of an edge: actions on its tensor and on its consumers.
 import type { Actions } from "./actions";
 import type { Edits } from "./edits";
+import { choiceOf } from "./keys";
 import type { Pane } from "../canvas/pane";
 import { isFold, opOf } from "../state/places";
 import type { Choice, Position } from "../panels/popup";
@@ -65,20 +66,8 @@ export class EdgeMenu {
           verb: "detach",
           run: () => actions.post("detach", { names: [opOf(tensor)], side: "outputs" }),
         },
-        {
-          text: "Mark as boundary input",
-          key: "i",
-          off: cannotMark,
-          verb: "mark_input",
-          run: () => actions.post("mark_input", { tensor }),
-        },
-        {
-          text: "Mark as boundary output",
-          key: "o",
-          off: cannotMark,
-          verb: "mark_output",
-          run: () => actions.post("mark_output", { tensor }),
-        },
+        choiceOf("input", "Mark as boundary input", () => actions.post("mark_input", { tensor }), { off: cannotMark }),
+        choiceOf("output", "Mark as boundary output", () => actions.post("mark_output", { tensor }), { off: cannotMark }),
         ...this.#ends(pane, opOf(tensor), to.name),
       ],
       at,

@@ -1,6 +1,7 @@
 // Edits of existing ops: the second menu of a box, and the forms of its items.
 import { type Actions, TWO_END_EDITS, type TwoEndEdit } from "./actions";
 import { Attrs } from "../panels/attributes";
+import { choiceOf } from "./keys";
 import type { Pane } from "../canvas/pane";
 import { displayName, isFold } from "../state/places";
 import type { Choice, Field, Position } from "../panels/popup";
@@ -141,12 +142,12 @@ export class Edits {
         },
       ],
       [!one ? `All ${names.length} selected` : fold ? "This scope" : "This op"]: [
-        { text: one ? "Remove" : `Remove ${all}`, key: "Shift+Del", run: () => this.remove(pane, of, false) },
-        { text: `${one ? "Remove" : `Remove ${all}`} and reconnect`, key: "Del", run: () => this.remove(pane, of, true) },
+        choiceOf("remove", one ? "Remove" : `Remove ${all}`, () => this.remove(pane, of, false)),
+        choiceOf("stitch", `${one ? "Remove" : `Remove ${all}`} and reconnect`, () => this.remove(pane, of, true)),
         { text: `Replace ${theirs("inputs")} by placeholders`, run: () => post("detach", { names, side: "inputs" }) },
         one && !of.name.startsWith("~") && { text: "Rename\u2026", run: () => this.attrs.rename(of.name) },
         { text: "Place on a device\u2026", run: () => this.attrs.place(names, "/cpu:0") },
-        { text: "Set an attribute\u2026", key: "a", run: () => this.attribute(pane, of) },
+        choiceOf("attribute", "Set an attribute\u2026", () => this.attribute(pane, of)),
       ],
       Order: [
         two("add_control"),
@@ -178,7 +179,7 @@ export class Edits {
             v => call("resolve_condition", { name: of.name, value: v.value! }),
             "Fix condition",
           ),
-        { text: "Replace all similar ops\u2026", key: "y", run: () => this.type(pane, of) },
+        choiceOf("type", "Replace all similar ops\u2026", () => this.type(pane, of)),
       ],
       "The plan so far": [
         formChoice(

@@ -5,7 +5,7 @@ import { BoxMenu } from "./box_menu";
 import { EdgeMenu } from "./edge_menu";
 import { Edits } from "./edits";
 import { below, corner, Navigation } from "./navigation";
-import { KEYS, type Action } from "./keys";
+import { type Action, choiceOf, KEYS, verbOf } from "./keys";
 import { Lens } from "../canvas/lens";
 import { openPalette } from "./palette";
 import type { Pane } from "../canvas/pane";
@@ -23,9 +23,6 @@ import { middleOf } from "../canvas/edge_hit";
 import type { Rect } from "../model/types";
 
 const BY_KEY = new Map(KEYS.flatMap(([action, keys]) => keys.map(key => [key, action] as const)));
-
-/** Action -> the verb that it sends, if it sends one. */
-const VERBS = new Map(KEYS.map(([action, , , , verb]) => [action, verb] as const));
 
 /** Actions that are about a plan, and send nothing that must be answered. */
 const OF_PLANS: Action[] = ["plan_view", "change", "change_before"];
@@ -79,7 +76,7 @@ export class KeyActions {
   /** Whether an action is offered: a saved page answers few verbs, a stopped kernel none. */
   offers = (action: Action): boolean => {
     const { api, model } = this.actions.ui,
-      verb = VERBS.get(action);
+      verb = verbOf(action);
     return (!verb || api.answers(verb)) && !(model.get("still") && OF_PLANS.includes(action));
   };
 
@@ -243,12 +240,12 @@ export class KeyActions {
       single = one && !isFold(of!),
       inSource = pane.name === "source";
     const choices: (Choice | false)[] = [
-      one && opens(of!) && { text: "kind" in of! ? "Unfold" : "Fold", key: "Enter", verb: "unfold", run: () => actions.open(pane, of!) },
-      inSource && { text: model.get("boundary").ops ? "Copy region" : "Copy", key: "c", verb: "copy", run: () => this.do("copy") },
-      inSource && { text: "Boundary", key: "Shift+B", verb: "mark_boundary", run: () => this.do("mark_boundary") },
+      one && opens(of!) && choiceOf("open", "kind" in of! ? "Unfold" : "Fold", () => actions.open(pane, of!)),
+      inSource && choiceOf("copy", model.get("boundary").ops ? "Copy region" : "Copy", () => this.do("copy")),
+      inSource && choiceOf("mark_boundary", "Boundary", () => this.do("mark_boundary")),
       single && { text: "Insert op", verb: "insert", off, run: () => edits.insert(actions.tensorOf(of!.name)) },
-      { text: "Replace", key: "y", verb: "replace", off, run: () => edits.type(pane, of!) },
-      { text: "Remove", key: "Del", verb: "remove", off, run: () => edits.remove(pane, of!, true) },
+      choiceOf("type", "Replace", () => edits.type(pane, of!), { off }),
+      choiceOf("stitch", "Remove", () => edits.remove(pane, of!, true), { off }),
       one && !of!.name.startsWith("~") && { text: "Rename", verb: "rename", off, run: () => edits.attrs.rename(of!.name) },
       { text: "More\u2026", run: () => this.boxes.menu(pane, of!, place()) },
     ];

@@ -35,7 +35,7 @@ export interface Choice {
   /** why it cannot be chosen */ why?: string;
   /** ticked or not, if the item can be ticked */ on?: boolean;
   /** its heading */ group?: string;
-  /** the verb that it sends: the item is only offered if the verb is answered */ verb?: keyof Verbs;
+  /** the verb that it sends: the item is only offered if the verb is answered */ verb?: keyof Verbs | undefined;
   /** shows the effect of the item while the pointer is on it */ shows?: () => void;
 }
 

@@ -2,12 +2,12 @@
 import type { Post } from "../model/api";
 import { button, type ButtonProps, fill, h, rove } from "./dom";
 import { icon, type IconName } from "./icons";
-import type { Action } from "../commands/keys";
+import { type Action, keyOf, verbOf } from "../commands/keys";
 import type { ViewState } from "../state/store";
 import type { Direction, Views } from "../model/types";
 import type { Position } from "./popup";
 
-const RECIPES = "Recipes (Shift+R)",
+const RECIPES = `Recipes (${keyOf("recipes")})`,
   SIGNATURES = "Signatures and functions of the file";
 
 export interface TopEvents {
@@ -42,7 +42,9 @@ export class TopBar {
   constructor(events: TopEvents, post: Post, foldAll: () => void, search: HTMLElement) {
     const tool = (name: IconName, label: string, press: () => void, more: ButtonProps = {}) =>
       button({ icon: icon(name), label, kind: "quiet", press, ...more });
-    const does = (name: IconName, label: string, action: Action, more?: ButtonProps) => tool(name, label, () => events.run(action), more);
+    const keyed = (label: string, action: Action) => `${label} (${keyOf(action)})`;
+    const does = (name: IconName, label: string, action: Action, more: ButtonProps = {}) =>
+      tool(name, keyed(label, action), () => events.run(action), { verb: verbOf(action), ...more });
     const menu = (name: IconName, label: string, open: (at: Position) => void, kind = "", more: ButtonProps = {}) => {
       const made = tool(
         name,
@@ -63,15 +65,15 @@ export class TopBar {
     this.#outline = tool("left", "Outline", events.outline, { "aria-pressed": "true" });
     this.#inspector = tool("right", "Inspector", events.inspector, { "aria-pressed": "true" });
     this.#plan = tool("bottom", "Plan", events.plan, { "aria-pressed": "true", class: "gs-plan-switch" });
-    this.#full = does("full", "Full screen (Shift+F)", "full", { "aria-pressed": "false" });
-    this.#back = does("back", "Back ( , )", "back", { verb: "back" });
-    this.#forward = does("forward", "Forward ( . )", "forward", { verb: "forward" });
+    this.#full = does("full", "Full screen", "full", { "aria-pressed": "false" });
+    this.#back = does("back", "Back", "back");
+    this.#forward = does("forward", "Forward", "forward");
     this.#directionButton = tool("down", "Direction", () => post("set_direction", { direction: this.#direction === "TB" ? "LR" : "TB" }), {
       verb: "set_direction",
     });
     this.#scale = button({
       text: "100%",
-      label: "Zoom to 100 % (0)",
+      label: keyed("Zoom to 100 %", "actual"),
       kind: "quiet",
       class: "gs-scale",
       press: () => events.run("actual"),
@@ -88,17 +90,17 @@ export class TopBar {
         { class: "gs-tools", role: "group", "aria-label": "View" },
         this.#back,
         this.#forward,
-        menu("views", "Views (v)", events.views, "", { verb: "save_view" }),
+        menu("views", keyed("Views", "views"), events.views, "", { verb: "save_view" }),
         h("span", { class: "gs-rule" }),
         tool("fold", "Fold all scopes", foldAll, { verb: "set_depth" }),
         this.#directionButton,
-        menu("eye", "View options (s)", events.visibility, "", { verb: "set_depth" }),
+        menu("eye", keyed("View options", "seen"), events.visibility, "", { verb: verbOf("seen") }),
         menu("colors", "Colors", events.colors, "", { verb: "paint" }),
         h("span", { class: "gs-rule" }),
-        does("fit", "Fit to window (f)", "fit"),
-        does("minus", "Zoom out (-)", "out"),
+        does("fit", "Fit to window", "fit"),
+        does("minus", "Zoom out", "out"),
         this.#scale,
-        does("plus", "Zoom in (+)", "in"),
+        does("plus", "Zoom in", "in"),
       ),
       h(
         "div",
@@ -107,13 +109,13 @@ export class TopBar {
         button({
           icon: icon("run"),
           text: "Run",
-          label: "Run the graph with inputs (x)",
+          label: keyed("Run the graph with inputs", "run"),
           class: "gs-run-button",
           verb: "run",
           press: () => events.run("run"),
         }),
         search,
-        does("help", "Keyboard shortcuts and symbols (?)", "help"),
+        does("help", "Keyboard shortcuts and symbols", "help"),
         this.#plan,
         this.#inspector,
         this.#full,
