@@ -248,7 +248,7 @@ class History(list[Event]):
         for event in self:
             if not event.undone and event.replaced_graph is not None:
                 effect = event.result.effect
-                # a recipe renames an op before it removes it, so that another op can get its name
+                # recipes rename an op, give another op its name, and remove the first op: such a rename does not count
                 there = {old: new for old, new in effect.renamed.items() if new in effect.after.index}
                 names = compose_renamings(names, there)
         return names

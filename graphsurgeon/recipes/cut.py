@@ -213,7 +213,7 @@ def cut_nms(obj: Editor | Plan) -> Plan:
 
 
 #: Ops that can follow the last dense layer of a classifier, whatever its number of classes is.
-_AFTER_DENSE = ("Identity", "IdentityN", "LogSoftmax", "Sigmoid", "Softmax", *_AFTER["best"])
+_AFTER_DENSE = ("ArgMax", "ArgMin", "Identity", "IdentityN", "LogSoftmax", "Sigmoid", "Softmax")
 _BIASES = ("Add", "AddV2", "BiasAdd")
 
 
@@ -300,13 +300,22 @@ def _last_dense(context: RecipeContext, op: int) -> int:
             by_hand = "Build the head by hand: ed.plan().adapt(features, kinds='dense', shape=[None, 10])"
             raise context.precondition_error(problem, inside or by_hand)
         (op,) = before
+    features, weights = (fed[one] for one, _ in context.inputs_of(op))
+    if not features or weights or graph.nodes[op].attr["transpose_a"].b:
+        problem = f"{graph.names[op]!r} is not a dense layer: it does not multiply features by weights"
+        raise context.precondition_error(
+            problem, "Type output=, the output of another layer, or build the head by hand"
+        )
     return op
 
 
 def _with_bias(context: RecipeContext, dense: int) -> int:
     """Returns the op that adds the bias of a dense layer; the layer itself if it has no bias."""
-    readers = context.consumers_of(dense)
-    return readers[0][0] if len(readers) == 1 and context.graph.types[readers[0][0]] in _BIASES else dense
+    readers, graph = context.consumers_of(dense), context.graph
+    if len(readers) != 1 or graph.types[readers[0][0]] not in _BIASES:
+        return dense
+    fed = forward(graph, graph.type_mask(INPUT_TYPES), control=False)
+    return readers[0][0] if sum(bool(fed[one]) for one, _ in context.inputs_of(readers[0][0])) == 1 else dense
 
 
 def _cut_after(obj: Any, request: str, patterns: Any) -> Plan:

@@ -118,7 +118,7 @@ Rect = tuple[float, float, float, float]
 MAX_PLACES = 12
 """The number of places that are tried for a label, near the middle of its edge."""
 _BAND = 40.0
-"""The height of the bands of a picture in which labels are looked for, px."""
+"""The height of the bands of a picture by which placed labels are grouped, px."""
 
 
 def line_texts(paths: Sequence[Any], start: Any, down: bool) -> Iterator[str]:
@@ -302,7 +302,7 @@ WIDTHS = tuple(round(1.1 + 0.15 * n, 2) for n in range(9))
 QUIET_WIDTH = 0.9
 """Width of the line of a quiet edge, px."""
 TENSORS = 8
-"""The maximum number of tensor names of an edge."""
+"""The maximum number of tensor names of an edge in a saved page."""
 
 
 def wires(graph: Graph, boxes: Sequence[Box], items: Sequence[Item], op_box: Ints) -> tuple[list[Edge], int]:
@@ -333,7 +333,7 @@ def wires(graph: Graph, boxes: Sequence[Box], items: Sequence[Item], op_box: Int
     for number, (a, b, count, control, op, port) in enumerate(ends):
         tensor, label, quiet = graph.names[op], f"×{count}" if count > 1 else "", hubs[a] or hubs[b]
         tensor = f"^{tensor}" if control else f"{tensor}:{port}"
-        info = None if control or quiet or label else graph.declared_info(op, port)
+        info = None if control or label else graph.declared_info(op, port)
         if info is not None and info.shape is not None:
             label = str(info)
         out.append(Edge(f"e{number}", boxes[a].id, boxes[b].id, count, control, tensor, label=label, quiet=quiet))

@@ -53,27 +53,27 @@ def timeout_error(seconds: float) -> LayoutTimeout:
 
 
 class _Checks:
-    """Calls functions every 20 ms, all on one thread: a thread for each layout would take longer than a small one."""
+    """Calls functions every 20 ms, all on one thread: to start a thread takes longer than a small layout."""
 
     def __init__(self) -> None:
-        self._checks: list[Callable[[], None]] = []
+        self._checks: list[Callable[[], bool]] = []
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
 
     @contextlib.contextmanager
-    def repeated(self, check: Callable[[], None]) -> Iterator[None]:
-        """Calls a function repeatedly, and never after the end of the block."""
-        with self._changed:
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._run, name="graphsurgeon-layout-limit", daemon=True)
-                self._thread.start()
-            self._checks.append(check)
-            self._changed.notify()
+    def repeated(self, check: Callable[[], bool]) -> Iterator[None]:
+        """Calls a function until it returns true, and never after the end of the block."""
         try:
+            with self._changed:
+                if self._thread is None or not self._thread.is_alive():
+                    self._thread = threading.Thread(target=self._run, name="graphsurgeon-layout-limit", daemon=True)
+                    self._thread.start()
+                self._checks.append(check)
+                self._changed.notify()
             yield
         finally:
             with self._changed:
-                self._checks.remove(check)
+                self._checks = [one for one in self._checks if one is not check]
 
     def _run(self) -> None:
         while True:
@@ -81,8 +81,13 @@ class _Checks:
                 self._changed.wait_for(lambda: self._checks)
             time.sleep(TICK)
             with self._changed:
-                for check in self._checks:
-                    check()
+                self._checks = [check for check in self._checks if not self._is_over(check)]
+
+    def _is_over(self, check: Callable[[], bool]) -> bool:
+        try:
+            return check()
+        except Exception:  # the other layouts still need their limits
+            return False
 
 
 _CHECKS = _Checks()
@@ -114,13 +119,14 @@ class _Machine:
         why: list[LayoutError] = []
         end = time.monotonic() + timeout
 
-        def check() -> None:
+        def check() -> bool:
             if cancelled():
                 why.append(cancelled_error())
             elif time.monotonic() > end:
                 why.append(timeout_error(timeout))
             if why:
                 self.engine.increment_epoch()
+            return bool(why)
 
         try:
             with _CHECKS.repeated(check):

@@ -283,7 +283,7 @@ class _Picture:
         return way
 
     def _crossed(self, source: int, target: int) -> tuple[int, list[Key], list[Key]]:
-        """Returns the level that has both groups, and the frames that an edge between them leaves and enters."""
+        """Returns the innermost level that contains both groups, and the frames that an edge leaves and enters."""
         if (source, target) not in self._crossings:
             above, below = (list(frames(self.scene.groups, group))[::-1] for group in (source, target))
             level = -1

@@ -46,7 +46,7 @@ class Tree:
     layers: Mapping[str, Layer] = field(default_factory=dict)
     calls: ExpandedGraph | None = None
     _cache: dict[tuple[str, int], list[Item]] = field(default_factory=dict)
-    _ops: dict[tuple[str, str, int, bool], Ints] = field(default_factory=dict)
+    _ops: dict[tuple[str, str, tuple[int, ...], tuple[Item, ...], bool], Ints] = field(default_factory=dict)
 
     def layer_class(self, scope: str) -> str:
         """Returns the class of the layer of a name scope; empty for other scopes."""
@@ -125,7 +125,7 @@ class Tree:
 
     def ops_of(self, item: Item, helpers: bool = True) -> Ints:
         """Returns the ops of an item. Without helpers, an op with a scope of its name is only the op itself."""
-        key = (item.kind, item.name, len(item.tops), helpers)
+        key = (item.kind, item.name, item.tops, item.members, helpers)
         if key not in self._ops:
             self._ops[key] = self._find_ops(item, helpers)
         return self._ops[key]

@@ -73,9 +73,29 @@ def test_of_several_outputs_one_is_chosen_and_what_chooses_the_class_stays():
     assert "new/kernel" in ed.snapshot.index
 
 
+def towers():
+    """The similarity of two inputs: a product of features, which has no weights."""
+    with tf.Graph().as_default() as graph:
+        x, z = (tf1.placeholder(tf.float32, [None, 4], name=name) for name in "xz")
+        tf.matmul(x, z, transpose_b=True, name="y")
+    return graph
+
+
+def wide_and_deep():
+    """The sum of two dense layers."""
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 4], name="x")
+        deep, wide = (tf.matmul(x, tf.ones([4, 10]), name=name) for name in ("deep", "wide"))
+        tf.add(deep, wide, name="y")
+    return graph
+
+
 @pytest.mark.parametrize(
     ("make", "arguments", "words"),
     [
+        (towers, {"units": 3}, ("'y' is not a dense layer: it does not multiply features by weights",)),
+        (wide_and_deep, {"units": 3}, ("'y' (AddV2) is not a dense layer",)),
+        (wide_and_deep, {"units": 3, "output": "deep"}, ("'deep' is also used by 'y'",)),
         (classifier, {"units": 0}, ("units=0 is not a positive whole number", "Type units=10")),
         (classifier, {"units": "ten"}, ("units='ten'", "Type units=10")),
         (

@@ -295,3 +295,22 @@ def test_the_work_grows_with_the_names():
         return lambda: build(Tree(graph), {"net/"})
 
     assert growth(made, 100, 800) < 10
+
+
+def test_the_ops_of_a_block_with_and_without_its_hidden_ops_are_not_mixed():
+    """A block has the same name with and without hidden ops, but other members."""
+    ops = [("x", "Placeholder", [])]
+    for i in range(1, 9):
+        for name in ("conv", "bn", "relu"):
+            ops += [(f"net/block_{i}_{name}_w", "Const", [])]
+            ops += [(f"net/block_{i}_{name}", "Mul", [ops[-2][0], ops[-1][0]])]
+    graph = Graph.from_ops(ops)
+    for order in ((False, True), (True, False)):
+        tree = Tree(graph)
+        for hidden in order:
+            stack = list(tree.inside(tree.root, hidden))
+            while stack:
+                item = stack.pop()
+                for helpers in (False, True):
+                    assert sorted(tree.ops_of(item, helpers)) == sorted(tree._find_ops(item, helpers))
+                stack += tree.inside(item, hidden)

@@ -116,3 +116,23 @@ def test_other_threads_go_on_during_a_layout():
         turns += 1
     worker.join()
     assert ended == [graphviz.LayoutCancelled]
+
+
+def test_a_check_that_fails_or_has_ended_its_layout_does_not_end_the_others():
+    checks, calls = graphviz._Checks(), []
+
+    def broken():
+        raise RuntimeError
+
+    def once():
+        calls.append("once")
+        return True
+
+    def often():
+        calls.append("often")
+        return False
+
+    with checks.repeated(broken), checks.repeated(once), checks.repeated(often):
+        until(lambda: calls.count("often") > 3)
+    assert calls.count("once") == 1
+    assert checks._checks == []

@@ -644,7 +644,7 @@ def test_a_screen_reader_hears_what_a_box_is_and_what_it_does(widget_page):
     assert all(label.strip() and level and selected for label, level, selected in heard)
     assert shown.page.locator(".gs-status-text").get_attribute("aria-live") == "polite"
     assert shown.page.locator(".gs-pane-source .gs-svg").get_attribute("aria-label").startswith("source graph")
-    for name in ("Back (,)", "Forward (.)", "Views (v)", "Fit to window (f)"):
+    for name in ("Back ( , )", "Forward ( . )", "Views (v)", "Fit to window (f)"):
         assert shown.page.get_by_role("button", name=name, exact=True).count() == 1
 
 

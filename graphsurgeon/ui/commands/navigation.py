@@ -115,6 +115,8 @@ def details(
 
 _EDGE_TENSORS = 100
 """The maximum number of tensors in the details of an edge."""
+_EDGE_VALUES = 8
+"""The maximum number of these tensors with their values in a run."""
 
 
 @look("show the tensors of an edge", gesture="click an edge", result_type="EdgeTensors")
@@ -149,7 +151,7 @@ def edge_tensors(
         name = f"^{graph.names[op]}" if control else f"{graph.names[op]}:{port}"
         info = None if control else graph.declared_info(op, port)
         tensors.append({"tensor": name, "text": (run and run.shape_of(name)) or str(info or "")})
-        values += run.tensor(name) if run else ()
+        values += run.tensor(name) if run and len(values) < _EDGE_VALUES else ()
     return state, {"tensors": tensors, "values": values}
 
 

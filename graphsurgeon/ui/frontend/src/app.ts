@@ -81,7 +81,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
     open: (pane, item) => actions.open(pane, item),
     edge: (pane, edge) => actions.showEdge(pane, edge),
     insert: (pane, edge) => gestures.edges.insert(pane, edge),
-    menu: (pane, of, x, y) => ("g" in of ? gestures.boxes.menu(pane, of.of, { x, y }) : gestures.edges.menu(pane, of, { x, y })),
+    inserts: pane => gestures.inserts(pane),
+    menu: (pane, of, x, y) => ("g" in of ? gestures.boxes.menu(pane, of.of, { x, y }) : void gestures.edges.menu(pane, of, { x, y })),
     drag: (pane, e) => gestures.drag(pane, e),
     move: pane => {
       const { x, y, k } = pane.view,
@@ -390,7 +391,9 @@ export function mount(model: Model, host: HTMLElement): () => void {
   function moveOther(pane: Pane, was: Transform): void {
     if (pane.name !== store.state.active || !actions.isTwoStage || !other(pane).size[0]) return;
     panes.destination.dropNewBoxes();
-    moveByCode(() => follow(other(pane), was, pane.view));
+    const act = () => moveByCode(() => follow(other(pane), was, pane.view));
+    if (pane.isGliding) other(pane).glide(act);
+    else act();
   }
 
   /** Opens or closes the side panels. After the user has done so, the width of the cell has no effect on them. */
@@ -459,7 +462,9 @@ export function mount(model: Model, host: HTMLElement): () => void {
     top.update(titles.source ?? "", figures, source?.direction ?? "TB");
     status.colors([source, destination]);
     gestures.tensorDrag.refresh();
-    highlight();
+    const { edge } = store.state;
+    if (edge && ![source, destination].some(scene => scene?.edges.includes(edge))) store.set({ edge: null });
+    else highlight();
     search.refresh();
     if (loseFocus) focusPane();
     clearTimeout(soon);

@@ -18,11 +18,27 @@ test("the bar at the selection has what can be done with it", () => {
   expect(bar().hidden).toBe(true);
   click(item("a/b"));
   expect(bar().hidden).toBe(false);
-  expect(texts()).toEqual(["Copy", "Boundary", "Insert op", "Replace", "Remove", "Rename", "More\u2026"]);
+  expect(texts()).toEqual([
+    "Copy to scope\u2026",
+    "Mark boundary",
+    "Insert op\u2026",
+    "Replace similar\u2026",
+    "Remove",
+    "Rename\u2026",
+    "More\u2026",
+  ]);
   click(item("s/"));
-  expect(texts()).toEqual(["Unfold", "Copy", "Boundary", "Replace", "Remove", "Rename", "More\u2026"]);
+  expect(texts()).toEqual([
+    "Unfold",
+    "Copy to scope\u2026",
+    "Mark boundary",
+    "Replace similar\u2026",
+    "Remove",
+    "Rename\u2026",
+    "More\u2026",
+  ]);
   click(item("c"), { ctrlKey: true });
-  expect(texts()).toEqual(["Copy", "Boundary", "Replace", "Remove", "More\u2026"]);
+  expect(texts()).toEqual(["Copy to scope\u2026", "Mark boundary", "Replace similar\u2026", "Remove", "More\u2026"]);
   press("Remove");
   expect(last()).toEqual(["remove", { names: ["s/", "c"], stitch: true }]);
 });
@@ -30,7 +46,7 @@ test("the bar at the selection has what can be done with it", () => {
 test("a rename begins with the last part of the name", () => {
   open();
   click(item("a/b"));
-  press("Rename");
+  press("Rename\u2026");
   const { value, selectionStart, selectionEnd } = host.querySelector<HTMLInputElement>(".gs-dialog input")!;
   expect([value, selectionStart, selectionEnd]).toEqual(["a/b", 2, 3]);
 });
@@ -46,16 +62,16 @@ test("its actions are those of the current selection", () => {
 test("with a boundary, it copies the region", () => {
   open({ boundary: { ...NO_BOUNDARY, ops: 3 } });
   click(item("a/b"));
-  expect(texts()[0]).toBe("Copy region");
+  expect(texts()[0]).toBe("Copy region\u2026");
 });
 
 test("an edge has a bar too", async () => {
   open();
   click(drawing());
   await settled();
-  expect(texts()).toEqual(["Insert op", "More\u2026"]);
+  expect(texts()).toEqual(["Insert op\u2026", "More\u2026"]);
   click(item("c"));
-  expect(texts()).toContain("Rename");
+  expect(texts()).toContain("Rename\u2026");
 });
 
 test("it is hidden while a box is asked for, and where nothing can be edited", () => {
@@ -73,7 +89,7 @@ test("in the source of two graphs, what would edit it is off", () => {
   open({ plan: { ...NO_PLAN, same: false } });
   click(item("a/b"));
   const off = [...bar().querySelectorAll<HTMLButtonElement>("button:disabled")].map(b => b.textContent);
-  expect(off).toEqual(["Insert op", "Replace", "Remove", "Rename"]);
+  expect(off).toEqual(["Insert op\u2026", "Replace similar\u2026", "Remove", "Rename\u2026"]);
 });
 
 test("it covers no box: without a free place it is not shown", () => {

@@ -125,3 +125,20 @@ test("an edge of several tensors, and a control edge, have no such button", () =
     expect(host.querySelector(".gs-plus")).toBe(null);
   }
 });
+
+test("an edge is no longer selected when there is another picture", () => {
+  open();
+  click(drawing());
+  const bar = host.querySelector<HTMLElement>(".gs-selection-bar")!;
+  expect(bar.hidden).toBe(false);
+  model.update({ scenes: { source: { ...scene([box("c"), box("d")]), rev: "2" }, destination: null } });
+  expect(bar.hidden).toBe(true);
+});
+
+test("while a tensor is asked for, an edge has no button to insert an op", () => {
+  open();
+  menu();
+  choose("Reroute");
+  drawing().dispatchEvent(new MouseEvent("pointermove", { bubbles: true }));
+  expect(host.querySelector(".gs-plus")).toBe(null);
+});

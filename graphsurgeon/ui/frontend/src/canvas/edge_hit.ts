@@ -34,20 +34,29 @@ export function middleOf(scene: Scene, edge: Edge): Point {
   return all[all.length >> 1]!;
 }
 
+/** How far a point is from a line; Infinity if it is outside the reach of all edges. */
+function distance(all: Point[], [x, y]: Point): number {
+  const [xs, ys] = [all.map(p => p[0]), all.map(p => p[1])];
+  if (x < Math.min(...xs) - REACH || x > Math.max(...xs) + REACH || y < Math.min(...ys) - REACH || y > Math.max(...ys) + REACH)
+    return Infinity;
+  let least = Infinity;
+  for (let i = 1; i < all.length; i++) {
+    const [ax, ay] = all[i - 1]!,
+      [bx, by] = [all[i]![0] - ax, all[i]![1] - ay],
+      t = Math.max(0, Math.min(1, ((x - ax) * bx + (y - ay) * by) / (bx * bx + by * by || 1)));
+    least = Math.min(least, Math.hypot(ax + t * bx - x, ay + t * by - y));
+  }
+  return least;
+}
+
 /** The edge nearest to a point of the picture; null if no edge is near. */
-export function edgeAt(scene: Scene, [x, y]: Point): Edge | null {
+export function edgeAt(scene: Scene, at: Point): Edge | null {
+  const far = linesOf(scene).map(line => distance(line, at));
   let best: Edge | null = null,
     least = REACH;
-  const lines = linesOf(scene);
   for (const edge of scene.edges) {
-    const all = edge.path.flatMap(i => lines[i]!);
-    for (let i = 1; i < all.length; i++) {
-      const [ax, ay] = all[i - 1]!,
-        [bx, by] = [all[i]![0] - ax, all[i]![1] - ay],
-        t = Math.max(0, Math.min(1, ((x - ax) * bx + (y - ay) * by) / (bx * bx + by * by || 1))),
-        far = Math.hypot(ax + t * bx - x, ay + t * by - y);
-      if (far < least) [best, least] = [edge, far];
-    }
+    const own = Math.min(...edge.path.map(i => far[i]!));
+    if (own < least) [best, least] = [edge, own];
   }
   return best;
 }

@@ -20,6 +20,7 @@ export interface PaneEvents {
   open(pane: Pane, item: Box | Group): void;
   edge(pane: Pane, edge: Edge): void;
   insert(pane: Pane, edge: Edge): void;
+  inserts(pane: Pane): boolean;
   menu(pane: Pane, of: Item | Edge, x: number, y: number): void;
   /** A drag begins here, on a box, a port or an edge; null for the default effect of a drag. */
   drag(pane: Pane, e: PointerEvent): Drag | null;
@@ -73,6 +74,8 @@ export class Pane {
   #hasView = false;
   /** The movement of the camera. */
   #gliding: Animation | undefined;
+  /** Whether it is moved with an animation now. */
+  isGliding = false;
   /** The first camera, until there is another scene. */
   #first = "";
   #width = 0;
@@ -104,6 +107,7 @@ export class Pane {
         open: item => events.open(this, item),
         edge: edge => events.edge(this, edge),
         insert: edge => events.insert(this, edge),
+        inserts: () => events.inserts(this),
         menu: (of, x, y) => events.menu(this, of, x, y),
         drag: e => events.drag(this, e),
         navigate: () => this.#hideHint(),
@@ -220,7 +224,7 @@ export class Pane {
 
   /** Goes to the goal if the scene now shows it. */
   arrive(): void {
-    this.#glide(() => this.#arrive());
+    this.glide(() => this.#arrive());
   }
 
   #arrive(): void {
@@ -268,6 +272,7 @@ export class Pane {
     this.#width = w;
     this.#height = hh;
     this.map.update();
+    this.#placeBar();
   }
 
   /** Keeps the visible boxes visible in a pane of another width. */
@@ -315,14 +320,16 @@ export class Pane {
   /** Brings boxes into view as soon as a scene shows them; the focus does not move. */
   lookAt(names: string[]): void {
     this.#lookTargets = names;
-    this.#glide(() => this.#seek());
+    this.glide(() => this.#seek());
   }
 
   /** Moves the camera, with an animation if the user allows motion. */
-  #glide(move: () => void): void {
+  glide(move: () => void): void {
     const { x, y, k } = this.view,
       at = (t: Transform) => ({ transform: `translate(${t.x}px,${t.y}px) scale(${t.k})` });
+    this.isGliding = true;
     move();
+    this.isGliding = false;
     if (calm() || !this.scene || (x === this.view.x && y === this.view.y && k === this.view.k)) return;
     this.#gliding = this.drawing.root.animate?.([at({ x, y, k }), at(this.view)], MOTION);
   }
@@ -352,7 +359,7 @@ export class Pane {
   /** Makes `item` the tab stop, and focuses it if requested. */
   focus(item: Item, show = true, keyboard = true): void {
     this.#rove(item.key, keyboard);
-    if (show) this.#glide(() => this.view.show(headOf(item.of), ...this.size));
+    if (show) this.glide(() => this.view.show(headOf(item.of), ...this.size));
   }
 
   /** Remembers that `name` should keep its place in the next scene. */
@@ -362,10 +369,10 @@ export class Pane {
 
   fit(): void {
     const { scene } = this;
-    if (scene) this.#glide(() => this.view.fit(scene, ...this.size));
+    if (scene) this.glide(() => this.view.fit(scene, ...this.size));
   }
   zoom(factor: number): void {
-    this.#glide(() => this.#zoom(factor));
+    this.glide(() => this.#zoom(factor));
   }
 
   #zoom(factor: number): void {
@@ -397,6 +404,7 @@ export class Pane {
     this.drawing.root.setAttribute("transform", `translate(${x.toFixed(2)},${y.toFixed(2)}) scale(${k.toFixed(4)})`);
     this.svg.classList.toggle("gs-far", k < FAR);
     this.drawing.far(k < FAR ? k : 0);
+    if (!this.isGliding) this.#gliding?.cancel();
     this.map?.update();
     this.#placeBar();
     this.#events.move(this);
@@ -433,7 +441,6 @@ export class Pane {
 
   /** Cancels a pending move, because the user has moved the camera. */
   cancelMove(): void {
-    this.#gliding?.cancel();
     this.#goal = null;
     this.#lookTargets = [];
   }

@@ -37,6 +37,8 @@ export interface PointerEvents {
   edge(edge: Edge): void;
   /** Asks for an op to insert on an edge. */
   insert(edge: Edge): void;
+  /** Whether ops can be inserted now. */
+  inserts(): boolean;
   menu(of: Item | Edge, x: number, y: number): void;
   /** A drag begins here, on a box, a port or an edge; null for the default effect of a drag. */
   drag(e: PointerEvent): Drag | null;
@@ -159,7 +161,7 @@ export class Pointer {
       pane.cancelMove();
     });
     canvas.addEventListener("pointermove", e => {
-      if (!from) return drawing.hover(pane.itemAt(e), pane.toScene(e.clientX, e.clientY));
+      if (!from) return drawing.hover(pane.itemAt(e), events.inserts() ? pane.toScene(e.clientX, e.clientY) : undefined);
       if (!this.#hasMoved) {
         if (Math.hypot(e.clientX - from.clientX, e.clientY - from.clientY) < CLICK_TOLERANCE) return;
         this.#hasMoved = true;
@@ -188,8 +190,8 @@ export class Pointer {
         pane.focus(found, false);
         events.select([found.of.name], e.ctrlKey || e.metaKey ? "toggle" : e.shiftKey ? "add" : "set");
       } else if (found) {
-        events.edge(found);
         if ((e.target as Element).closest(".gs-plus")) events.insert(found);
+        else events.edge(found);
       } else {
         focus(pane.current?.g);
         events.select([], "set");

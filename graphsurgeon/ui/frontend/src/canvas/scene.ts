@@ -27,8 +27,6 @@ import type { Boundary, Box, Edge, Group, Rect, Scene, InputCandidate } from "..
 
 /** The timing of movements. */
 export const MOTION = { duration: 200, easing: "ease-out" };
-/** How far from the pointer the button of an edge is, px of the picture. */
-const PLUS = 18;
 
 const FLOWS = ["up", "down"] as const;
 /** The marks of boxes that their edges have too. */
@@ -267,7 +265,8 @@ export class Drawing {
   }
 
   /** Shows the outputs of the box at the pointer, to drag tensors from, and highlights its edges, or the edge at the pointer. These
-   * are drawn over the picture, so that the picture does not change. Next to the edge of one tensor, there is a button to insert an op. */
+   * are drawn over the picture, so that the picture does not change. With the point at which the pointer has come to the edge of one
+   * tensor, there is a button next to it that inserts an op. */
   hover(found: Item | Edge | null, point?: [number, number]): void {
     if (found === this.#hoverTarget) return;
     this.#hoverTarget = found;
@@ -286,8 +285,7 @@ export class Drawing {
       }),
     );
     if (found && "path" in found && point && found.count === 1 && !found.control) {
-      const [x, y] = point,
-        plus = drawPlus(scene!.direction === "TB" ? [x - PLUS, y] : [x, y - PLUS]);
+      const plus = drawPlus(point, scene!.direction);
       this.#byElement.set(plus, found);
       this.#outputs.append(plus);
     }

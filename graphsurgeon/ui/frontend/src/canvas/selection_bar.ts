@@ -18,6 +18,7 @@ export class SelectionBar {
   #choices: readonly Choice[] = [];
 
   constructor() {
+    this.element.addEventListener("mousedown", e => e.preventDefault()); // the focus stays in the picture
     // the pane below must not pan, select or open its menu
     for (const name of ["pointerdown", "click", "dblclick", "contextmenu"]) this.element.addEventListener(name, e => e.stopPropagation());
   }
@@ -33,16 +34,25 @@ export class SelectionBar {
     this.#texts = texts;
     this.element.replaceChildren(
       ...choices.map(({ text, key, verb, off }, i) =>
-        button({ text, kind: "quiet", title: key, verb, tabindex: -1, disabled: off, press: () => this.#choices[i]!.run() }),
+        button({
+          text,
+          kind: "quiet",
+          title: key && `${text} (${key})`,
+          verb,
+          tabindex: -1,
+          disabled: off,
+          press: () => this.#choices[i]!.run(),
+        }),
       ),
     );
-    this.#size = [this.element.offsetWidth, this.element.offsetHeight];
+    this.#size = [0, 0];
   }
 
   /** Moves the bar to a free place: at a side of its part of the picture, or else at the upper or lower edge of the pane. It covers
-   * nothing that can be clicked: without a free place it is not shown. */
+   * no box and no heading: without a free place, it is not shown. */
   place(scene: Scene, view: View, [width, height]: [number, number]): void {
-    if (!this.#at) return;
+    if (!this.#at || !width) return;
+    if (!this.#size[0]) this.#size = [this.element.offsetWidth, this.element.offsetHeight];
     const [w, hh] = this.#size,
       inPane = (r: Rect): Rect => {
         const [x, y] = view.toPane(r.x, r.y);
@@ -65,7 +75,7 @@ export class SelectionBar {
         [x, height - hh - GAP],
         [x, GAP],
       ]);
-    const found = sides.find(free) ?? edges.find(free);
+    const found = overlap(r, { x: 0, y: 0, w: width, h: height }) && (sides.find(free) ?? edges.find(free));
     this.element.style.visibility = found ? "" : "hidden";
     if (found) this.element.style.transform = `translate(${found.map(v => `${Math.round(v)}px`).join()})`;
   }

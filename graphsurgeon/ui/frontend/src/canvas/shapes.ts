@@ -7,7 +7,8 @@ import { type FlowWay, reach } from "../state/neighbors";
 import { textWidthAttributes, LABEL, LEADING, measure, SUB } from "../model/text";
 import type { Box, Direction, Edge, Group, Mark, Scene } from "../model/types";
 
-const CHIP = 17;
+const CHIP = 17,
+  /** How far from an edge its button is, px of the picture. */ PLUS = 18;
 
 function roundOf(b: Box): number {
   return b.kind === "variable" ? b.h / 2 : b.kind === "op" ? OP_RADIUS : RADIUS;
@@ -185,12 +186,15 @@ export function drawPort([x, y]: [number, number], kind: string): SVGGElement {
   return g;
 }
 
-/** The button that inserts an op on an edge; the space around it reaches the edge, so that the pointer can go there. */
-export function drawPlus([x, y]: [number, number]): SVGGElement {
+/** The button that inserts an op, next to a point of an edge. It also reacts to clicks in the space between, so that the pointer can
+ * go there. */
+export function drawPlus([px, py]: [number, number], direction: Direction): SVGGElement {
+  const down = direction === "TB",
+    [x, y] = down ? [px - PLUS, py] : [px, py - PLUS];
   const g = s("g", { class: "gs-plus", transform: `translate(${round(x)},${round(y)})` });
   g.append(
     s("title", {}, "Insert an op here"),
-    s("circle", { class: "gs-port-hit", r: 15 }),
+    s("rect", { class: "gs-port-hit", x: -9, y: -9, width: down ? 9 + PLUS : 18, height: down ? 18 : 9 + PLUS }),
     s("circle", { r: 9 }),
     s("path", { d: "M-4,0h8M0,-4v8" }),
   );

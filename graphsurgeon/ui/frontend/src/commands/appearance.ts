@@ -1,5 +1,5 @@
 // View options and colors: the two menus of the top bar, and their items in the menu of a box.
-import { choiceOf } from "./keys";
+import { choiceOf } from "./choices";
 import { figure } from "../panels/dom";
 import type { Actions } from "./actions";
 import { opens } from "../state/places";

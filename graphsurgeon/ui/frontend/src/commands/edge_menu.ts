@@ -1,7 +1,7 @@
 // The menu of an edge: actions on its tensor and on its consumers.
 import type { Actions } from "./actions";
 import type { Edits } from "./edits";
-import { choiceOf } from "./keys";
+import { choiceOf } from "./choices";
 import type { Pane } from "../canvas/pane";
 import { isFold, opOf } from "../state/places";
 import type { Choice, Position } from "../panels/popup";
@@ -30,7 +30,7 @@ export class EdgeMenu {
     if (edge.control) return popup.choose(edgeTitle(edge), this.#order(pane, edge), at);
     if (edge.count === 1) return this.#tensor(pane, edge, edge.tensor, at);
     const tensors = await this.#actions.tensorsOf(pane, edge);
-    if (!tensors) return;
+    if (!tensors || this.#actions.state.edge !== edge) return; // meanwhile, the user has gone elsewhere
     popup.choose(
       edgeTitle(edge),
       tensors.map(({ tensor, text }) => ({

@@ -1,7 +1,7 @@
 // Edits of existing ops: the second menu of a box, and the forms of its items.
 import { type Actions, TWO_END_EDITS, type TwoEndEdit } from "./actions";
 import { Attrs } from "../panels/attributes";
-import { choiceOf } from "./keys";
+import { choiceOf } from "./choices";
 import type { Pane } from "../canvas/pane";
 import { displayName, isFold } from "../state/places";
 import type { Choice, Field, Position } from "../panels/popup";

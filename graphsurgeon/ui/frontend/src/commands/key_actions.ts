@@ -5,7 +5,8 @@ import { BoxMenu } from "./box_menu";
 import { EdgeMenu } from "./edge_menu";
 import { Edits } from "./edits";
 import { below, corner, Navigation } from "./navigation";
-import { type Action, choiceOf, KEYS, verbOf } from "./keys";
+import { choiceOf } from "./choices";
+import { type Action, KEYS, verbOf } from "./keys";
 import { Lens } from "../canvas/lens";
 import { openPalette } from "./palette";
 import type { Pane } from "../canvas/pane";
@@ -195,7 +196,7 @@ export class KeyActions {
       actual: pane => pane.zoom(1 / pane.view.k),
       menu: (pane, item) => {
         const { edge } = actions.state;
-        if (edge) this.edges.menu(pane, edge, below(pane)!);
+        if (edge) void this.edges.menu(pane, edge, below(pane)!);
         else if (item) this.boxes.menu(pane, item.of, below(pane)!);
       },
       producer: along("producer"),
@@ -212,6 +213,12 @@ export class KeyActions {
     };
   }
 
+  /** Whether ops can be inserted on the edges of a pane now. */
+  inserts(pane: Pane): boolean {
+    const { picking, pendingEdit } = this.actions.state;
+    return !picking && !pendingEdit && !this.actions.refusal(pane) && this.actions.ui.api.answers("insert");
+  }
+
   /** The selected boxes or the selected edge of a pane, and the actions of the bar there. */
   atSelection(pane: Pane): [Rect | null, Choice[]] {
     const { actions, edits } = this,
@@ -220,6 +227,7 @@ export class KeyActions {
       boxes = [...actions.selected[pane.name]].flatMap(name => pane.drawing.find(name)?.of ?? []),
       of = boxes.at(-1);
     if (!pane.scene || pane !== actions.pane || picking || pendingEdit || !api.answers("rename") || (!edge && !of)) return [null, []];
+    if (edge && !pane.scene.edges.includes(edge)) return [null, []]; // it is in the other pane
     const off = !!actions.refusal(pane),
       place = (): Position => {
         const { left: x, bottom: y } = pane.bar.element.getBoundingClientRect();
@@ -231,7 +239,7 @@ export class KeyActions {
       return [
         { x, y, w: 0, h: 0 },
         [
-          { text: "Insert op", verb: "insert", off: off || !one, run: () => this.edges.insert(pane, edge) },
+          { text: "Insert op\u2026", verb: "insert", off: off || !one, run: () => this.edges.insert(pane, edge) },
           { text: "More\u2026", run: () => void this.edges.menu(pane, edge, place()) },
         ],
       ];
@@ -241,12 +249,12 @@ export class KeyActions {
       inSource = pane.name === "source";
     const choices: (Choice | false)[] = [
       one && opens(of!) && choiceOf("open", "kind" in of! ? "Unfold" : "Fold", () => actions.open(pane, of!)),
-      inSource && choiceOf("copy", model.get("boundary").ops ? "Copy region" : "Copy", () => this.do("copy")),
-      inSource && choiceOf("mark_boundary", "Boundary", () => this.do("mark_boundary")),
-      single && { text: "Insert op", verb: "insert", off, run: () => edits.insert(actions.tensorOf(of!.name)) },
-      choiceOf("type", "Replace", () => edits.type(pane, of!), { off }),
+      inSource && choiceOf("copy", model.get("boundary").ops ? "Copy region\u2026" : "Copy to scope\u2026", () => this.do("copy")),
+      inSource && choiceOf("mark_boundary", "Mark boundary", () => this.do("mark_boundary")),
+      single && { text: "Insert op\u2026", verb: "insert", off, run: () => edits.insert(actions.tensorOf(of!.name)) },
+      choiceOf("type", "Replace similar\u2026", () => edits.type(pane, of!), { off }),
       choiceOf("stitch", "Remove", () => edits.remove(pane, of!, true), { off }),
-      one && !of!.name.startsWith("~") && { text: "Rename", verb: "rename", off, run: () => edits.attrs.rename(of!.name) },
+      one && !of!.name.startsWith("~") && { text: "Rename\u2026", verb: "rename", off, run: () => edits.attrs.rename(of!.name) },
       { text: "More\u2026", run: () => this.boxes.menu(pane, of!, place()) },
     ];
     return [around(boxes), choices.filter(c => !!c)];

@@ -1,6 +1,5 @@
 // The keys of the screen, in the order of the list of shortcuts. `tools/write_verbs.py` writes the documentation from them.
 import type { Verbs } from "../model/verbs.generated";
-import type { Choice } from "../panels/popup";
 
 /** An action, its keys, how the list of shortcuts writes them, its text there, and the verb that it sends. An action is only offered if
  * its verb is answered: a saved page answers few verbs. */
@@ -124,9 +123,4 @@ export function verbOf(action: Action): keyof Verbs | undefined {
 export function keyOf(action: Action): string {
   const key = BY_ACTION.get(action)![1][0]!.replace("Delete", "Del").replace(/ $/, "Space");
   return key.replace(/^(Ctrl\+)(.)$/, (_, ctrl: string, letter: string) => ctrl + letter.toUpperCase());
-}
-
-/** An action as an entry of a menu or a bar. */
-export function choiceOf(action: Action, text: string, run: () => unknown, more: Partial<Choice> = {}): Choice {
-  return { text, key: keyOf(action), verb: verbOf(action), run, ...more };
 }

@@ -50,7 +50,7 @@ export class Attrs {
   }
 
   rename(name: string): void {
-    const fields = [{ name: "to", label: "Name", value: name.replace(/\/$/, "") }];
+    const fields = [{ name: "to", label: "Name", value: name.replace(/\/$/, ""), isName: true }];
     this.#actions.ui.popup.form(name.endsWith("/") ? "Rename the scope" : "Rename the op", fields, "Rename", v =>
       this.#actions.call("rename", { old: name, to: v.to! }),
     );

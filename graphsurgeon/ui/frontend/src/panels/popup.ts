@@ -10,6 +10,7 @@ export interface Field {
   label: string;
   value?: string;
   hint?: string | undefined;
+  /** whether the value is a name, whose last part is selected */ isName?: boolean;
   /** the choices, and their texts */ options?: [string, string][] | undefined;
   /** suggestions while the person types */ list?: string[];
   /** finds the entries that match the typed text, the best first; the value must be one of them */ find?:
@@ -193,8 +194,8 @@ export class Popup {
       }),
     );
     const [first] = inputs;
-    // of a name with scopes, the last part is selected
-    if (first instanceof HTMLInputElement) first.setSelectionRange(first.value.lastIndexOf("/") + 1, first.value.length);
+    if (first instanceof HTMLInputElement)
+      first.setSelectionRange(fields[0]!.isName ? first.value.lastIndexOf("/") + 1 : 0, first.value.length);
   }
 
   /** Asks a question, and calls `run` if the answer is `yes`; returns the button for that. `field` returns the element to focus: first, and

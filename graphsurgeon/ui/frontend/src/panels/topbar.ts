@@ -42,7 +42,7 @@ export class TopBar {
   constructor(events: TopEvents, post: Post, foldAll: () => void, search: HTMLElement) {
     const tool = (name: IconName, label: string, press: () => void, more: ButtonProps = {}) =>
       button({ icon: icon(name), label, kind: "quiet", press, ...more });
-    const keyed = (label: string, action: Action) => `${label} (${keyOf(action)})`;
+    const keyed = (label: string, action: Action) => `${label} (${keyOf(action).replace(/^[.,]$/, " $& ")})`;
     const does = (name: IconName, label: string, action: Action, more: ButtonProps = {}) =>
       tool(name, keyed(label, action), () => events.run(action), { verb: verbOf(action), ...more });
     const menu = (name: IconName, label: string, open: (at: Position) => void, kind = "", more: ButtonProps = {}) => {

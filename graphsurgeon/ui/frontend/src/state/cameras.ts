@@ -40,7 +40,7 @@ export class CameraHistory {
 
   /** Remembers the cameras of the pictures that are replaced; returns those of the next pictures if they are shown again. */
   replace({ source, destination }: State["scenes"], now: Cameras): Cameras | undefined {
-    // not by `rev`: the graph after an undo still has the ops that are undone, as orphans
+    // `rev` would differ after an undo, because the graph still has the undone ops, as orphans
     const next = [source, destination]
       .map(
         scene => scene && [scene.direction, ...scene.groups, ...scene.boxes].map(of => (typeof of === "string" ? of : of.name)).join("\n"),
