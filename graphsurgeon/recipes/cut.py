@@ -14,12 +14,12 @@ from ..graph.boundary import Tensor, entering_tensors
 from ..graph.functions import BRANCHING, CALLS, inline_suggestion
 from ..graph.graph import Mask
 from ..graph.names import free_name
-from ..graph.open_graph import outputs_of
+from ..graph.open_graph import likely_ends
 from ..graph.selection import select
 from ..graph.traversal import backward, forward
 from ..graph.types import TensorLike
 from ..graph.variables import INPUT_TYPES
-from ..plan.editor_like import described
+from ..plan.editor_like import default_ends
 from ..plan.plan import Plan
 from .freeze import constant
 from .recipe_context import RecipeContext, below, recipe_context, remove_unused, tensors
@@ -248,10 +248,11 @@ def replace_head(obj: Editor | Plan, units: int, *, output: TensorLike | None = 
     if not str(units).isdecimal() or int(units) < 1:
         raise context.precondition_error(f"units={units!r} is not a positive whole number", "Type units=10")
     graph = context.graph
-    dense = _last_dense(context, graph.tensor(_classifier_output(obj, output, context))[0])
-    last = _with_bias(context, dense)
-    later = forward(graph, graph.mask([last]), control=False) & ~graph.mask([last])
-    strange = np.flatnonzero(later & ~graph.type_mask(_AFTER_DENSE)).tolist()
+    fed = forward(graph, graph.type_mask(INPUT_TYPES), control=False)
+    dense = _last_dense(context, graph.tensor(_classifier_output(obj, output, context))[0], fed)
+    last = _with_bias(context, dense, fed)
+    after = forward(graph, graph.mask([last]), control=False) & ~graph.mask([last])
+    later, strange = (np.flatnonzero(ops).tolist() for ops in (after, after & ~graph.type_mask(_AFTER_DENSE)))
     if strange:
         problem = f"{graph.names[last]!r} is also used by {few([repr(graph.names[op]) for op in strange])}"
         suggestion = "Remove training-only ops first: gs.recipes.strip_training(ed); or build the head with plan.adapt"
@@ -260,11 +261,11 @@ def replace_head(obj: Editor | Plan, units: int, *, output: TensorLike | None = 
     info = graph.info(*features)
     shape = None if info is None or info.shape is None else [*info.shape[:-1], int(units)]
     plan = context.plan.adapt(graph.name(features), kinds="dense", shape=shape, name=name)
-    if not later.any():
+    if not later:
         old = [graph.names[last]]
         made = {**below(plan.after(), name), name: graph.names[last]}
     else:
-        old = [graph.names[op] for op in np.flatnonzero(later).tolist()]
+        old = [graph.names[op] for op in later]
         copies = free_name(f"{name}_after", graph.is_name_used)
         inputs = {f"{graph.names[last]}:0": f"{name}:0"}
         plan = plan.copy(select(plan.base, name=old), to=copies, inputs=inputs, unmapped="keep")
@@ -272,7 +273,7 @@ def replace_head(obj: Editor | Plan, units: int, *, output: TensorLike | None = 
     aside = {one: free_name(f"{one}_before", graph.is_name_used) for one in old}
     inside = {one: one for kept in old for one in below(graph, kept)}
     plan = plan.rename({**inside, **aside, **made}).remove([*aside.values()])
-    entries = [op for one in {last, *np.flatnonzero(later).tolist()} for op, _ in context.inputs_of(one)]
+    entries = [op for one in (last, *later) for op, _ in context.inputs_of(one)]
     return remove_unused(plan, graph, [graph.names[op] for op in entries], context.protected_ops - {graph.names[last]})
 
 
@@ -280,18 +281,23 @@ def _classifier_output(obj: Any, output: Any, context: RecipeContext) -> str:
     """Returns the output of a classifier: the given one, or the only one of the model."""
     ends = tensors(context.graph, output, context.request)
     if not ends:
-        known = list(described(obj).outputs.values()) if isinstance(obj, Editor) else []
-        ends = [end for end in known or outputs_of(context.graph) if end.partition(":")[0] in context.graph.index]
+        model = default_ends(obj) if isinstance(obj, Editor) else likely_ends(context.graph)
+        ends = list(model.outputs.values())
     if len(ends) != 1:
         problem = f"the model has {counted(len(ends), 'outputs')}" + (f": {few(ends)}" if ends else "")
         raise context.precondition_error(problem, "Type output=, the tensor with the numbers of the classes")
     return ends[0]
 
 
-def _last_dense(context: RecipeContext, op: int) -> int:
-    """Returns the last MatMul before an output, if only ops that can follow a dense layer are between them."""
+def _last_dense(context: RecipeContext, op: int, fed: Mask) -> int:
+    """Returns the last MatMul before an output, if only ops that can follow a dense layer are between them.
+
+    Args:
+        context: the subject of the recipe.
+        op: the op of the output.
+        fed: mask of the ops that depend on an input.
+    """
     graph = context.graph
-    fed = forward(graph, graph.type_mask(INPUT_TYPES), control=False)
     while graph.types[op] != "MatMul":
         before = [one for one, _ in context.inputs_of(op) if fed[one]]
         if graph.types[op] not in (*_AFTER_DENSE, *_BIASES) or len(before) != 1:
@@ -309,12 +315,11 @@ def _last_dense(context: RecipeContext, op: int) -> int:
     return op
 
 
-def _with_bias(context: RecipeContext, dense: int) -> int:
+def _with_bias(context: RecipeContext, dense: int, fed: Mask) -> int:
     """Returns the op that adds the bias of a dense layer; the layer itself if it has no bias."""
     readers, graph = context.consumers_of(dense), context.graph
     if len(readers) != 1 or graph.types[readers[0][0]] not in _BIASES:
         return dense
-    fed = forward(graph, graph.type_mask(INPUT_TYPES), control=False)
     return readers[0][0] if sum(bool(fed[one]) for one, _ in context.inputs_of(readers[0][0])) == 1 else dense
 
 

@@ -7,10 +7,19 @@ import type { Point } from "../state/places";
 const PARTS = 6,
   /** The distance from which an edge reacts to the pointer, px of the picture. */
   REACH = 6,
-  sampled = new WeakMap<Scene, Point[][]>();
+  sampled = new WeakMap<Scene, Line[]>();
+
+/** Points along a line of a scene, and the rectangle from which it reacts to the pointer. */
+interface Line {
+  points: Point[];
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
 
 /** Points along a line of a scene. */
-function points(line: string): Point[] {
+function pointsOf(line: string): Point[] {
   const n = numbers(line),
     found = [n.slice(0, 2) as Point];
   for (let i = 2; i < n.length; i += 6)
@@ -22,23 +31,33 @@ function points(line: string): Point[] {
   return found;
 }
 
-function linesOf(scene: Scene): Point[][] {
+function sample(line: string): Line {
+  const points = pointsOf(line),
+    [xs, ys] = [points.map(p => p[0]), points.map(p => p[1])];
+  return {
+    points,
+    left: Math.min(...xs) - REACH,
+    right: Math.max(...xs) + REACH,
+    top: Math.min(...ys) - REACH,
+    bottom: Math.max(...ys) + REACH,
+  };
+}
+
+function linesOf(scene: Scene): Line[] {
   let lines = sampled.get(scene);
-  if (!lines) sampled.set(scene, (lines = scene.lines.map(points)));
+  if (!lines) sampled.set(scene, (lines = scene.lines.map(sample)));
   return lines;
 }
 
 /** A point in the middle of an edge. */
 export function middleOf(scene: Scene, edge: Edge): Point {
-  const all = edge.path.flatMap(i => linesOf(scene)[i]!);
+  const all = edge.path.flatMap(i => linesOf(scene)[i]!.points);
   return all[all.length >> 1]!;
 }
 
 /** How far a point is from a line; Infinity if it is outside the reach of all edges. */
-function distance(all: Point[], [x, y]: Point): number {
-  const [xs, ys] = [all.map(p => p[0]), all.map(p => p[1])];
-  if (x < Math.min(...xs) - REACH || x > Math.max(...xs) + REACH || y < Math.min(...ys) - REACH || y > Math.max(...ys) + REACH)
-    return Infinity;
+function distance({ points: all, left, right, top, bottom }: Line, [x, y]: Point): number {
+  if (x < left || x > right || y < top || y > bottom) return Infinity;
   let least = Infinity;
   for (let i = 1; i < all.length; i++) {
     const [ax, ay] = all[i - 1]!,

@@ -273,7 +273,7 @@ export class Drawing {
     const { scene } = this,
       item = found && "g" in found ? found : null,
       box = item && "kind" in item.of ? item.of : null,
-      edge = found && "path" in found ? drawEdges(s("g", { class: `${this.#edgeClass(found)} gs-pointed` }), this.scene!, [found]) : null;
+      edge = found && "path" in found ? drawEdges(s("g", { class: `${this.#edgeClass(found)} gs-pointed` }), scene!, [found]) : null;
     this.#layers.flow.replaceChildren(...(scene && box ? FLOWS.map(way => drawFlow(scene, box, way)) : edge ? [edge] : []));
     this.root.parentElement?.classList.toggle("gs-on-edge", !!edge);
     this.#outputs.replaceChildren(

@@ -19,9 +19,7 @@ export class EdgeMenu {
 
   /** Asks for an op to insert on an edge. */
   insert(pane: Pane, edge: Edge): void {
-    const no = this.#actions.refusal(pane);
-    if (no) this.#actions.ui.status.show(no, "warn");
-    else this.#edits.insert(edge.tensor, [this.#end(pane, edge.to).name]);
+    this.#edits.insert(edge.tensor, [this.#end(pane, edge.to).name]);
   }
 
   /** The choices for the tensor of an edge. If the edge has several tensors, a menu to choose one comes first. */
@@ -77,7 +75,7 @@ export class EdgeMenu {
   #order(pane: Pane, edge: Edge): Choice[] {
     const actions = this.#actions,
       to = this.#end(pane, edge.to),
-      after = opOf(edge.tensor.slice(1)),
+      after = opOf(edge.tensor),
       off = !!actions.refusal(pane) || isFold(to) || edge.count > 1;
     return [
       {

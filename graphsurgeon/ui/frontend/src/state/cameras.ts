@@ -1,6 +1,6 @@
 // The cameras of earlier pictures, which undo, redo, back and forward restore.
 import type { PaneName } from "../model/verbs.generated";
-import type { Model, State } from "../model/types";
+import type { Model, Scene, State } from "../model/types";
 
 /** The camera of a pane, and the size of the pane. */
 export interface Camera {
@@ -41,11 +41,8 @@ export class CameraHistory {
   /** Remembers the cameras of the pictures that are replaced; returns those of the next pictures if they are shown again. */
   replace({ source, destination }: State["scenes"], now: Cameras): Cameras | undefined {
     // `rev` would differ after an undo, because the graph still has the undone ops, as orphans
-    const next = [source, destination]
-      .map(
-        scene => scene && [scene.direction, ...scene.groups, ...scene.boxes].map(of => (typeof of === "string" ? of : of.name)).join("\n"),
-      )
-      .join("\n\n");
+    const names = (scene: Scene | null | undefined) => scene && [...scene.groups, ...scene.boxes].map(of => of.name),
+      next = JSON.stringify([source, destination].map(scene => [scene?.direction, names(scene)]));
     if (next === this.#current) return undefined;
     const back = this.returning ? this.#cameras.get(next) : undefined;
     this.#cameras.delete(this.#current); // only the latest cameras are kept
