@@ -3,9 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import Kind, PlanError, SurgeryError
+from ..graph.graph import TensorInfo
+
+if TYPE_CHECKING:
+    from .adapters import Adapter
+
+
+@dataclass(frozen=True, eq=False)
+class Mismatch:
+    """A tensor that does not fit in place of another tensor, and the adapters that would make it fit.
+
+    Args:
+        old, new: the tensor that is read now, and the tensor that is requested instead, by name.
+        target: the dtype and shape of `old`.
+        adapters: the adapters, the most sensible first.
+        data_format: the data format of the consumers; empty if it is not known.
+    """
+
+    old: str
+    new: str
+    target: TensorInfo
+    adapters: tuple[Adapter, ...]
+    data_format: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +56,11 @@ class Fault:
 
     Args:
         request, problem, suggestion: the three parts of its text.
-        fixes: its fixes, the most sensible first.
+        fixes: its fixes, the most sensible first; `resolve` makes them of the mismatch.
         step: the number of the step of the plan that has it, from 0; None if the fault belongs to all steps.
         kind: its subject.
         names: its ops and tensors.
+        mismatch: the tensors that do not fit, if that is the reason.
     """
 
     request: str
@@ -47,6 +70,7 @@ class Fault:
     step: int | None = field(default=None, compare=False, repr=False)
     kind: Kind = field(default=Kind.OTHER, compare=False, repr=False)
     names: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    mismatch: Mismatch | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def from_error(cls, error: SurgeryError) -> Fault:

@@ -1,8 +1,8 @@
-"""The adapters that would make a tensor fit, as steps that replace a refused step."""
+"""The adapters that would make a tensor fit, and the steps with these adapters that replace a refused step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ..graph.boundary import Tensor
@@ -10,10 +10,10 @@ from ..graph.graph import TensorInfo
 from ..graph.names import free_name
 from ..graph.traversal import forward
 from .adapters import KINDS, Adapter, AdapterSpec, Dense, data_format_of, proposals
-from .fault import Fault, Fix
+from .fault import Fault, Fix, Mismatch
 from .mutable_graph import MutableGraph
 from .step_code import request_of
-from .steps import AdaptStep, BypassStep, ConnectStep, CopyStep, RerouteStep, Step
+from .steps import AdaptStep, BypassStep, ConnectStep, CopyStep, RerouteStep, Step, names_of
 from .type_check import base_dtype, is_training_op
 
 
@@ -53,36 +53,31 @@ def _proposals(
     return adapters if loop < 0 else tuple(one for one in adapters if not any(isinstance(p, Dense) for p in one.parts))
 
 
-def with_suggested_fixes(
-    graph: MutableGraph, fault: Fault, step: Step, old: Tensor, new: Tensor, readers: Sequence[int]
-) -> Fault:
-    """Returns the fault of a tensor that cannot replace another tensor, with the adapters that make it fit.
+def tensor_mismatch(graph: MutableGraph, old: Tensor, new: Tensor, readers: Sequence[int]) -> Mismatch | None:
+    """Returns the mismatch of a tensor that cannot replace another tensor; None if the other has no known dtype.
 
     Args:
         graph: the graph.
-        fault: the fault.
-        step: the step that has the fault.
         old, new: the tensors.
         readers: the ops that should read the new tensor.
     """
     target = graph.info(*old)
     if target is None:
-        return fault
-    make = _fix_builder(graph, step, (old, new), target, data_format_of(graph.snapshot(), readers))
-    return fault if make is None else _with_fixes(fault, step, fitting_adapters(graph, new, target, readers), make)
+        return None
+    adapters, layout = fitting_adapters(graph, new, target, readers), data_format_of(graph.snapshot(), readers)
+    return Mismatch(graph.name(old), graph.name(new), target, adapters, layout)
 
 
-def with_mapping_fixes(base: MutableGraph, fault: Fault, step: CopyStep, old: str, new: str) -> Fault:
-    """Returns the fault of a tensor that cannot feed an input of a copy, with the adapters that make it fit.
+def mapping_mismatch(base: MutableGraph, step: CopyStep, old: str, new: str) -> Mismatch | None:
+    """Returns the mismatch of a tensor that cannot feed an input of a copy; None if no adapter can be used.
 
     Args:
         base: the destination.
-        fault: the fault.
         step: the copy.
         old, new: the tensor of the source, and the tensor that should feed the copy instead.
     """
     if (old, new) not in step.inputs:
-        return fault
+        return None
     graph, source = step.selection.graph, base.tensor(new)
     op, port = graph.tensor(old)
     info, target = base.info(*source), graph.info(op, port)
@@ -93,16 +88,36 @@ def with_mapping_fixes(base: MutableGraph, fault: Fault, step: CopyStep, old: st
         or target is None
         or is_training_op(base, source[0]) != all(is_training_op(graph, one) for one in readers)
     ):
-        return fault
-    name = free_name("adapter", lambda free: base.is_name_used(free) or free == step.to)
+        return None
     layout = data_format_of(graph, readers)
+    return Mismatch(old, new, target, _proposals(base, source, info, target, {-1}, layout), layout)
 
-    def make(adapter: Adapter) -> tuple[Step, ...]:
-        fed = tuple((one, f"{name}:0" if one == old else by) for one, by in step.inputs)
-        return AdaptStep(new, None, None, name, _adapter_spec(adapter, target, layout)), replace(step, inputs=fed)
 
-    adapters = _proposals(base, source, info, target, {-1}, layout)
-    return _with_fixes(fault, step, adapters, make, f", then inputs={{{old!r}: '{name}:0'}}")
+def with_fixes(graph: MutableGraph, fault: Fault, step: Step) -> Fault:
+    """Returns the fault of a step with its fixes: the steps that use an adapter instead of the step.
+
+    Args:
+        graph: the destination.
+        fault: the fault.
+        step: the step.
+    """
+    about = fault.mismatch
+    if about is None:
+        return fault
+    name = free_name("adapter", lambda free: graph.is_name_used(free) or free in names_of(step))
+    way = _adapted(step, about.old, about.new, name)
+    if way is None:
+        return fault
+    fixes = list[Fix]()
+    steps: tuple[Step, ...]
+    for adapter in about.adapters:
+        if isinstance(way, AdaptStep):
+            steps, more = (replace(way, spec=AdapterSpec(adapter.kinds)),), ""
+        else:
+            spec = _adapter_spec(adapter, about.target, about.data_format)
+            steps, more = (AdaptStep(about.new, None, None, name, spec), way[0]), way[1]
+        fixes.append(Fix(adapter.kinds, str(adapter), f"plan.{request_of(steps[0])}", step, steps, more))
+    return replace(fault, fixes=tuple(fixes))
 
 
 def _adapter_spec(adapter: Adapter, target: TensorInfo, layout: str) -> AdapterSpec:
@@ -111,39 +126,26 @@ def _adapter_spec(adapter: Adapter, target: TensorInfo, layout: str) -> AdapterS
     return AdapterSpec(adapter.kinds, base_dtype(target.dtype), target.shape, options)
 
 
-def _fix_builder(
-    graph: MutableGraph, step: Step, pair: tuple[Tensor, Tensor], target: TensorInfo, layout: str
-) -> Callable[[Adapter], tuple[Step, ...]] | None:
-    """Returns a function from an adapter to the steps that replace a step; None if no adapter can be used."""
-    there, replacement = map(graph.name, pair)
+def _adapted(step: Step, old: str, new: str, name: str) -> AdaptStep | tuple[Step, str] | None:
+    """Returns the step that replaces a step, or the step after an adapter with its new argument; None if not possible.
+
+    Args:
+        step: the step.
+        old, new: the tensor that is read now, and the tensor that is requested instead.
+        name: the name of the adapter.
+    """
+    spec = AdapterSpec()
     match step:
         case ConnectStep():
-            return lambda one: (AdaptStep(replacement, step.to, step.input, "", AdapterSpec(one.kinds)),)
+            return AdaptStep(new, step.to, step.input, "", spec)
         case BypassStep(ops=(_,)):
-            return lambda one: (AdaptStep(replacement, there, None, "", AdapterSpec(one.kinds)),)
+            return AdaptStep(new, old, None, "", spec)
         case RerouteStep(old=(_,)):
-            return lambda one: (
-                AdaptStep(replacement, there, None, "", AdapterSpec(one.kinds), step.only, step.exclude),
-            )
+            return AdaptStep(new, old, None, "", spec, step.only, step.exclude)
         case RerouteStep():
-            name, ends = free_name("adapter", graph.is_name_used), zip(step.old, step.to, strict=True)
-            to = tuple(f"{name}:0" if (old, new) == (there, replacement) else new for old, new in ends)
-            return lambda one: (
-                AdaptStep(replacement, None, None, name, _adapter_spec(one, target, layout)),
-                replace(step, to=to),
-            )
+            pairs = zip(step.old, step.to, strict=True)
+            return replace(step, to=tuple(f"{name}:0" if pair == (old, new) else pair[1] for pair in pairs)), ""
+        case CopyStep():
+            inputs = tuple((one, f"{name}:0" if one == old else by) for one, by in step.inputs)
+            return replace(step, inputs=inputs), f", then inputs={{{old!r}: '{name}:0'}}"
     return None
-
-
-def _with_fixes(
-    fault: Fault,
-    step: Step,
-    adapters: Sequence[Adapter],
-    steps_of: Callable[[Adapter], tuple[Step, ...]],
-    followup_code: str = "",
-) -> Fault:
-    fixes = [(one, steps_of(one)) for one in adapters]
-    cures = (
-        Fix(one.kinds, str(one), f"plan.{request_of(steps[0])}", step, steps, followup_code) for one, steps in fixes
-    )
-    return replace(fault, fixes=tuple(cures))

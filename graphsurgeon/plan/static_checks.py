@@ -13,7 +13,7 @@ from ..graph.graph import Graph, Mask, TensorInfo
 from ..graph.names import free_name, invalid_name_fault, join_scope, name_problem, valid_name
 from ..graph.op_packages import refuse_unknown
 from .fault import Fault
-from .fixes import with_mapping_fixes
+from .fixes import mapping_mismatch
 from .mutable_graph import MutableGraph
 from .plan_result import PlanResult
 from .step_code import request_of
@@ -221,8 +221,8 @@ def mapping_faults(step: CopyStep, base: MutableGraph) -> tuple[dict[tuple[int, 
         a, b = graph.info(*source), base.info(op, port)
         if a is not None and b is not None and base_dtype(a.dtype) != base_dtype(b.dtype):
             problem = f"{new!r} is {b}, but {old!r} is {a}: the dtypes {b.dtype} and {a.dtype} differ"
-            fault = Fault(request, problem, mapping_proposals(step, base.snapshot(), (old, a), (new, b)))
-            faults.append(with_mapping_fixes(base, fault, step, old, new))
+            suggestion = mapping_proposals(step, base.snapshot(), (old, a), (new, b))
+            faults.append(Fault(request, problem, suggestion, mismatch=mapping_mismatch(base, step, old, new)))
             continue
         mapping[source] = (base.names[op], port)
     return mapping, faults

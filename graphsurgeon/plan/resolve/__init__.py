@@ -13,6 +13,7 @@ from .. import steps
 from ..backend import Backend
 from ..edit_state import EditState, GraphDelta
 from ..fault import Fault
+from ..fixes import with_fixes
 from ..plan_result import PlanResult
 from ..steps import Step
 from .condition import resolve_condition
@@ -71,7 +72,8 @@ def resolve(base: Graph, steps: tuple[Step, ...], backend: Backend) -> PlanResul
             so_far.faults += refused.faults
         except SurgeryError as error:
             so_far.faults.append(Fault.from_error(error))
-        so_far.faults[before:] = [dataclasses.replace(one, step=so_far.step) for one in so_far.faults[before:]]
+        faults = (with_fixes(so_far.bench, fault, step) for fault in so_far.faults[before:])
+        so_far.faults[before:] = [dataclasses.replace(fault, step=so_far.step) for fault in faults]
         fault_counts.append(len(so_far.faults))
     refuse_cycles(so_far, fault_counts)
     effect = so_far.effect()

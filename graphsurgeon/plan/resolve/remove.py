@@ -253,7 +253,7 @@ def _one(step: BypassStep, state: EditState, op: int) -> GraphDelta:
         raise PlanError(request, problem, "Choose another input=")
     new = graph.source(op, at)
     edges = [(i, at, new) for i, at in consumers_of(graph, old) if i != op]
-    return rewire(state, request, edges, [(old, new)], step=step, removes=True)
+    return rewire(state, request, edges, [(old, new)], removes=True)
 
 
 def _around(step: BypassStep, state: EditState, mask: Mask) -> GraphDelta | None:

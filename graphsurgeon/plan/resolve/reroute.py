@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,11 +19,11 @@ from ...graph.traversal import backward, reachable_from
 from ..dependencies import writes
 from ..edit_state import EditState, GraphDelta
 from ..fault import Fault
-from ..fixes import with_suggested_fixes
+from ..fixes import tensor_mismatch
 from ..mutable_graph import MutableGraph
 from ..plan_result import NewNode
 from ..step_code import request_of
-from ..steps import ConnectStep, ControlStep, DetachStep, RerouteControlStep, RerouteStep, Step, SwapStep
+from ..steps import ConnectStep, ControlStep, DetachStep, RerouteControlStep, RerouteStep, SwapStep
 from ..type_check import axis_text, base_dtype, fit_suggestions, handle_mismatch, mismatch, shapes_differ
 
 
@@ -72,7 +72,6 @@ def rewire(
     edges: Sequence[Edge],
     pairs: Sequence[tuple[Tensor, Tensor]] = (),
     acyclic: bool = False,
-    step: Step | None = None,
     *,
     removes: bool = False,
     excludes: bool = False,
@@ -85,7 +84,6 @@ def rewire(
         edges: the inputs to set.
         pairs: pairs of tensors (old, new): the new tensor replaces the old tensor.
         acyclic: whether it is already known that the edges close no cycle.
-        step: the step that a suggested fix, such as an adapter, replaces; None for no suggested fixes.
         removes: whether the request removes or bypasses ops.
         excludes: whether the request has the argument exclude=, which leaves out consumers.
     """
@@ -95,7 +93,7 @@ def rewire(
     for old, new in pairs:
         fault = mismatch(bench, request, old, new, readers[new], reroute=removes)
         if fault is not None:
-            fault = fault if step is None else with_suggested_fixes(bench, fault, step, old, new, readers[new])
+            fault = replace(fault, mismatch=tensor_mismatch(bench, old, new, readers[new]))
             break
     if fault is None and pairs and not edges:
         fault = Fault(request, "no op reads it, so nothing would change", "Name another tensor, or widen only=")
@@ -211,8 +209,9 @@ def connect(step: ConnectStep, state: EditState) -> Iterator[GraphDelta]:
     new, old, problem = graph.info(*source), graph.info(*reads), incompatibility(graph, op, at, source)
     if problem and new is not None and old is not None:
         suggestion = fit_suggestions(graph.snapshot(), old, source, new, [op], reads)
-        fault = Fault(request, f"{step.tensor!r} is {new}, but input {at} of {step.to!r} {problem}", suggestion)
-        yield GraphDelta(faults=[with_suggested_fixes(graph, fault, step, reads, source, [op])])
+        problem = f"{step.tensor!r} is {new}, but input {at} of {step.to!r} {problem}"
+        about = tensor_mismatch(graph, reads, source, [op])
+        yield GraphDelta(faults=[Fault(request, problem, suggestion, mismatch=about)])
         return
     clash = handle_mismatch(graph, reads, source)
     if clash:
@@ -269,7 +268,7 @@ def reroute(step: RerouteStep, state: EditState) -> Iterator[GraphDelta]:
     edges: list[Edge] = []
     for old, new in pairs:
         edges += [(op, at, new) for op, at in consumers_of(state.bench, old, step.only, step.exclude)]
-    yield rewire(state, request, edges, pairs, step=step, excludes=True)
+    yield rewire(state, request, edges, pairs, excludes=True)
 
 
 def swap(step: SwapStep, state: EditState) -> Iterator[GraphDelta]:

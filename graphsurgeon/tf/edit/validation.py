@@ -20,7 +20,7 @@ from ...graph.traversal import backward, forward
 from ...graph.types import TFGraph, TFNodeDef, TFOp, TFTensor
 from ...plan.copy_result import CopyResult, NewConstant
 from ...plan.fault import Fault
-from ...plan.fixes import with_mapping_fixes
+from ...plan.fixes import mapping_mismatch, with_fixes
 from ...plan.mutable_graph import MutableGraph
 from ...plan.plan_result import InferenceResult, PlanResult
 from ...plan.static_checks import mapping_proposals
@@ -468,7 +468,7 @@ class _ShapeChecker:
 
     def _mapping_fault(self, copy_result: CopyResult, message: str) -> Fault | None:
         """Returns the fault if a tensor that replaces another tensor in a copy has a different shape."""
-        after = self._effect.after
+        after, graph = self._effect.after, MutableGraph(self._effect.after)
         for tensor, (new, port) in copy_result.input_map.items():
             a, b = copy_result.source.info(*tensor), after.info(after.index[new], port)
             if a is None or b is None or not (shapes_differ(a.shape, b.shape) or not _weaker(b, a)):
@@ -481,8 +481,9 @@ class _ShapeChecker:
                 step=self._effect.step_number(copy_result.step),
                 kind=Kind.REFUSED_OP,
                 names=(name,),
+                mismatch=mapping_mismatch(graph, copy_result.step, old, name),
             )
-            return with_mapping_fixes(MutableGraph(after), fault, copy_result.step, old, name)
+            return with_fixes(graph, fault, copy_result.step)
         return None
 
 
