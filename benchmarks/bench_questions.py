@@ -10,7 +10,7 @@ from graphsurgeon.errors import nearest
 from graphsurgeon.graph.diff import diff
 from graphsurgeon.graph.explain import explain
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.plan.resolve.remove import find_removal_blockers
+from graphsurgeon.plan.removal import find_removal_blockers
 
 SIZE = 100_000
 

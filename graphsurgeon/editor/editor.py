@@ -41,7 +41,7 @@ from ..graph.types import (
 from ..plan.editor_like import described
 from ..plan.plan import Plan
 from ..plan.recipe_registry import registered_recipes
-from ..plan.resolve.remove import RemovalBlockers, find_removal_blockers
+from ..plan.removal import RemovalBlockers, find_removal_blockers
 from ..plan.steps import RebuildStep
 from ..running.convertibility import check, explain_unfreezable
 from ..running.feeds import feeds_needed

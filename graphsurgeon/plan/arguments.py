@@ -22,7 +22,7 @@ from .adapters import CASTABLE
 from .backend import Backend
 from .dependencies import POLICIES, is_tensor, with_unshared_variables
 from .function_source import function_name
-from .resolve import resolve
+from .resolver import resolve
 from .step_code import functions_of
 from .steps import InlineStep, RenameStep, ReplaceStep, Role, Step, names_of, renames_of
 

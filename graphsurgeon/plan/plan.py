@@ -38,7 +38,7 @@ from .code import plan_code
 from .fault import Fault, Fix
 from .plan_result import PlanResult
 from .preview import Preview
-from .resolve import resolve
+from .resolver import resolve
 from .step_code import one_line, steps_text
 from .steps import CopyStep, Role, Step, later_steps, scope_change, with_names
 

@@ -13,8 +13,8 @@ from ..graph.graph import value_info
 from .backend import Backend
 from .copy_result import CopyResult
 from .plan_result import PlanResult
+from .predicted_state import unused_ops
 from .resolve.on_copies import slice_size
-from .resolve.predicted_state import unused_ops
 from .step_code import one_line, step_text
 
 

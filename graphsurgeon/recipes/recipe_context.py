@@ -23,7 +23,7 @@ from ..graph.trace import Trace
 from ..graph.variables import INPUT_TYPES, VARIABLE_TYPES
 from ..plan.editor_like import described
 from ..plan.plan import Plan
-from ..plan.resolve.remove import protected_ops
+from ..plan.removal import protected_ops
 
 #: An output of an op: the number of the op and of the output.
 Tensor = tuple[int, int]

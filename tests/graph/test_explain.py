@@ -8,7 +8,7 @@ from graphsurgeon.errors import SelectionError
 from graphsurgeon.graph.explain import explain
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
-from graphsurgeon.plan.resolve.remove import find_removal_blockers
+from graphsurgeon.plan.removal import find_removal_blockers
 from tests.cost import growth
 from tests.plain import chain, net, plain
 from tests.refusal import refuses

@@ -8,7 +8,7 @@ from graphsurgeon.errors import SelectionError
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
 from graphsurgeon.graph.variables import CollectionEntry, GraphState
-from graphsurgeon.plan.resolve.remove import find_removal_blockers
+from graphsurgeon.plan.removal import find_removal_blockers
 from tests.plain import net, plain
 from tests.refusal import refuses
 

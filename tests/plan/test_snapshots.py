@@ -15,7 +15,7 @@ from graphsurgeon.graph.provenance import mark_orphans, orphan_mask
 from graphsurgeon.graph.selection import Query, select, selection_from
 from graphsurgeon.plan.function_source import query_code
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.resolve.remove import find_removal_blockers
+from graphsurgeon.plan.removal import find_removal_blockers
 from tests.plain import net, plain
 from tests.refusal import refuses
 

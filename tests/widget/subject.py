@@ -17,7 +17,7 @@ from graphsurgeon.graph.pattern import Pattern
 from graphsurgeon.graph.selection import Selection, select
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.recipe_registry import Recipe
-from graphsurgeon.plan.resolve.remove import find_removal_blockers
+from graphsurgeon.plan.removal import find_removal_blockers
 from graphsurgeon.plan.step_code import step_text
 from graphsurgeon.ui.screen import Screen
 from tests.plain import plain, variable

@@ -20,10 +20,10 @@ from ..copy_result import Connection, CopyResult, current_externals
 from ..edit_state import EditState, GraphDelta
 from ..fault import warning_kind
 from ..plan_result import DownstreamCopy, PlanResult
+from ..removal import readers_fault
 from ..step_code import request_of
 from ..steps import INITIAL, CopyStep, OnCopiesStep
 from .copy import resolve_copy
-from .remove import readers_fault
 from .reroute import RefusedStep, ops_of, rewire
 
 

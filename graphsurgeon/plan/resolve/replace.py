@@ -25,11 +25,11 @@ from ..copy_result import append_copy
 from ..edit_state import EditState, GraphDelta
 from ..mutable_graph import MutableGraph
 from ..plan_result import OpChange, Region, Replacement
+from ..removal import protected_ops
 from ..step_code import request_of
 from ..steps import ReplaceStep
 from ..type_check import mismatch
 from .insert import Graft, insert_subgraph, is_built_op, site_scope, without_new_ops
-from .remove import protected_ops
 from .reroute import RefusedStep, rewire
 
 _STATELESS_SOURCES = VARIABLE_TYPES | {"Const", "Placeholder", "NoOp"}

@@ -13,8 +13,8 @@ from graphsurgeon.plan.backend import Backend
 from graphsurgeon.plan.edit_state import EditState, GraphDelta
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.plan_result import PlanResult
-from graphsurgeon.plan.resolve import RESOLVERS, resolve
-from graphsurgeon.plan.resolve.predicted_state import finalize
+from graphsurgeon.plan.predicted_state import finalize
+from graphsurgeon.plan.resolver import RESOLVERS, resolve
 from graphsurgeon.plan.steps import Step
 
 OPS = [("a", "Const", []), ("b", "Const", []), ("s/x", "Neg", ["a"]), ("s/y", "Add", ["s/x", "b", "^a"]),

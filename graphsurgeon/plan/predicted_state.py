@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import counted, few
-from ...graph.conditions import exclusive_ops
-from ...graph.control_flow import ENTERS, EXITS, MERGES, SWITCHES
-from ...graph.graph import DerivedOrigin, Graph, Mask
-from ...graph.names import begins_with, op_name
-from ...graph.rewiring import TURNING, import_order
-from ...graph.training import Gradients, RewiredInput
-from ...graph.traversal import backward, forward
-from ...graph.variables import CollectionEntry, GraphState, VariableInfo, end_renamer
-from ..copy_result import Connection, CopyResult, copied_entries
-from ..fault import Fault
-from ..plan_result import PlanResult
-from ..shape_inference import PredictedOutputs
-from ..step_code import request_of
-from .remove import remove_ops
+from ..errors import counted, few
+from ..graph.conditions import exclusive_ops
+from ..graph.control_flow import ENTERS, EXITS, MERGES, SWITCHES
+from ..graph.graph import DerivedOrigin, Graph, Mask
+from ..graph.names import begins_with, op_name
+from ..graph.rewiring import TURNING, import_order
+from ..graph.training import Gradients, RewiredInput
+from ..graph.traversal import backward, forward
+from ..graph.variables import CollectionEntry, GraphState, VariableInfo, end_renamer
+from .copy_result import Connection, CopyResult, copied_entries
+from .fault import Fault
+from .plan_result import PlanResult
+from .removal import remove_ops
+from .shape_inference import PredictedOutputs
+from .step_code import request_of
 
 
 def state_after(effect: PlanResult) -> GraphState:

@@ -1,0 +1,142 @@
+"""Computes the effects of the steps of a plan on a graph, one step after another, from snapshots only."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from ..errors import SurgeryError
+from ..graph.concurrency import gc_paused
+from ..graph.graph import Graph
+from ..graph.rewiring import TURNING, ops_on_new_cycles
+from ..graph.traversal import strong_components
+from . import steps
+from .backend import Backend
+from .edit_state import AddedEdge, EditState, GraphDelta
+from .fault import Fault
+from .fixes import with_fixes
+from .mutable_graph import MutableGraph
+from .plan_result import PlanResult
+from .predicted_state import finalize
+from .resolve.condition import resolve_condition
+from .resolve.copy import copy
+from .resolve.edit import rebuild, rename, set_op_attributes
+from .resolve.functions import collapse, inline, unroll
+from .resolve.insert import adapt, insert
+from .resolve.on_copies import on_copies
+from .resolve.remove import bypass, remove
+from .resolve.replace import replace_ops
+from .resolve.reroute import RefusedStep, connect, control, detach, reroute, reroute_control, swap
+from .step_code import request_of
+from .steps import Step
+
+#: The resolver of each kind of step. It yields deltas, each of which is added before the next is requested. If a step
+#: cannot be done, it yields a delta with a fault, or raises.
+RESOLVERS: dict[type, Callable[[Any, EditState], Iterator[GraphDelta]]] = {
+    steps.AdaptStep: adapt, steps.BypassStep: bypass, steps.CollapseStep: collapse, steps.ConnectStep: connect,
+    steps.ConditionStep: resolve_condition, steps.CopyStep: copy,
+    steps.DetachStep: detach, steps.OnCopiesStep: on_copies,
+    steps.InlineStep: inline, steps.InsertStep: insert, steps.MutedStep: lambda step, so_far: iter(()),
+    steps.ControlStep: control,
+    steps.RebuildStep: rebuild, steps.RemoveStep: remove, steps.RenameStep: rename,
+    steps.ReplaceStep: replace_ops, steps.RerouteControlStep: reroute_control, steps.RerouteStep: reroute,
+    steps.SetStep: set_op_attributes, steps.SwapStep: swap, steps.UnrollStep: unroll,
+}  # fmt: skip
+#: Steps that need the complete graph after all earlier steps.
+BARRIER_STEPS = (
+    steps.CollapseStep | steps.ConditionStep | steps.OnCopiesStep | steps.InlineStep | steps.RebuildStep
+    | steps.ReplaceStep | steps.UnrollStep
+)  # fmt: skip
+
+
+@gc_paused()
+def resolve(base: Graph, steps: tuple[Step, ...], backend: Backend) -> PlanResult:
+    """Returns the effect of steps on a graph: the sum of the deltas of the steps.
+
+    Faults are collected and not raised.
+
+    Args:
+        base: the graph.
+        steps: the steps, in order.
+        backend: the TensorFlow functions that the steps may call.
+    """
+    so_far = EditState(PlanResult(base, steps, base, shape_checker=backend), backend)
+    fault_counts: list[int] = []  # how many faults there were after each step
+    for so_far.step, step in enumerate(steps):
+        if isinstance(step, BARRIER_STEPS):
+            so_far.update_names()
+            _refuse_cycles(so_far, fault_counts)
+        before = len(so_far.faults)
+        try:
+            for delta in RESOLVERS[type(step)](step, so_far):
+                so_far.add(delta)
+        except RefusedStep as refused:
+            so_far.faults += refused.faults
+        except SurgeryError as error:
+            so_far.faults.append(Fault.from_error(error))
+        faults = (with_fixes(so_far.bench, fault, step) for fault in so_far.faults[before:])
+        so_far.faults[before:] = [dataclasses.replace(fault, step=so_far.step) for fault in faults]
+        fault_counts.append(len(so_far.faults))
+    _refuse_cycles(so_far, fault_counts)
+    effect = so_far.effect()
+    unknown = base.unknown_types.union(*(copied.source.unknown_types for copied in effect.copies))
+    if unknown != effect.after.unknown_types:
+        effect = dataclasses.replace(effect, after=dataclasses.replace(effect.after, unknown_types=unknown))
+    return finalize(effect)
+
+
+def _refuse_cycles(state: EditState, fault_counts: list[int]) -> None:
+    """Adds a fault for each step that has closed a cycle, and undoes the edges that the step has set.
+
+    Edges that a later step has already replaced are ignored.
+
+    Args:
+        state: the effect of all steps.
+        fault_counts: the number of faults after each step.
+    """
+    bench, faults = state.bench, list[tuple[int, Fault]]()
+    links, state.links = state.links, []
+    while links := _present(links, bench):
+        ring = ops_on_new_cycles(state.after, [(link.op, link.source) for link in links])
+        if not ring.any():
+            break
+        parts = strong_components(state.after, state.after.type_mask(TURNING))
+        # If several steps have edges on a cycle, the last of these steps has closed it.
+        on = sorted((link for link in links if ring[link.op] and ring[link.source]), key=lambda link: -link.step)
+        last = {int(parts[link.op]): link for link in reversed(on)}
+        for link in last.values():
+            source = bench.names[link.source] if link.input is None else bench.name(bench.source(link.op, link.input))
+            problem = f"that makes a cycle: {source!r} is computed from {bench.names[link.op]!r}"
+            way = "Choose an op above it" if link.input is None else "Choose a tensor above it"
+            faults.append((link.step, Fault(request_of(state.steps[link.step]), problem, way, step=link.step)))
+        guilty = {link.step for link in last.values()}
+        _remove([link for link in links if link.step in guilty], bench)
+        links = [link for link in links if link.step not in guilty]
+    for step, fault in sorted(faults, key=lambda found: -found[0]):
+        state.faults.insert(fault_counts[step], fault)
+
+
+def _present(links: Iterable[AddedEdge], graph: MutableGraph) -> list[AddedEdge]:
+    """Returns the edges that still exist."""
+    waits = {op: set(graph.control_inputs(op)) for op in {link.op for link in links if link.input is None}}
+    return [
+        link
+        for link in links
+        if (
+            link.source in waits[link.op] if link.input is None else link.source == graph.source(link.op, link.input)[0]
+        )
+    ]
+
+
+def _remove(links: Sequence[AddedEdge], graph: MutableGraph) -> None:
+    """Removes control edges, and restores the former inputs, the last one first."""
+    sources_by_op = defaultdict[int, set[int]](set)
+    for link in reversed(links):
+        if link.input is None:
+            sources_by_op[link.op].add(link.source)
+        else:
+            graph.set_input(link.op, link.input, link.previous)
+    for op, sources in sources_by_op.items():
+        graph.set_control_inputs(op, [i for i in graph.control_inputs(op) if i not in sources])
