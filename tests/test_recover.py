@@ -20,7 +20,7 @@ from graphsurgeon.editor.journal import Records, journals, line
 from graphsurgeon.editor.serialization import FROM_FILE
 from graphsurgeon.errors import OpenError, TrustError
 from graphsurgeon.graph import security
-from graphsurgeon.plan.steps import ReplaceStep
+from graphsurgeon.plan.steps.replace import ReplaceStep
 from tests.fresh import read
 from tests.hostile import hostile
 from tests.journals import kept_in, small

@@ -15,8 +15,9 @@ from ..graph.variables import VARIABLE_TYPES
 from ..plan.copy_result import CopyResult
 from ..plan.plan import Plan
 from ..plan.plan_result import AppliedOps, PlanResult, Replacement
-from ..plan.step_code import steps_text
-from ..plan.steps import EditStep
+from ..plan.steps.base import steps_text
+from ..plan.steps.copy import CopyStep
+from ..plan.steps.wiring import ConnectStep
 
 
 @dataclass(eq=False)
@@ -107,7 +108,7 @@ class Applied:
             if element is not None:
                 return element
         op_name = name.partition(":")[0]
-        edits = any(isinstance(step, EditStep) for step in self.effect.steps)
+        edits = any(not isinstance(step, CopyStep | ConnectStep) for step in self.effect.steps)
         stays = edits or self.effect.mode == "materialize"
         replaced_ops = {inner for r in self.effect.replacements for inner in r.match.names} - {
             name for r in self.effect.replacements for name in r.kept

@@ -26,7 +26,7 @@ from ..graph.variables import FEED_TYPES, INPUT_TYPES
 from ..plan.dependencies import variable_ops
 from ..plan.editor_like import described
 from ..plan.plan import Plan
-from ..plan.steps import INITIAL
+from ..plan.steps.base import INITIAL
 from .editor import Editor
 from .open import open as open_graph
 

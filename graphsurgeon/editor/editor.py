@@ -42,7 +42,7 @@ from ..plan.editor_like import described
 from ..plan.plan import Plan
 from ..plan.recipe_registry import registered_recipes
 from ..plan.removal import RemovalBlockers, find_removal_blockers
-from ..plan.steps import RebuildStep
+from ..plan.steps.edit import RebuildStep
 from ..running.convertibility import check, explain_unfreezable
 from ..running.feeds import feeds_needed
 from ..running.trace import trace

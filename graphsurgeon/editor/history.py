@@ -23,8 +23,8 @@ from ..graph.types import TFGraph, TFOp
 from ..plan.editor_like import EditorLike
 from ..plan.plan import Plan, without_muted
 from ..plan.plan_result import AppliedOps, PlanResult
-from ..plan.step_code import steps_text
-from ..plan.steps import CopyStep
+from ..plan.steps.base import steps_text
+from ..plan.steps.copy import CopyStep
 from .applied import Applied
 from .transfer import transfer
 

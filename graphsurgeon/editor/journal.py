@@ -28,7 +28,7 @@ from typing import Any
 from ..errors import OpenError, counted
 from ..graph.atomic_files import write_failure
 from ..graph.open_graph import OpenedFile
-from ..plan.steps import Step
+from ..plan.steps.base import Step
 from .history import Event, Log
 from .serialization import MAX_RECORD, NotSerializable, StepEncoder, file_of
 

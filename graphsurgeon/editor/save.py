@@ -17,7 +17,7 @@ from ..graph.selection import select
 from ..graph.types import TFSession
 from ..graph.variables import FEED_TYPES
 from ..plan.plan import Plan
-from ..plan.steps import INITIAL
+from ..plan.steps.base import INITIAL
 from .applied import Applied
 from .backend import new_plan
 from .history import History, Timeline

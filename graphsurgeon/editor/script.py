@@ -15,8 +15,9 @@ from ..graph.atomic_files import ensure_writable, write_atomic
 from ..graph.graph import Graph
 from ..graph.selection import Query, Selection
 from ..plan.code import IMPORTS, arrays_code, open_code, plan_lines, shapes_text
-from ..plan.function_source import Sources
-from ..plan.steps import CopyStep, RebuildStep, RenameStep
+from ..plan.function_source import CodeNames, Sources
+from ..plan.steps.copy import CopyStep
+from ..plan.steps.edit import RebuildStep, RenameStep
 from .applied import Applied
 from .history import Event, Log, log_of, moment
 
@@ -60,10 +61,8 @@ def write(log: Log, snapshot: Graph, path: Any = None, arrays: bool = False, ove
     return text
 
 
-class _Script:
-    """Collects the lines of a script, and provides names for code of plans, as `core.code.Names` does."""
-
-    short = True
+class _Script(CodeNames):
+    """Collects the lines of a script, and provides names for the code of plans."""
 
     def __init__(self, folder: str) -> None:
         self.beside = folder

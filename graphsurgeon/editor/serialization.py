@@ -18,14 +18,16 @@ from ..graph.graph import Graph
 from ..graph.open_graph import OpenedFile
 from ..graph.pattern import Pattern
 from ..graph.selection import Query, Selection
-from ..plan import steps
 from ..plan.adapters import AdapterSpec
 from ..plan.plan import Plan
-from ..plan.steps import CopyStep, RenameStep, ReplaceStep, Step
+from ..plan.steps.base import Step
+from ..plan.steps.copy import CopyStep
+from ..plan.steps.edit import RenameStep
+from ..plan.steps.replace import ReplaceStep
 from .history import Event, Log, log_of, logs_of
 
 #: Name in the data -> class that can be packed.
-_KINDS: dict[str, type] = {kind.__name__: kind for kind in (*get_args(steps.Step), AdapterSpec)}
+_KINDS: dict[str, type] = {kind.__name__: kind for kind in (*Step.__subclasses__(), AdapterSpec)}
 #: The largest depth of nested values.
 _DEEPEST = 40
 _Other = Callable[[Any], Any]
@@ -53,9 +55,11 @@ def serialize(value: Any, other: _Other) -> Any:
     Example:
         >>> def no(value):
         ...     raise NotSerializable(f"a value of type {type(value).__name__}")
-        >>> serialize(steps.ConnectStep("a:0", "b", 1), no)
+        >>> from graphsurgeon.plan.steps.edit import SetStep
+        >>> from graphsurgeon.plan.steps.wiring import ConnectStep
+        >>> serialize(ConnectStep("a:0", "b", 1), no)
         {'step': ['ConnectStep', {'tensor': 'a:0', 'to': 'b', 'input': 1}]}
-        >>> deserialize(serialize(steps.SetStep(("a",), (("T", 1.5),)), no), no)
+        >>> deserialize(serialize(SetStep(("a",), (("T", 1.5),)), no), no)
         SetStep(ops=('a',), attributes=(('T', 1.5),), device=None)
     """
     if value is None or type(value) in (bool, int, str):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from operator import index
 from typing import Any
@@ -13,8 +13,6 @@ from ..graph.functions import callees_of, is_inlinable
 from ..graph.graph import Graph
 from ..graph.layers import Layer
 from ..graph.names import free_name, scopes_around, tensor_name
-from ..graph.pattern import Pattern
-from ..graph.pattern_match import Match
 from ..graph.references import ReferenceResolver
 from ..graph.selection import Selection, selection_from
 from ..graph.types import TFNodeDef
@@ -23,8 +21,9 @@ from .backend import Backend
 from .dependencies import POLICIES, is_tensor, with_unshared_variables
 from .function_source import function_name
 from .resolver import resolve
-from .step_code import functions_of
-from .steps import InlineStep, RenameStep, ReplaceStep, Role, Step, names_of, renames_of
+from .steps.base import Step
+from .steps.edit import RenameStep
+from .steps.functions import InlineStep
 
 
 def call_path(graph: Graph, name: str) -> list[str]:
@@ -81,7 +80,7 @@ def with_inlined_calls(graph: Graph, steps: tuple[Step, ...], step: Step) -> tup
         steps: the steps so far.
         step: the new step.
     """
-    calls = list(dict.fromkeys(call for name in _inner_names(step) for call in call_path(graph, name)))
+    calls = list(dict.fromkeys(call for name in step.inner_names() for call in call_path(graph, name)))
     if isinstance(step, InlineStep):
         return (*steps, replace(step, ops=tuple(dict.fromkeys([*calls, *step.ops]))))
     for at, one in enumerate(steps) if calls else ():
@@ -95,15 +94,6 @@ def with_inlined_calls(graph: Graph, steps: tuple[Step, ...], step: Step) -> tup
 def _below(calls: list[str], step: InlineStep) -> list[str]:
     """Returns the calls that are inside a call which the step inlines."""
     return [call for call in calls if any(call.startswith(f"{op}/") for op in step.ops)]
-
-
-def _inner_names(step: Step) -> Iterator[str]:
-    """Yields the names in a step that may be inside a call."""
-    if isinstance(step, ReplaceStep):
-        matches = () if isinstance(step.target, Pattern) else step.target
-        for place in (step.within, step.code_argument, *matches):
-            yield from place.names if isinstance(place, (Selection, Match)) else ()
-    yield from names_of(step, (Role.DESTINATION, Role.POLICY))
 
 
 DEVICES = ("clear", "keep")
@@ -165,7 +155,7 @@ class Arguments:
         """Converts a name from before all steps to the name after the steps so far."""
         for step in self.steps:
             if isinstance(step, RenameStep):
-                name = renames_of(step, name)
+                name = step.renamed(name)
         return name
 
     def name_in(self, graph: Graph, obj: Any) -> str:
@@ -350,7 +340,7 @@ class Arguments:
     def code_name(self, obj: Any, default: str) -> str:
         """Returns the name of a function in code: its own name, if no other function of the plan has it."""
         wish = function_name(obj, default) if callable(obj) else default
-        functions = {word: one for step in self.steps for word, one in functions_of(step).items()}
+        functions = {word: one for step in self.steps for word, one in step.functions.items()}
         return free_name(wish, lambda name: name in functions and functions[name] is not obj)
 
     def number(

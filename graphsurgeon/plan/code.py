@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ..graph.graph import Graph
-from ..graph.selection import Query, Selection
+from ..graph.selection import Selection
 from .backend import Backend
-from .function_source import MODULES, Sources, array_code
+from .function_source import MODULES, CodeNames, Sources, array_code
 from .function_source import query_code as query_code
 from .plan_result import PlanResult
-from .step_code import call, rename_call
-from .steps import INITIAL, CopyStep, MutedStep, RebuildStep, RenameStep, Step, unwrap_muted
+from .steps.base import INITIAL, MutedStep, Step, unwrap_muted
+from .steps.copy import CopyStep
+from .steps.edit import RebuildStep, RenameStep
 
 
 def plan_code(effect: PlanResult, backend: Backend) -> str:
@@ -62,22 +64,16 @@ def plan_lines(effect: PlanResult, names: CodeNames, sources: Sources) -> tuple[
         names: the names of graphs, values and arrays in the code.
         sources: gets the functions that the plan uses.
     """
-    sources.editor_name, sources.query = names.editor_name, names.query
-    owner, lines = names.editor_name(effect.base), list[str]()
+    sources.names, sources.owner = names, effect.base.owner
     copies = sum(isinstance(unwrap_muted(step), CopyStep) for step in effect.steps)
-    body = [f"{owner}.plan()"]
+    body, lines = [f"{names.editor_name(effect.base)}.plan()"], list[str]()
     for number, muted_or_step in enumerate(effect.steps):
         step, mute = unwrap_muted(muted_or_step), "# " if isinstance(muted_or_step, MutedStep) else ""
-        if isinstance(step, CopyStep):
-            word = "block" if copies == 1 else f"block{number + 1}"
-            lines.append(f"{mute}{word} = {sources.selection(step.selection)}")
-            text = _copy_call(step, word, names, step.selection.graph.folded.owner is effect.base.owner)
-        elif isinstance(step, RenameStep) and step.values is not None and step.values != INITIAL:
-            # If the step renames no variables, the code needs no values.
-            text = rename_call(step, names.values_code(step) if _renames_variables(effect, number) else "")
-        else:
-            text = call(step, owner, sources)
-        body.append(mute + text)
+        if isinstance(step, RenameStep) and step.values != INITIAL and not _renames_variables(effect, number):
+            step = replace(step, values=None)
+        sources.block, sources.selections = "block" if copies == 1 else f"block{number + 1}", []
+        body.append(mute + step.code(sources))
+        lines += [mute + line for line in sources.selections]
     if len(body) == 1:
         return lines, [f"plan = {body[0]}"]
     one = body[0] + body[1]
@@ -101,25 +97,7 @@ def _required_imports(text: str) -> list[str]:
 IMPORTS = (("np.", "import numpy as np"), ("tf.", "import tensorflow as tf"))
 
 
-class CodeNames(Protocol):
-    """Names the graphs, values and arrays of a plan in code."""
-
-    short: bool
-
-    def editor_name(self, graph: Graph) -> str:
-        """Returns the name of the variable for the editor of a graph."""
-
-    def query(self, selection: Selection) -> Query:
-        """Returns the query that selects the ops of a selection."""
-
-    def values_code(self, step: CopyStep | RenameStep) -> str:
-        """Returns the code for the values of a copy or of renamed variables."""
-
-    def constants_code(self, step: CopyStep) -> str:
-        """Returns the code for the arrays that replace tensors in a copy."""
-
-
-class _ScriptNames:
+class _ScriptNames(CodeNames):
     """Variable names for the graphs of a plan, and the lines that open them."""
 
     short = False
@@ -147,9 +125,6 @@ class _ScriptNames:
 
     def editor_name(self, graph: Graph) -> str:
         return self._names[id(graph.folded.owner)]
-
-    def query(self, selection: Selection) -> Query:
-        return selection.query
 
     def values_code(self, step: CopyStep | RenameStep) -> str:
         source = step.values
@@ -211,47 +186,6 @@ def open_code(code: str, title: str, sources: Sources, suffix: str = "") -> str:
     return ast.unparse(tree) if renamed else code
 
 
-def _copy_call(step: CopyStep, word: str, names: CodeNames, same_graph: bool) -> str:
-    policy = dict(step.variables)
-    # before the constants: the parameters of the script are in this order
-    values = "" if step.values is None else names.values_code(step)
-    texts = {
-        "inputs": _inputs_code(step, names.constants_code(step) if step.constants else ""),
-        "unmapped": _other(step.unmapped, "refuse"),
-        "control": _other(step.control, "keep" if same_graph else "refuse"),
-        "variables": _other(policy["*"] if len(policy) == 1 else policy, "copy"),
-        "values": values,
-        "collections": _other(step.collections, "rename"),
-        "device": _other(_device_code(step.device), "keep"),
-        "seeds": _other(step.seeds, "keep"),
-        "reuse": "" if step.reuse is None else _pairs(step.reuse),
-        "names": "" if step.names is None else _pairs(step.names),
-        "trainable": _other(step.trainable, True),
-    }
-    arguments = [f"{key}={text}" for key, text in texts.items() if text]
-    return f".copy({', '.join([word, f'to={step.to!r}', *arguments])})"
-
-
-def _inputs_code(step: CopyStep, constants: str) -> str:
-    """Returns the tensors and constants that replace tensors, as one mapping; `constants` is a mapping or its name."""
-    if not step.inputs:
-        return constants
-    pairs = [f"{a!r}: {b!r}" for a, b in step.inputs]
-    if constants:
-        pairs.append(constants[1:-1] if constants.startswith("{") else f"**{constants}")
-    return "{" + ", ".join(pairs) + "}"
-
-
-def _other(value: Any, default: Any) -> str:
-    """A value as code, if it is not the default."""
-    return "" if value == default else repr(value)
-
-
-def _device_code(device: str | tuple[tuple[str, str], ...]) -> str | dict[str, str]:
-    rules = {} if isinstance(device, str) else dict(device)
-    return rules["*"] if list(rules) == ["*"] else rules or str(device)
-
-
 def arrays_code(arrays: Mapping[str, Any]) -> str:
     """Returns a mapping of name to array as code; empty if it is too long to be printed.
 
@@ -286,7 +220,3 @@ def _size(shape: Any) -> int:
 
 def _name(obj: Any) -> str:
     return str(getattr(obj, "name", obj))
-
-
-def _pairs(names: Mapping[Any, Any]) -> str:
-    return repr({_name(old): _name(new) for old, new in names.items()})

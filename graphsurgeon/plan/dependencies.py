@@ -17,7 +17,7 @@ from ..graph.traversal import backward
 from ..graph.variables import FEED_TYPES, QUERY_TYPES, VariableInfo
 from .fault import Fault
 from .mutable_graph import MutableGraph
-from .steps import CopyStep
+from .steps.copy import CopyStep
 from .type_check import axis_text, base_dtype, fitting_text, shapes_differ
 
 _READ_TYPES = QUERY_TYPES | {"Identity", "ReadVariableOp"}

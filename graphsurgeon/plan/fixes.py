@@ -12,8 +12,9 @@ from ..graph.traversal import forward
 from .adapters import KINDS, Adapter, AdapterSpec, Dense, data_format_of, proposals
 from .fault import Fault, Fix, Mismatch
 from .mutable_graph import MutableGraph
-from .step_code import request_of
-from .steps import AdaptStep, BypassStep, ConnectStep, CopyStep, RerouteStep, Step, names_of
+from .steps.base import Step, names_of
+from .steps.copy import CopyStep
+from .steps.insert import AdaptStep
 from .type_check import base_dtype, is_training_op
 
 
@@ -105,18 +106,18 @@ def with_fixes(graph: MutableGraph, fault: Fault, step: Step) -> Fault:
     if about is None:
         return fault
     name = free_name("adapter", lambda free: graph.is_name_used(free) or free in names_of(step))
-    way = _adapted(step, about.old, about.new, name)
+    way = step.adapted(about.old, about.new, name)
     if way is None:
         return fault
     fixes = list[Fix]()
     steps: tuple[Step, ...]
     for adapter in about.adapters:
-        if isinstance(way, AdaptStep):
-            steps, more = (replace(way, spec=AdapterSpec(adapter.kinds)),), ""
-        else:
+        if isinstance(way, tuple):
             spec = _adapter_spec(adapter, about.target, about.data_format)
-            steps, more = (AdaptStep(about.new, None, None, name, spec), way[0]), way[1]
-        fixes.append(Fix(adapter.kinds, str(adapter), f"plan.{request_of(steps[0])}", step, steps, more))
+            steps, more = (AdaptStep(about.new, name=name, spec=spec), way[0]), way[1]
+        else:
+            steps, more = (AdaptStep(about.new, spec=AdapterSpec(adapter.kinds), **way),), ""
+        fixes.append(Fix(adapter.kinds, str(adapter), f"plan.{steps[0].request}", step, steps, more))
     return replace(fault, fixes=tuple(fixes))
 
 
@@ -124,28 +125,3 @@ def _adapter_spec(adapter: Adapter, target: TensorInfo, layout: str) -> AdapterS
     """Returns the request for an adapter with a result that has no known consumer yet."""
     options = (("data_format", layout),) if layout and any("data_format" in KINDS[by] for by in adapter.kinds) else ()
     return AdapterSpec(adapter.kinds, base_dtype(target.dtype), target.shape, options)
-
-
-def _adapted(step: Step, old: str, new: str, name: str) -> AdaptStep | tuple[Step, str] | None:
-    """Returns the step that replaces a step, or the step after an adapter with its new argument; None if not possible.
-
-    Args:
-        step: the step.
-        old, new: the tensor that is read now, and the tensor that is requested instead.
-        name: the name of the adapter.
-    """
-    spec = AdapterSpec()
-    match step:
-        case ConnectStep():
-            return AdaptStep(new, step.to, step.input, "", spec)
-        case BypassStep(ops=(_,)):
-            return AdaptStep(new, old, None, "", spec)
-        case RerouteStep(old=(_,)):
-            return AdaptStep(new, old, None, "", spec, step.only, step.exclude)
-        case RerouteStep():
-            pairs = zip(step.old, step.to, strict=True)
-            return replace(step, to=tuple(f"{name}:0" if pair == (old, new) else pair[1] for pair in pairs)), ""
-        case CopyStep():
-            inputs = tuple((one, f"{name}:0" if one == old else by) for one, by in step.inputs)
-            return replace(step, inputs=inputs), f", then inputs={{{old!r}: '{name}:0'}}"
-    return None

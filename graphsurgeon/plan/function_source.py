@@ -31,17 +31,41 @@ RESERVED = frozenset(
 MODULES = {"gs": "graphsurgeon", "np": "numpy", "tf": "tensorflow", "os": "os"}
 
 
+class CodeNames:
+    """Names the graphs, values and arrays of a plan in code."""
+
+    short = True
+
+    def editor_name(self, graph: Graph) -> str:
+        """Returns the name of the variable for the editor of a graph."""
+        return "ed"
+
+    def query(self, selection: Selection) -> Query:
+        """Returns the query that selects the ops of a selection."""
+        return selection.query
+
+    def values_code(self, step: Any) -> str:
+        """Returns the code for the values of a copy or of renamed variables."""
+        return "values"
+
+    def constants_code(self, step: Any) -> str:
+        """Returns the code for the arrays that replace tensors in a copy."""
+        return "constants"
+
+
 @dataclass
 class Sources:
     """The context of the code of plans: imports, functions, and parameters for values that cannot be written down.
 
     Args:
+        names: the names of graphs, values and arrays.
+        owner: the owner of the graph that the plan is for.
+        block: the name of the next selection of ops to copy.
+        selections: statements that make selections of ops to copy.
         imports: lines that import modules.
         lines: statements that define functions.
         parameters: name -> a description of its value.
         used_names: names that are in use.
-        editor_name: returns the name of the editor of a graph.
-        query: returns the code of a selection.
 
     Example:
         >>> sources = Sources()
@@ -49,12 +73,14 @@ class Sources:
         ('len', 'values', 'values2')
     """
 
+    names: CodeNames = field(default_factory=CodeNames)
+    owner: object = None
+    block: str = "block"
+    selections: list[str] = field(default_factory=list)
     imports: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     parameters: dict[str, str] = field(default_factory=dict)
     used_names: set[str] = field(default_factory=lambda: set(RESERVED))
-    editor_name: Callable[[Graph], str] = lambda _: "ed"
-    query: Callable[[Selection], Query] = lambda selection: selection.query
     _modules: dict[str, str] = field(default_factory=lambda: dict(MODULES))
     _parameters: dict[int, tuple[Any, str]] = field(default_factory=dict)
 
@@ -72,7 +98,7 @@ class Sources:
 
     def selection(self, selection: Selection) -> str:
         """Returns the Python that makes a selection."""
-        return query_code(self.query(selection), self.editor_name(selection.graph))
+        return query_code(self.names.query(selection), self.names.editor_name(selection.graph))
 
     def parameter(self, obj: Any, preferred: str, comment: str) -> str:
         """Returns the name of the parameter for an object; the same object always has the same name."""

@@ -30,7 +30,6 @@ from ..graph.types import (
     TensorsLike,
     ValueSource,
 )
-from . import steps
 from .adapters import AdapterSpec, as_tuples, option_fault
 from .arguments import Arguments, display_name, display_text, is_named, with_inlined_calls
 from .backend import Backend
@@ -39,17 +38,15 @@ from .fault import Fault, Fix
 from .plan_result import PlanResult
 from .preview import Preview
 from .resolver import resolve
-from .step_code import one_line, steps_text
-from .steps import CopyStep, Role, Step, later_steps, scope_change, with_names
-
-UNMAPPED = ("include", "keep", "placeholder", "refuse")
-CONTROL = ("drop", "include", "keep", "refuse")
-SEEDS = ("keep", "new")
-COLLECTIONS = ("keep", "none", "rename", "variables")
-INITIAL_COLLECTIONS = ("keep", "none", "rename")
-SIDES = ("both", "inputs", "outputs")
-ASSIGN = ("copy", "leave")
-EXTERNAL = ("keep", "refuse")
+from .steps.base import MutedStep, Role, Step, later_steps, one_line, scope_change, steps_text, unwrap_muted, with_names
+from .steps.condition import ConditionStep
+from .steps.copy import COLLECTIONS, CONTROL, SEEDS, UNMAPPED, CopyStep
+from .steps.edit import BypassStep, RemoveStep, RenameStep, SetStep
+from .steps.functions import CollapseStep, InlineStep, UnrollStep
+from .steps.insert import AdaptStep, InsertStep
+from .steps.on_copies import ASSIGN, INITIAL_COLLECTIONS, OnCopiesStep
+from .steps.replace import EXTERNAL, ReplaceStep
+from .steps.wiring import SIDES, ConnectStep, ControlStep, DetachStep, RerouteControlStep, RerouteStep, SwapStep
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +159,7 @@ class Plan:
             control = "keep" if selection.graph.folded.owner is self.base.owner else "refuse"
         arguments.check_choice("control", control, CONTROL)
         mapped, constants = arguments.mapped_pairs(selection.graph, inputs or {})
-        step = steps.CopyStep(
+        step = CopyStep(
             selection, str(to).strip("/"), mapped, unmapped, control, tuple(policies.items()), values, collections,
             devices, seeds, reuse, constants, names, bool(trainable),
         )  # fmt: skip
@@ -194,7 +191,7 @@ class Plan:
                 plan = plan.connect(one, to=end, input=input if several else input + at)
             return plan
         arguments = self._arguments(f"connect({display_name(tensor_name, tensor)}, to={display_name(op_name, to)})")
-        return self._with(steps.ConnectStep(arguments.tensor(tensor), *arguments.consumer(to, arguments.number(input))))
+        return self._with(ConnectStep(arguments.tensor(tensor), *arguments.consumer(to, arguments.number(input))))
 
     def with_policy(self, step: int, variable: str, policy: TensorLike) -> Plan:
         """Returns the plan with another policy for a variable of one of its copies.
@@ -276,8 +273,8 @@ class Plan:
 
     def _copy_at(self, step: int, request: str) -> CopyStep:
         old = self.steps[step] if 0 <= step < len(self.steps) else None
-        if not isinstance(old, steps.CopyStep):
-            copies = ", ".join(str(i) for i, s in enumerate(self.steps) if isinstance(s, steps.CopyStep)) or "(none)"
+        if not isinstance(old, CopyStep):
+            copies = ", ".join(str(i) for i, s in enumerate(self.steps) if isinstance(s, CopyStep)) or "(none)"
             raise PlanError(request, f"step {step} is not a copy", f"The copies are steps {copies}")
         return old
 
@@ -342,8 +339,8 @@ class Plan:
         if not 0 <= step < len(self.steps):
             problem = f"the plan has {counted(len(self.steps), 'steps')}"
             raise PlanError(f"with_muted({step})", problem, "Steps are numbered from 0")
-        one = steps.unwrap_muted(self.steps[step])
-        return self.with_step(step, steps.MutedStep(one) if on else one)
+        one = unwrap_muted(self.steps[step])
+        return self.with_step(step, MutedStep(one) if on else one)
 
     # -- edits of existing ops -------------------------------------------------------------------
 
@@ -375,7 +372,7 @@ class Plan:
         """
         arguments = self._arguments(f"reroute({display_text(old)!r}, to={display_text(to)!r})")
         only_consumers = arguments.optional_ops(only)
-        return self._with(steps.RerouteStep(*arguments.tensor_pairs(old, to), only_consumers, arguments.ops(exclude)))
+        return self._with(RerouteStep(*arguments.tensor_pairs(old, to), only_consumers, arguments.ops(exclude)))
 
     def swap(self, a: TensorsLike | TensorMap, b: TensorLike | Iterable[TensorLike] | None = None) -> Plan:
         """Exchanges the consumers of two tensors, of two lists of tensors, or of the pairs of a dict.
@@ -385,7 +382,7 @@ class Plan:
             b: the other tensor, or a list of the same length. Omit this argument if `a` is a dict.
         """
         return self._with(
-            steps.SwapStep(*self._arguments(f"swap({display_text(a)!r}, {display_text(b)!r})").tensor_pairs(a, b))
+            SwapStep(*self._arguments(f"swap({display_text(a)!r}, {display_text(b)!r})").tensor_pairs(a, b))
         )
 
     def bypass(self, ops: OpsLike, *, input: int | str | None = None, output: int | str | None = None) -> Plan:
@@ -411,7 +408,7 @@ class Plan:
         scope, names = arguments.scope_or_ops(ops)
         if not names:
             raise PlanError(arguments.request, "there are no ops in it", "Give at least one op")
-        return self._with(steps.BypassStep(names, first, last, scope))
+        return self._with(BypassStep(names, first, last, scope))
 
     def detach(self, ops: OpsLike, *, side: str = "both", only: OpsLike | None = None, exclude: OpsLike = ()) -> Plan:
         """Disconnects ops from their inputs or from their consumers. Placeholders replace the tensors between them.
@@ -434,9 +431,7 @@ class Plan:
         """
         arguments = self._arguments(f"detach({display_text(ops)!r})")
         arguments.check_choice("side", side, SIDES)
-        return self._with(
-            steps.DetachStep(arguments.ops(ops), side, arguments.optional_ops(only), arguments.ops(exclude))
-        )
+        return self._with(DetachStep(arguments.ops(ops), side, arguments.optional_ops(only), arguments.ops(exclude)))
 
     def insert(
         self,
@@ -485,7 +480,7 @@ class Plan:
         if not isinstance(names, str) and len(names) != len(tensors):
             problem = f"{counted(len(names), 'names')} against {counted(len(tensors), 'tensors')}"
             raise PlanError(arguments.request, problem, "Give one name for each tensor, or one name for all")
-        return self._with(steps.InsertStep(op, tensors, names, pairs, only_consumers, arguments.ops(exclude), word))
+        return self._with(InsertStep(op, tensors, names, pairs, only_consumers, arguments.ops(exclude), word))
 
     def adapt(
         self,
@@ -550,7 +545,7 @@ class Plan:
             raise PlanError(arguments.request, limits_problem, "Give a tensor: to='x:0'")
         wish = AdapterSpec(kinds, None if dtype is None else arguments.dtype(dtype), arguments.shape(shape), pairs)
         return self._with(
-            steps.AdaptStep(arguments.tensor(tensor), end, at, str(name).strip("/"), wish, only_consumers, excluded)
+            AdaptStep(arguments.tensor(tensor), end, at, str(name).strip("/"), wish, only_consumers, excluded)
         )
 
     def remove(self, ops: OpsLike, *, stitch: bool = False) -> Plan:
@@ -564,7 +559,7 @@ class Plan:
                 one is compatible.
         """
         return self._with(
-            steps.RemoveStep(self._arguments(f"remove({display_text(ops)!r})").ops_to_remove(ops), bool(stitch))
+            RemoveStep(self._arguments(f"remove({display_text(ops)!r})").ops_to_remove(ops), bool(stitch))
         )
 
     def set_attr(self, ops: OpsLike, name: str, value: AttributeValue | None) -> Plan:
@@ -576,7 +571,7 @@ class Plan:
             value: its new value in Python: a number, text, dtype, shape or list; None clears it.
         """
         arguments = self._arguments(f"set_attr({display_text(ops)!r}, {name!r})")
-        return self._with(steps.SetStep(arguments.ops(ops), ((name, value),)))
+        return self._with(SetStep(arguments.ops(ops), ((name, value),)))
 
     def set_device(self, ops: OpsLike, device: str) -> Plan:
         """Sets the device of ops. With an empty text TensorFlow chooses the device.
@@ -586,7 +581,7 @@ class Plan:
             device: the device, such as ``/gpu:0``, or an empty text.
         """
         arguments = self._arguments(f"set_device({display_text(ops)!r}, {device!r})")
-        return self._with(steps.SetStep(arguments.ops(ops), (), str(device)))
+        return self._with(SetStep(arguments.ops(ops), (), str(device)))
 
     def add_control(self, op: OpLike, after: OpsLike) -> Plan:
         """Makes an op run after other ops.
@@ -596,7 +591,7 @@ class Plan:
             after: the op or ops that run before it.
         """
         arguments = self._arguments(f"add_control({display_text(op)!r})")
-        return self._with(steps.ControlStep(arguments.single_op(op), arguments.ops(after), False))
+        return self._with(ControlStep(arguments.single_op(op), arguments.ops(after), False))
 
     def remove_control(self, op: OpLike, after: OpsLike | None = None) -> Plan:
         """Removes control inputs of an op.
@@ -607,7 +602,7 @@ class Plan:
         """
         arguments = self._arguments(f"remove_control({display_text(op)!r})")
         others = arguments.optional_ops(after)
-        return self._with(steps.ControlStep(arguments.single_op(op), others, True))
+        return self._with(ControlStep(arguments.single_op(op), others, True))
 
     def reroute_control(self, old: OpLike, *, to: OpsLike, only: OpsLike | None = None, exclude: OpsLike = ()) -> Plan:
         """Makes the ops that wait for one op wait for other ops instead.
@@ -619,7 +614,7 @@ class Plan:
         """
         arguments = self._arguments(f"reroute_control({display_text(old)!r}, to={display_text(to)!r})")
         ends = arguments.single_op(old), arguments.ops(to)
-        return self._with(steps.RerouteControlStep(*ends, arguments.optional_ops(only), arguments.ops(exclude)))
+        return self._with(RerouteControlStep(*ends, arguments.optional_ops(only), arguments.ops(exclude)))
 
     def rename(
         self,
@@ -659,7 +654,7 @@ class Plan:
         if not names or len({name for name, _ in names}) < len(names):
             problem = "an op or scope is named twice" if names else "the dict is empty"
             raise PlanError(arguments.request, problem, "Name each op or scope once")
-        return self._with(steps.RenameStep(names, values))
+        return self._with(RenameStep(names, values))
 
     # -- new ops in place of existing ones ------------------------------------------------------
 
@@ -694,7 +689,7 @@ class Plan:
         arguments = self._arguments(f"on_copies(scope={scope!r})")
         arguments.check_choice("assign", assign, ASSIGN)
         arguments.check_choice("collections", collections, INITIAL_COLLECTIONS)
-        return self._with(steps.OnCopiesStep(str(scope).strip("/"), arguments.ends(until), assign, collections))
+        return self._with(OnCopiesStep(str(scope).strip("/"), arguments.ends(until), assign, collections))
 
     def replace(
         self,
@@ -769,7 +764,7 @@ class Plan:
             within = arguments.selection(within) if not isinstance(within, Selection) else within
             arguments.refuse_other_graph(within.graph, "within= is", "Select from")
         return self._with(
-            steps.ReplaceStep(target, replacement, str(to).strip("/"), external, within, pattern, words, options)
+            ReplaceStep(target, replacement, str(to).strip("/"), external, within, pattern, words, options)
         )
 
     def collapse(self, selection: OpsLike, *, name: str) -> Plan:
@@ -785,7 +780,7 @@ class Plan:
             name: the name of the call, which must be free.
         """
         scope, ops = self._arguments(f"collapse(name={name!r})").scope_or_ops(selection)
-        return self._with(steps.CollapseStep(ops, str(name).strip("/"), scope))
+        return self._with(CollapseStep(ops, str(name).strip("/"), scope))
 
     def inline(self, calls: OpsLike) -> Plan:
         """Replaces function calls by their bodies, under the names of the calls. Calls inside them are replaced too.
@@ -798,7 +793,7 @@ class Plan:
         Args:
             calls: ``PartitionedCall``, ``If``, ``Case`` or ``While`` ops, by name or object.
         """
-        return self._with(steps.InlineStep(self._arguments("inline()").ops(calls)))
+        return self._with(InlineStep(self._arguments("inline()").ops(calls)))
 
     def unroll(self, loop: OpLike, times: int) -> Plan:
         """Replaces a loop by a fixed number of copies of its body, one after another.
@@ -820,7 +815,7 @@ class Plan:
             raise PlanError(
                 arguments.request, f"times={count} is less than 0", "Type the number of iterations as times=3"
             )
-        return self._with(steps.UnrollStep(arguments.op_or_scope(loop).partition(":")[0].rstrip("/"), count))
+        return self._with(UnrollStep(arguments.op_or_scope(loop).partition(":")[0].rstrip("/"), count))
 
     def resolve_condition(self, predicate: TensorLike, value: bool | int) -> Plan:
         """Fixes the value of a condition, and removes the branches that are then never taken.
@@ -851,7 +846,7 @@ class Plan:
         if not isinstance(plain, int):
             problem = f"{value!r} is neither a bool nor a number"
             raise PlanError(arguments.request, problem, "Type True or False, or the number of a branch")
-        return self._with(steps.ConditionStep(arguments.tensor(predicate), plain))
+        return self._with(ConditionStep(arguments.tensor(predicate), plain))
 
     # -- the effect -----------------------------------------------------------------------------
 
@@ -909,5 +904,5 @@ def without_muted(plan: Plan) -> Plan:
         >>> len(without_muted(Plan(g).rename("y", to="z").with_muted(0)))
         0
     """
-    active = tuple(step for step in plan.steps if not isinstance(step, steps.MutedStep))
+    active = tuple(step for step in plan.steps if not isinstance(step, MutedStep))
     return plan if len(active) == len(plan.steps) else replace(plan, steps=active)

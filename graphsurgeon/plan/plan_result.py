@@ -21,8 +21,7 @@ from ..graph.types import TFGraph, TFNodeDef, TFOp, TFVariable
 from ..graph.variables import VariableInfo
 from .copy_result import Connection, CopyResult, NewPlaceholder, NewVariable
 from .fault import Fault
-from .step_code import step_text
-from .steps import Step
+from .steps.base import Step
 
 
 @dataclass(frozen=True)
@@ -348,7 +347,7 @@ def record(effect: PlanResult, step: int, origins_of: Callable[[Graph], Mapping[
         changes.setdefault(now, []).append(f"was called {was}")
     names, there = effect.base.names, effect.after.index
     about = {
-        "text": "; ".join(map(step_text, effect.steps)),
+        "text": "; ".join(step.describe() for step in effect.steps),
         "copies": copies,
         "made": new_ops,
         "changed": {op: ", ".join(what) for op, what in changes.items() if op in there},

@@ -23,7 +23,6 @@ from .fault import Fault
 from .plan_result import PlanResult
 from .removal import remove_ops
 from .shape_inference import PredictedOutputs
-from .step_code import request_of
 
 
 def state_after(effect: PlanResult) -> GraphState:
@@ -161,7 +160,7 @@ def never_fault(effect: PlanResult) -> Fault | None:
 def _join_request(effect: PlanResult, join: Connection) -> tuple[str, int | None]:
     """Returns the request of the step that made a connection, and the number of the step if it is known."""
     number = effect.blame.get(join.to)
-    return "check()" if number is None else request_of(effect.steps[number]), number
+    return "check()" if number is None else effect.steps[number].request, number
 
 
 def _in_branches(graph: Graph) -> Mask:

@@ -15,7 +15,7 @@ from .copy_result import CopyResult
 from .plan_result import PlanResult
 from .predicted_state import unused_ops
 from .resolve.on_copies import slice_size
-from .step_code import one_line, step_text
+from .steps.base import one_line
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +146,7 @@ class Preview:
     def __str__(self) -> str:
         effect = self.effect
         lines = [f"plan for {effect.base.title}"]
-        lines += [f"  {i}. {step_text(step)}" for i, step in enumerate(effect.steps, 1)] or ["  (no steps yet)"]
+        lines += [f"  {i}. {step.describe()}" for i, step in enumerate(effect.steps, 1)] or ["  (no steps yet)"]
         rows: list[str] = []
         copies = [copied for copied in effect.copies if copied.role == "copy" or copied.variables]
         for copied in copies:

@@ -12,7 +12,6 @@ from ..graph.concurrency import gc_paused
 from ..graph.graph import Graph
 from ..graph.rewiring import TURNING, ops_on_new_cycles
 from ..graph.traversal import strong_components
-from . import steps
 from .backend import Backend
 from .edit_state import AddedEdge, EditState, GraphDelta
 from .fault import Fault
@@ -29,25 +28,32 @@ from .resolve.on_copies import on_copies
 from .resolve.remove import bypass, remove
 from .resolve.replace import replace_ops
 from .resolve.reroute import RefusedStep, connect, control, detach, reroute, reroute_control, swap
-from .step_code import request_of
-from .steps import Step
+from .steps.base import MutedStep, Step
+from .steps.condition import ConditionStep
+from .steps.copy import CopyStep
+from .steps.edit import BypassStep, RebuildStep, RemoveStep, RenameStep, SetStep
+from .steps.functions import CollapseStep, InlineStep, UnrollStep
+from .steps.insert import AdaptStep, InsertStep
+from .steps.on_copies import OnCopiesStep
+from .steps.replace import ReplaceStep
+from .steps.wiring import ConnectStep, ControlStep, DetachStep, RerouteControlStep, RerouteStep, SwapStep
 
 #: The resolver of each kind of step. It yields deltas, each of which is added before the next is requested. If a step
 #: cannot be done, it yields a delta with a fault, or raises.
 RESOLVERS: dict[type, Callable[[Any, EditState], Iterator[GraphDelta]]] = {
-    steps.AdaptStep: adapt, steps.BypassStep: bypass, steps.CollapseStep: collapse, steps.ConnectStep: connect,
-    steps.ConditionStep: resolve_condition, steps.CopyStep: copy,
-    steps.DetachStep: detach, steps.OnCopiesStep: on_copies,
-    steps.InlineStep: inline, steps.InsertStep: insert, steps.MutedStep: lambda step, so_far: iter(()),
-    steps.ControlStep: control,
-    steps.RebuildStep: rebuild, steps.RemoveStep: remove, steps.RenameStep: rename,
-    steps.ReplaceStep: replace_ops, steps.RerouteControlStep: reroute_control, steps.RerouteStep: reroute,
-    steps.SetStep: set_op_attributes, steps.SwapStep: swap, steps.UnrollStep: unroll,
+    AdaptStep: adapt, BypassStep: bypass, CollapseStep: collapse, ConnectStep: connect,
+    ConditionStep: resolve_condition, CopyStep: copy,
+    DetachStep: detach, OnCopiesStep: on_copies,
+    InlineStep: inline, InsertStep: insert, MutedStep: lambda step, so_far: iter(()),
+    ControlStep: control,
+    RebuildStep: rebuild, RemoveStep: remove, RenameStep: rename,
+    ReplaceStep: replace_ops, RerouteControlStep: reroute_control, RerouteStep: reroute,
+    SetStep: set_op_attributes, SwapStep: swap, UnrollStep: unroll,
 }  # fmt: skip
 #: Steps that need the complete graph after all earlier steps.
 BARRIER_STEPS = (
-    steps.CollapseStep | steps.ConditionStep | steps.OnCopiesStep | steps.InlineStep | steps.RebuildStep
-    | steps.ReplaceStep | steps.UnrollStep
+    CollapseStep | ConditionStep | OnCopiesStep | InlineStep | RebuildStep
+    | ReplaceStep | UnrollStep
 )  # fmt: skip
 
 
@@ -110,7 +116,7 @@ def _refuse_cycles(state: EditState, fault_counts: list[int]) -> None:
             source = bench.names[link.source] if link.input is None else bench.name(bench.source(link.op, link.input))
             problem = f"that makes a cycle: {source!r} is computed from {bench.names[link.op]!r}"
             way = "Choose an op above it" if link.input is None else "Choose a tensor above it"
-            faults.append((link.step, Fault(request_of(state.steps[link.step]), problem, way, step=link.step)))
+            faults.append((link.step, Fault(state.steps[link.step].request, problem, way, step=link.step)))
         guilty = {link.step for link in last.values()}
         _remove([link for link in links if link.step in guilty], bench)
         links = [link for link in links if link.step not in guilty]

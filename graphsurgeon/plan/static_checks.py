@@ -16,8 +16,7 @@ from .fault import Fault
 from .fixes import mapping_mismatch
 from .mutable_graph import MutableGraph
 from .plan_result import PlanResult
-from .step_code import request_of
-from .steps import CopyStep
+from .steps.copy import CopyStep
 from .type_check import base_dtype, fits, fitting_text
 
 #: Ops that find their partners by a key, which is unique in a process or in several processes.
@@ -105,7 +104,7 @@ def explicit_name_faults(step: CopyStep, base: MutableGraph) -> list[Fault]:
     """
     names = step.names or {}
     if step.to and not valid_name(step.to):
-        return [Fault(request_of(step), *invalid_name_fault(step.to, "a name scope", base.is_name_used))]
+        return [Fault(step.request, *invalid_name_fault(step.to, "a name scope", base.is_name_used))]
     bad = next((new for new in names.values() if not valid_name(new, empty_parts=True)), None)
     problem = None if bad is None else invalid_name_fault(bad, "a name of an op", base.is_name_used)
     return [Fault(f"copy(to={step.to!r}, names=...)", *problem)] if problem else []
@@ -114,7 +113,7 @@ def explicit_name_faults(step: CopyStep, base: MutableGraph) -> list[Fault]:
 def namespace_faults(step: CopyStep, base: MutableGraph) -> list[Fault]:
     """Returns the faults of the scope that a copy is made under; if names are given, see `name_faults`."""
     problem = None if step.names is not None else _namespace_fault(step, base)
-    return [Fault(request_of(step), *problem)] if problem else []
+    return [Fault(step.request, *problem)] if problem else []
 
 
 def _namespace_fault(step: CopyStep, base: MutableGraph) -> tuple[str, str] | None:
@@ -156,21 +155,21 @@ def selection_faults(step: CopyStep, same_graph: bool) -> list[Fault]:
     """
     out, graph = [], step.selection.graph
     if not len(step.selection):
-        out.append(Fault(request_of(step), "the selection is empty", "Select at least one op"))
+        out.append(Fault(step.request, "the selection is empty", "Select at least one op"))
     suggestions = {"unmapped": "Give the replacements in inputs={...}, or choose unmapped='placeholder' or 'include'",
                "control": "Choose control='drop' or control='include'"}  # fmt: skip
     for what, how in suggestions.items():
         if not same_graph and getattr(step, what) == "keep":
             problem = f"{what}='keep' would read tensors of {graph.title} from another graph"
-            out.append(Fault(request_of(step), problem, how))
+            out.append(Fault(step.request, problem, how))
     if not same_graph and any(policy == "share" for _, policy in step.variables):
         problem = "variables='share' is possible only within one graph"
-        out.append(Fault(request_of(step), problem, "Choose variables='copy' or 'initial'"))
+        out.append(Fault(step.request, problem, "Choose variables='copy' or 'initial'"))
     if not out:
         cuts = [] if step.unmapped == "include" else list(step.selection.inputs)
         cuts += [graph.tensor(old) for old, _ in step.inputs if old.partition(":")[0] in graph.index]
         context_problem = context_fault(graph, step.selection.mask, cuts)
-        out += [Fault(request_of(step), *context_problem)] if context_problem else []
+        out += [Fault(step.request, *context_problem)] if context_problem else []
     return out
 
 
@@ -178,7 +177,7 @@ def unmapped_fault(step: CopyStep, same_graph: bool, tensors: Sequence[str]) -> 
     """Returns the fault of tensors that a copy needs and that are not mapped."""
     are = "are" if len(tensors) > 1 else "is"
     return Fault(
-        request_of(step),
+        step.request,
         f"the copy needs {counted(len(tensors), 'tensors')} that {are} not mapped: {few(map(repr, tensors), 4)}",
         f"Map it: inputs={{{tensors[0]!r}: 'name:0'}}, or choose unmapped='placeholder', 'include'"
         + (" or 'keep'" if same_graph else ""),
@@ -192,7 +191,7 @@ def unused_fault(step: CopyStep, tensor: str) -> Fault:
         f"The entering tensors are {few(map(repr, entering), 6)}" if entering else "No tensor enters this selection"
     )
     hint = did_you_mean(tensor, entering, candidates)
-    return Fault(request_of(step), f"inputs names {tensor!r}, which does not enter the selection", hint)
+    return Fault(step.request, f"inputs names {tensor!r}, which does not enter the selection", hint)
 
 
 def control_fault(step: CopyStep, edges: Sequence[tuple[str, str]]) -> Fault:
@@ -200,7 +199,7 @@ def control_fault(step: CopyStep, edges: Sequence[tuple[str, str]]) -> Fault:
     inside, outside = edges[0]
     more = f" ({len(edges)} such edges)" if len(edges) > 1 else ""
     return Fault(
-        request_of(step),
+        step.request,
         f"{inside!r} must run after {outside!r}, which is not copied{more}",
         "Choose control='drop' to copy without that order, or control='include' to copy it too",
     )

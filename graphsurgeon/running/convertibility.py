@@ -33,7 +33,6 @@ from ..graph.traversal import backward, forward
 from ..graph.variables import READ_TYPES, VARIABLE_TYPES
 from ..plan.editor_like import EditorLike
 from ..plan.recipe_registry import registered_recipes
-from ..plan.step_code import request_of as code_of
 from .feeds import resolve_fetches
 
 
@@ -167,7 +166,7 @@ def _bypass_steps(editor: EditorLike, one: Blocker, targets: list[str]) -> list[
     fine = (
         candidate for candidate in plans if not candidate.check() and not _needs(candidate.after(), one.op, targets)
     )
-    return [code_of(candidate.steps[0]) for candidate in fine][:1]
+    return [candidate.steps[0].request for candidate in fine][:1]
 
 
 def _needs(graph: Graph, op: str, targets: list[str]) -> bool:

@@ -19,8 +19,8 @@ from ..plan.dependencies import policies
 from ..plan.fault import Fault
 from ..plan.plan import Plan, without_muted
 from ..plan.plan_result import PlanResult
-from ..plan.step_code import step_text
-from ..plan.steps import CopyStep, MutedStep, unwrap_muted
+from ..plan.steps.base import MutedStep, unwrap_muted
+from ..plan.steps.copy import CopyStep
 from ..view.boxes import Item
 from ..view.scene import Scene, label_of
 from ..view.tree import Tree
@@ -246,7 +246,7 @@ def plan_data(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
     return {
         "inputs": inputs[:_MAX_ROWS],
         "scopes": {str(n): step.to for n, step in enumerate(plan.steps) if isinstance(step, CopyStep)},
-        "steps": [{"text": step_text(unwrap_muted(step)), "muted": isinstance(step, MutedStep)} for step in plan.steps],
+        "steps": [{"text": unwrap_muted(step).describe(), "muted": isinstance(step, MutedStep)} for step in plan.steps],
         "mode": plan.mode,
         "also_copied": [str(pulled) for c in effect.copies for pulled in c.closure.dependencies][:_MAX_ROWS],
         "faults": [_fault(fault) for fault in faults],

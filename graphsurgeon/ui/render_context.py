@@ -24,7 +24,8 @@ from ..plan.dependencies import needed_ops
 from ..plan.editor_like import EditorLike, default_ends, described
 from ..plan.plan import Plan
 from ..plan.recipe_registry import Recipe
-from ..plan.steps import CopyStep, MutedStep, unwrap_muted
+from ..plan.steps.base import MutedStep, unwrap_muted
+from ..plan.steps.copy import CopyStep
 from ..view.first_picture import Endpoints, first_unfolded
 from ..view.paint import Paint
 from ..view.scene import MAX_BOXES

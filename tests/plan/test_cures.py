@@ -11,7 +11,8 @@ from graphsurgeon.plan.adapters import AdapterSpec
 from graphsurgeon.plan.fixes import fitting_adapters
 from graphsurgeon.plan.mutable_graph import MutableGraph
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.steps import AdaptStep, ConnectStep, RerouteStep
+from graphsurgeon.plan.steps.insert import AdaptStep
+from graphsurgeon.plan.steps.wiring import ConnectStep, RerouteStep
 from tests.plain import plain
 from tests.refusal import reads, refuses
 

@@ -14,7 +14,6 @@ from graphsurgeon.plan.backend import Backend
 from graphsurgeon.plan.fault import Fault
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.plan_result import InferenceResult
-from graphsurgeon.plan.step_code import step_text
 from graphsurgeon.running.trace import materialized
 from tests.plain import net, plain
 from tests.refusal import reads, refuses
@@ -55,7 +54,7 @@ def test_as_text():
     g = net()
     plan = Plan(g).copy(select(g, scope="net"), to="copy", unmapped="keep").connect("x", to="copy/net/mm")
     assert repr(plan) == "<Plan for net: copy 6 ops of net to copy/; connect x:0 to input 0 of copy/net/mm>"
-    assert step_text(Plan(g).copy(select(g), to="").steps[0]) == "copy 11 ops of net to the top"
+    assert Plan(g).copy(select(g), to="").steps[0].describe() == "copy 11 ops of net to the top"
 
 
 def test_objects_stand_for_their_names():

@@ -11,13 +11,25 @@ import pytest
 from graphsurgeon.editor.serialization import serialize
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import Selection, select
-from graphsurgeon.plan import steps
 from graphsurgeon.plan.adapters import AdapterSpec
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.steps import Role, later_steps, names_of, roles_of, scope_change, with_names
+from graphsurgeon.plan.steps.base import (
+    MutedStep,
+    Role,
+    Step,
+    later_steps,
+    names_of,
+    roles_of,
+    scope_change,
+    with_names,
+)
+from graphsurgeon.plan.steps.copy import CopyStep
+from graphsurgeon.plan.steps.edit import RemoveStep
+from graphsurgeon.plan.steps.replace import ReplaceStep
+from graphsurgeon.plan.steps.wiring import ConnectStep
 from tests.plain import net, plain, variable
 
-KINDS = get_args(steps.Step)
+KINDS = Step.__subclasses__()
 G = Graph.from_ops([("copy/x", "Placeholder", []), ("copy/y", "Neg", ["copy/x"])])
 BLOCK = select(G, name="copy/y")
 
@@ -56,15 +68,15 @@ def values(hint: Any, name: str) -> Any:
         AdapterSpec: AdapterSpec(("copy/cast",)),
         bool: True,
         int: 1,
-        steps.Step: steps.RemoveStep(("copy/DESTINATION",)),
+        Step: RemoveStep(("copy/DESTINATION",)),
     }
     return known.get(hint, "copy/any")
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind is not steps.ReplaceStep])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind is not ReplaceStep])
 def test_names_of_the_destination_follow_a_change_of_scope_and_no_other_text_does(kind):
     step = kind(**{
-        name: steps.RemoveStep(("copy/DESTINATION",)) if kind is steps.MutedStep else values(hint, name)
+        name: RemoveStep(("copy/DESTINATION",)) if kind is MutedStep else values(hint, name)
         for name, hint in roles_of(kind).items()
     })  # fmt: skip
     moved = with_names(step, scope_change("copy", "new"))
@@ -81,26 +93,26 @@ def test_names_of_the_destination_follow_a_change_of_scope_and_no_other_text_doe
 
 
 def test_a_replacement_has_its_scope_and_its_selection_of_the_graph_as_it_is():
-    step = steps.ReplaceStep((), "Neg", "copy/MADE", within=BLOCK)
+    step = ReplaceStep((), "Neg", "copy/MADE", within=BLOCK)
     moved = with_names(step, scope_change("copy", "new"))
     assert moved == replace(step, to="new/MADE")
 
 
 def test_a_policy_is_a_word_or_a_tensor():
-    step = steps.CopyStep(BLOCK, "c", variables=(("copy/w", "copy"), ("*", "copy/z:0")))
+    step = CopyStep(BLOCK, "c", variables=(("copy/w", "copy"), ("*", "copy/z:0")))
     assert with_names(step, scope_change("copy", "new")).variables == (("copy/w", "copy"), ("*", "new/z:0"))
 
 
 def test_a_text_without_a_role_is_found_when_names_are_changed():
-    class Odd(steps.ConnectStep):
+    class Odd(ConnectStep):
         pass
 
     roles_of.cache_clear()
-    hints = {**roles_of(steps.ConnectStep), "to": str}
+    hints = {**roles_of(ConnectStep), "to": str}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("graphsurgeon.plan.steps.roles_of", lambda kind: hints)
+        patch.setattr("graphsurgeon.plan.steps.base.roles_of", lambda kind: hints)
         with pytest.raises(TypeError, match="the text 'b' of a step has no role"):
-            with_names(steps.ConnectStep("a:0", "b", 1), str)
+            with_names(ConnectStep("a:0", "b", 1), str)
 
 
 # -- whole plans --------------------------------------------------------------------------------
@@ -144,4 +156,4 @@ def test_a_scope_that_a_later_step_renames_is_free_for_others():
     moved = plan.set_device("t/y", "/cpu:0").with_scope(0, "v")
     assert [moved.steps[1].names, moved.steps[2].to, moved.steps[3].ops] == [(("v", "s"),), "t", ("t/y",)]
     assert moved.after().names == ["x", "y", "s/y", "t/y"]
-    assert later_steps((steps.MutedStep(moved.steps[1]),), "v", scope_change("v", "w"))[0].step.names == (("w", "s"),)
+    assert later_steps((MutedStep(moved.steps[1]),), "v", scope_change("v", "w"))[0].step.names == (("w", "s"),)

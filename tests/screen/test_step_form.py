@@ -2,42 +2,53 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 import pytest
 
 from graphsurgeon.errors import PlanError
 from graphsurgeon.graph.selection import select
-from graphsurgeon.plan import steps
 from graphsurgeon.plan.plan import Plan
+from graphsurgeon.plan.steps.base import MutedStep, Step
+from graphsurgeon.plan.steps.condition import ConditionStep
+from graphsurgeon.plan.steps.edit import BypassStep, RebuildStep, RemoveStep, RenameStep, SetStep
+from graphsurgeon.plan.steps.functions import CollapseStep, InlineStep, UnrollStep
+from graphsurgeon.plan.steps.insert import InsertStep
+from graphsurgeon.plan.steps.on_copies import OnCopiesStep
+from graphsurgeon.plan.steps.wiring import (
+    ConnectStep,
+    ControlStep,
+    DetachStep,
+    RerouteControlStep,
+    RerouteStep,
+    SwapStep,
+)
 from graphsurgeon.ui.commands.steps import FIELDS, form_of, with_arguments
 from tests.plain import net
 from tests.refusal import refuses
 
 EACH = (
-    steps.ConnectStep("a:0", "b", 1),
-    steps.RerouteStep(("a:0", "b:1"), ("c:0", "d:0")),
-    steps.SwapStep(("a:0",), ("b:0",)),
-    steps.DetachStep(("a", "b"), "both"),
-    steps.InsertStep("Identity", ("a:0",), "id", ()),
-    steps.BypassStep(("a",), None, None),
-    steps.RemoveStep(("a", "b"), stitch=True),
-    steps.SetStep(("a",), (("padding", "SAME"),)),
-    steps.SetStep(("a",), device="/cpu:0"),
-    steps.ControlStep("a", ("b",), remove=False),
-    steps.RerouteControlStep("a", ("b",)),
-    steps.RenameStep((("a", "b"),)),
-    steps.CollapseStep(("a", "b"), "call"),
-    steps.InlineStep(("call",)),
-    steps.UnrollStep("loop", 2),
-    steps.ConditionStep("p:0", True),
-    steps.OnCopiesStep("new"),
+    ConnectStep("a:0", "b", 1),
+    RerouteStep(("a:0", "b:1"), ("c:0", "d:0")),
+    SwapStep(("a:0",), ("b:0",)),
+    DetachStep(("a", "b"), "both"),
+    InsertStep("Identity", ("a:0",), "id", ()),
+    BypassStep(("a",), None, None),
+    RemoveStep(("a", "b"), stitch=True),
+    SetStep(("a",), (("padding", "SAME"),)),
+    SetStep(("a",), device="/cpu:0"),
+    ControlStep("a", ("b",), remove=False),
+    RerouteControlStep("a", ("b",)),
+    RenameStep((("a", "b"),)),
+    CollapseStep(("a", "b"), "call"),
+    InlineStep(("call",)),
+    UnrollStep("loop", 2),
+    ConditionStep("p:0", True),
+    OnCopiesStep("new"),
     Plan(net()).copy(select(net(), scope="net"), to="copy").steps[0],
 )
 
 
 def test_each_kind_of_step_has_a_form():
-    kinds = set(get_args(steps.Step)) - {steps.MutedStep, steps.RebuildStep}
+    kinds = set(Step.__subclasses__()) - {MutedStep, RebuildStep}
     assert kinds == set(FIELDS)
 
 
@@ -69,13 +80,13 @@ def test_what_is_no_value_is_refused(step, name, text, words):
 
 def test_the_new_name_of_what_a_step_makes_is_told():
     assert with_arguments(EACH[4], {"name": "other"}, "edit_step(0)")[1] == ("id", "other")
-    assert with_arguments(EACH[11], {"names": "c/"}, "edit_step(0)") == (steps.RenameStep((("a", "c"),)), ("b", "c"))
-    given = steps.CollapseStep(("a", "b"), "call", "scope")
-    assert with_arguments(given, {"ops": "a"}, "edit_step(0)") == (steps.CollapseStep(("a",), "call"), None)
+    assert with_arguments(EACH[11], {"names": "c/"}, "edit_step(0)") == (RenameStep((("a", "c"),)), ("b", "c"))
+    given = CollapseStep(("a", "b"), "call", "scope")
+    assert with_arguments(given, {"ops": "a"}, "edit_step(0)") == (CollapseStep(("a",), "call"), None)
 
 
 def test_what_has_no_text_has_no_field():
-    several = steps.RenameStep((("a", "b"), ("c", "d")))
+    several = RenameStep((("a", "b"), ("c", "d")))
     assert form_of(several) == []
     with refuses(PlanError, "has no argument 'names'", "Its arguments are: none"):
         with_arguments(several, {"names": "x"}, "edit_step(0)")

@@ -8,7 +8,6 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
-from graphsurgeon.plan.step_code import step_text
 from tests.graphs import KINDS, look, model
 from tests.random_graphs import flow_version
 from tests.refusal import reads, refuses
@@ -142,7 +141,7 @@ def test_objects_of_the_graph_are_found_whatever_a_step_before_has_called_them()
     y, x = m.graph.get_tensor_by_name("net/y:0"), m.graph.get_tensor_by_name("x:0")
     plan = ed.plan().rename("net", to="body").rename({"body/y": "x", "x": "body/y"})
     plan = plan.insert("Identity", on=y, name="tap").connect(x, to=y.op).set_attr([x.op], "_mark", 1)
-    assert [step_text(step).partition(" ")[2] for step in plan.steps[-3:]][1] == "body/y:0 to input 0 of x"
+    assert [step.describe().partition(" ")[2] for step in plan.steps[-3:]][1] == "body/y:0 to input 0 of x"
     assert "Identity', on='x:0'" in plan.to_code()
 
 

@@ -18,7 +18,6 @@ from graphsurgeon.graph.selection import Selection, select
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.recipe_registry import Recipe
 from graphsurgeon.plan.removal import find_removal_blockers
-from graphsurgeon.plan.step_code import step_text
 from graphsurgeon.ui.screen import Screen
 from tests.plain import plain, variable
 
@@ -141,7 +140,7 @@ class PlainSubject:
         faults = plan.check()
         if faults:
             raise faults[0].to_error(len(faults) - 1)
-        text, number = "; ".join(map(step_text, plan.steps)), len(self.history) + 1
+        text, number = "; ".join(step.describe() for step in plan.steps), len(self.history) + 1
         done = Applied(plan.effect, self.snapshot, plan.after(), text, number)
         self.history.append(done)
         return self._turned(done, False)

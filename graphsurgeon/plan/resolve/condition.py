@@ -17,15 +17,14 @@ from ...graph.rewiring import Edge
 from ...graph.traversal import follow_chain
 from ..edit_state import EditState, GraphDelta
 from ..plan_result import Region, Replacement
-from ..step_code import request_of
-from ..steps import ConditionStep
+from ..steps.condition import ConditionStep
 from .replace import ReplaceTargets, region_of, replace_matches, resolve_replacements
 from .reroute import errors_of, tensors_of
 
 
 def resolve_condition(step: ConditionStep, state: EditState) -> Iterator[GraphDelta]:
     """Resolves the TF1 conds that have a tensor as condition, then the v2 conds and cases."""
-    request = request_of(step)
+    request = step.request
     ((tensor,),) = tensors_of(state, request, (step.tensor,))
     graph, size = state.after, state.base.size
     info = graph.info(*tensor)

@@ -43,8 +43,7 @@ from ..static_checks import (
     unmapped_fault,
     unused_fault,
 )
-from ..step_code import request_of
-from ..steps import CopyStep
+from ..steps.copy import CopyStep
 
 
 def copy(step: CopyStep, state: EditState) -> Iterator[GraphDelta]:
@@ -204,7 +203,7 @@ def _entering_tensors(
     fed = selection.inputs if step.unmapped != "include" and not keeps else ()
     cuts = frozenset([*copy_set.mapping, *copy_set.constants, *fed])
     torn = array_fault(graph, copy_set.mask, cuts, ~copy_set.mask if keeps else None)
-    entry.faults.extend([Fault(request_of(step), *torn)] if torn else [])
+    entry.faults.extend([Fault(step.request, *torn)] if torn else [])
     return entry
 
 
@@ -240,7 +239,7 @@ def _inside_faults(
     graph, mapping = step.selection.graph, copy_set.mapping
     plain = {graph.tensor(p.original) for p in entry.placeholders}
     plain |= {t for t in mapping if not _is_reference(state.bench, mapping[t])}
-    faults = reference_faults(graph, copy_set.mask, plain, request_of(step))
+    faults = reference_faults(graph, copy_set.mask, plain, step.request)
     faults += preflight_faults(step, copy_set.mask, state.base, same_graph)
     unused = [f"{graph.names[op]}:{port}" for op, port in mapping if (op, port) not in entry.input_map]
     return faults + [unused_fault(step, name) for name in unused[:1]]

@@ -11,8 +11,7 @@ from ...graph.names import free_name, invalid_name_fault, valid_name
 from ..dependencies import needed_ops
 from ..edit_state import EditState, GraphDelta
 from ..plan_result import OpChange
-from ..step_code import request_of
-from ..steps import RebuildStep, RenameStep, SetStep
+from ..steps.edit import RebuildStep, RenameStep, SetStep
 from .reroute import ops_of
 
 #: Attributes that name state which ops share. The value is often the name of the op, or begins with its scope.
@@ -30,7 +29,7 @@ def rename(step: RenameStep, state: EditState) -> Iterator[GraphDelta]:
             now = state.new_name(old)
             near = f"An earlier step renamed it to {now!r}" if now else ""
             near = near or did_you_mean(old, [*state.after.scopes.names[1:], *state.after.names])
-            raise PlanError(request_of(step), f"no op and no scope is called {old!r}", near)
+            raise PlanError(step.request, f"no op and no scope is called {old!r}", near)
         names_by_op.update({op: names[old] + bench.names[op][len(old) :] for op in ops})
     _refuse(step, state, names_by_op)
     new_names = {op: name for op, name in names_by_op.items() if name != bench.names[op]}
@@ -42,7 +41,7 @@ def _refuse(step: RenameStep, state: EditState, new_names: Mapping[int, str]) ->
     bench, owners = state.bench, dict[str, int]()
     bad = next((new for old, new in step.names if new != old and not valid_name(new)), None)
     if bad is not None:
-        raise PlanError(request_of(step), *invalid_name_fault(bad, "a name of an op", bench.is_name_used))
+        raise PlanError(step.request, *invalid_name_fault(bad, "a name of an op", bench.is_name_used))
     for op, name in new_names.items():
         there = bench.index.get(name)
         problem = ""
@@ -53,7 +52,7 @@ def _refuse(step: RenameStep, state: EditState, new_names: Mapping[int, str]) ->
         if problem:
             wish = next((new for _, new in step.names if name == new or name.startswith(f"{new}/")), name)
             way = f"Type a name that is free, such as {free_name(wish, bench.is_name_used)!r}"
-            raise PlanError(request_of(step), problem, f"{way}, or rename both at once: {{old: new, ...}}")
+            raise PlanError(step.request, problem, f"{way}, or rename both at once: {{old: new, ...}}")
         owners[name] = op
 
 
@@ -91,7 +90,7 @@ def _rename_key(key: str, old: str, new: str) -> str:
 
 def set_op_attributes(step: SetStep, state: EditState) -> Iterator[GraphDelta]:
     """Sets attributes or the device of ops."""
-    request = request_of(step)
+    request = step.request
     (ops,) = ops_of(state, request, step.ops)
     if step.device is not None and device_parts(step.device) is None:
         raise PlanError(request, f"{step.device!r} is not a device", "Type one, such as '/cpu:0' or '/job:ps/task:1'")

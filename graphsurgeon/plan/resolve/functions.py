@@ -26,8 +26,7 @@ from ..copy_result import CopyResult
 from ..dependencies import variable_parts
 from ..edit_state import EditState, GraphDelta
 from ..plan_result import Region
-from ..step_code import request_of
-from ..steps import CollapseStep, InlineStep, UnrollStep
+from ..steps.functions import CollapseStep, InlineStep, UnrollStep
 from .replace import ReplaceTargets, region_of, replace_matches
 from .reroute import errors_of, ops_of, tensors_of
 
@@ -122,7 +121,7 @@ def trip_count_of(
 
 def collapse(step: CollapseStep, state: EditState) -> Iterator[GraphDelta]:
     """Makes the call, connects the consumers to its results, and removes the ops."""
-    request = request_of(step)
+    request = step.request
     (numbers,) = ops_of(state, request, step.ops)
     graph = state.after
     problem = name_problem(step.name, lambda name: name.lower() in graph.lowercase_names, graph.title)
@@ -247,7 +246,7 @@ _INLINE_PARTS = {
 
 def inline(step: InlineStep, state: EditState) -> Iterator[GraphDelta]:
     """Inlines the calls. Calls of one function with the same attributes are inlined together."""
-    request, chosen, inside = request_of(step), set(step.ops), dict[str, list[str]]()
+    request, chosen, inside = step.request, set(step.ops), dict[str, list[str]]()
     for name in step.ops:
         *_, top = name, *(scope for scope in scopes_around(name) if scope in chosen)
         inner = inside.setdefault(top, [])
@@ -310,7 +309,7 @@ _UNROLL_PARTS = ("body", "body_1")
 
 def unroll(step: UnrollStep, state: EditState) -> Iterator[GraphDelta]:
     """Replaces a loop by copies of its body."""
-    request, graph = request_of(step), state.after
+    request, graph = step.request, state.after
     op, loop = _find_loop(request, graph, step.loop)
     numbers = [op] if loop is None else np.flatnonzero(loops_of(graph) == loops_of(graph)[loop.loop_cond]).tolist()
     touched = {name for name, _, _ in state.edits} | set(state.changes)

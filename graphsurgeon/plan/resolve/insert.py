@@ -21,8 +21,8 @@ from ..copy_result import Connection, CopyResult, current_externals
 from ..edit_state import EditState, GraphDelta
 from ..mutable_graph import MutableGraph
 from ..plan_result import NewNode, PlanResult
-from ..step_code import request_of
-from ..steps import AdaptStep, CopyStep, InsertStep
+from ..steps.copy import CopyStep
+from ..steps.insert import AdaptStep, InsertStep
 from ..type_check import base_dtype, fits
 from .copy import resolve_copy
 from .reroute import consumers_of, input_of, rewire, tensors_of
@@ -173,7 +173,7 @@ def _renumbered_copy(copy_result: CopyResult, place: Ints) -> CopyResult:
 
 def insert(step: InsertStep, state: EditState) -> Iterator[GraphDelta]:
     """Adds the ops and connects the consumers to them."""
-    request, graph = request_of(step), state.bench
+    request, graph = step.request, state.bench
     (tensors,) = tensors_of(state, request, step.on)
     names = _names(step, state)
     edges = [consumers_of(graph, tensor, step.only, step.exclude) for tensor in tensors]
@@ -234,14 +234,14 @@ def _names(step: InsertStep, state: EditState) -> list[str]:
     for name in names:
         problem = name_problem(name, lambda one: graph.is_name_used(one) or one.lower() in used_names, graph.title)
         if problem is not None:
-            raise PlanError(request_of(step), *problem)
+            raise PlanError(step.request, *problem)
         used_names.add(name.lower())
     return names
 
 
 def adapt(step: AdaptStep, state: EditState) -> Iterator[GraphDelta]:
     """Builds the adapter, and connects its consumers to the result."""
-    request, graph = request_of(step), state.bench
+    request, graph = step.request, state.bench
     source, place = graph.tensor(step.tensor, request), _adapter_site(step, graph, request)
     input_info = graph.info(*source)
     if input_info is None:

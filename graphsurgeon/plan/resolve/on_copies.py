@@ -21,15 +21,16 @@ from ..edit_state import EditState, GraphDelta
 from ..fault import warning_kind
 from ..plan_result import DownstreamCopy, PlanResult
 from ..removal import readers_fault
-from ..step_code import request_of
-from ..steps import INITIAL, CopyStep, OnCopiesStep
+from ..steps.base import INITIAL
+from ..steps.copy import CopyStep
+from ..steps.on_copies import OnCopiesStep
 from .copy import resolve_copy
 from .reroute import RefusedStep, ops_of, rewire
 
 
 def on_copies(step: OnCopiesStep, state: EditState) -> Iterator[GraphDelta]:
     """Copies the changed ops, connects the copies to the new inputs, and restores the inputs of the existing ops."""
-    request = request_of(step)
+    request = step.request
     (targets,) = ops_of(state, request, [name.partition(":")[0] for name in step.until])
     if not state.faults:
         yield from _as_copies(state, request)
@@ -97,7 +98,7 @@ def _refuse(
     step: OnCopiesStep, effect: PlanResult, downstream_ops: Downstream, edited: Mask, targets: Sequence[int]
 ) -> None:
     """Refuses edits that `until` does not depend on, and copies that would set the same state as the original."""
-    request, graph, removed = request_of(step), effect.after, effect.after.mask(sorted(effect.removed))
+    request, graph, removed = step.request, effect.after, effect.after.mask(sorted(effect.removed))
     copies = "Choose assign='copy': it also copies these ops, and the copies set the same state"
     if downstream_ops.unaffected_target >= 0:
         target = graph.names[downstream_ops.unaffected_target]
@@ -135,7 +136,7 @@ def _copy_downstream(
     if ops.any():
         problem = name_problem(step.to, state.bench.is_name_used, base.title, what="a name scope", key="scope")
         if problem is not None:
-            raise PlanError(request_of(step), *problem)
+            raise PlanError(step.request, *problem)
         again = CopyStep(
             selection_from(base, ops), step.to, unmapped="keep", control="keep",
             variables=(("*", "share"),), collections=step.collections,

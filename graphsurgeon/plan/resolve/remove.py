@@ -13,8 +13,7 @@ from ..edit_state import EditState, GraphDelta
 from ..fault import Fault
 from ..mutable_graph import MutableGraph
 from ..removal import readers_fault
-from ..step_code import request_of
-from ..steps import BypassStep, RemoveStep
+from ..steps.edit import BypassStep, RemoveStep
 from ..type_check import fits
 from .insert import is_built_op, without_new_ops
 from .reroute import RefusedStep, consumers_of, ops_of, rewire, tensors_of
@@ -22,7 +21,7 @@ from .reroute import RefusedStep, consumers_of, ops_of, rewire, tensors_of
 
 def bypass(step: BypassStep, state: EditState) -> Iterator[GraphDelta]:
     """Makes the consumers of the ops read a tensor that enters the ops, for each connected part separately."""
-    request = request_of(step)
+    request = step.request
     (numbers,) = ops_of(state, request, step.ops)
     if len(set(numbers)) == 1:
         yield _one(step, state, numbers[0])
@@ -47,7 +46,7 @@ def bypass(step: BypassStep, state: EditState) -> Iterator[GraphDelta]:
 
 def _one(step: BypassStep, state: EditState, op: int) -> GraphDelta:
     """Bypasses one op: by default, its input 0 replaces its output 0."""
-    request, graph, name = request_of(step), state.bench, state.bench.names[op]
+    request, graph, name = step.request, state.bench, state.bench.names[op]
     port = 0 if step.output is None else step.output
     ((old,),) = tensors_of(state, request, [port if isinstance(port, str) else f"{name}:{port}"])
     if old[0] != op:
@@ -86,7 +85,7 @@ def _around(step: BypassStep, state: EditState, mask: Mask) -> GraphDelta | None
     if new is None:
         new = _bypass_input(step, graph, mask, enters, leaves)
     edges = [(i, at, new) for t in leaves for i, at in readers[t]]
-    return rewire(state, request_of(step), edges, [(t, new) for t in leaves], removes=True)
+    return rewire(state, step.request, edges, [(t, new) for t in leaves], removes=True)
 
 
 def _named_end(
@@ -98,14 +97,14 @@ def _named_end(
     if isinstance(end, int):
         tensor = tensors[end] if 0 <= end < len(tensors) else None
     else:
-        ((candidate,),) = tensors_of(state, request_of(step), [end])
+        ((candidate,),) = tensors_of(state, step.request, [end])
         tensor = candidate if candidate in tensors else None
     if tensor is None:
         does = "enter the ops" if word == "input" else "leave the ops on a path from an entering tensor"
         names = [repr(state.bench.name(t)) for t in tensors]
         problem = f"{word}={end!r} is not possible: the tensors that {does} are {few(names, 6) or '(none)'}"
         suggestion = f"Choose one, such as {word}={names[0]}" if names else "Select ops that read and are read"
-        raise PlanError(request_of(step), problem, suggestion)
+        raise PlanError(step.request, problem, suggestion)
     return tensor
 
 
@@ -121,16 +120,14 @@ def _bypass_input(step: BypassStep, graph: Graph, mask: Mask, entering: list[Ten
     if candidates:
         names = few([graph.name(t) for t in candidates], 6)
         problem = f"{counted(len(candidates), 'entering tensors')} could be read instead: {names}"
-        raise PlanError(request_of(step), problem, f"Choose one: input={graph.name(candidates[0])!r}")
+        raise PlanError(step.request, problem, f"Choose one: input={graph.name(candidates[0])!r}")
     sides = [few([_tensor_text(graph, t) for t in side], 4) for side in (entering, leaving)]
     problem = f"no entering tensor can replace all leaving tensors: {sides[0]} against {sides[1]}"
     pairs = [
         (t, out) for t in entering for out in leaving if fits_for(graph, t, out) and _reaches(graph, mask, t, [out])
     ]
     way = f"input={graph.name(pairs[0][0])!r}, output={graph.name(pairs[0][1])!r}" if pairs else ""
-    raise PlanError(
-        request_of(step), problem, f"Choose the tensors: {way}" if way else "Select ops that keep the shape"
-    )
+    raise PlanError(step.request, problem, f"Choose the tensors: {way}" if way else "Select ops that keep the shape")
 
 
 def way_through(graph: Graph, mask: Mask, leaving: Tensor) -> Tensor | None:
@@ -170,7 +167,7 @@ def _tensor_text(graph: Graph, tensor: Tensor) -> str:
 
 def remove(step: RemoveStep, state: EditState) -> Iterator[GraphDelta]:
     """Marks the ops to remove; they are removed after all steps."""
-    request = request_of(step)
+    request = step.request
     (numbers,) = ops_of(state, request, step.ops)
     late = [i for i in numbers if i >= state.base.size]
     others = [i for i in late if not is_built_op(state, i)]

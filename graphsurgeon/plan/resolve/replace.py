@@ -26,8 +26,7 @@ from ..edit_state import EditState, GraphDelta
 from ..mutable_graph import MutableGraph
 from ..plan_result import OpChange, Region, Replacement
 from ..removal import protected_ops
-from ..step_code import request_of
-from ..steps import ReplaceStep
+from ..steps.replace import ReplaceStep
 from ..type_check import mismatch
 from .insert import Graft, insert_subgraph, is_built_op, site_scope, without_new_ops
 from .reroute import RefusedStep, rewire
@@ -179,12 +178,12 @@ def _heads(graph: Graph, ops: Sequence[int]) -> list[int]:
 def replace_ops(step: ReplaceStep, state: EditState) -> Iterator[GraphDelta]:
     """Builds the replacements, connects them, and removes ops that are no longer needed."""
     if step.to and not valid_name(step.to):
-        raise PlanError(request_of(step), *invalid_name_fault(step.to, "a name scope", state.bench.is_name_used))
+        raise PlanError(step.request, *invalid_name_fault(step.to, "a name scope", state.bench.is_name_used))
     targets = _find_targets(step, state)
     if not state.faults:
         targets.hint = lambda: _hint(step, state, targets)
         yield from replace_matches(
-            state, request_of(step), targets, step.replacement, step.to, single_op=isinstance(step.replacement, str)
+            state, step.request, targets, step.replacement, step.to, single_op=isinstance(step.replacement, str)
         )
 
 

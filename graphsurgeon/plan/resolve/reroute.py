@@ -22,8 +22,7 @@ from ..fault import Fault
 from ..fixes import tensor_mismatch
 from ..mutable_graph import MutableGraph
 from ..plan_result import NewNode
-from ..step_code import request_of
-from ..steps import ConnectStep, ControlStep, DetachStep, RerouteControlStep, RerouteStep, SwapStep
+from ..steps.wiring import ConnectStep, ControlStep, DetachStep, RerouteControlStep, RerouteStep, SwapStep
 from ..type_check import axis_text, base_dtype, fit_suggestions, handle_mismatch, mismatch, shapes_differ
 
 
@@ -203,7 +202,7 @@ def consumers_of(
 
 def connect(step: ConnectStep, state: EditState) -> Iterator[GraphDelta]:
     """Sets an input of an op; refuses unknown names, an input that does not exist, and another dtype or shape."""
-    graph, request, at = state.bench, request_of(step), step.input
+    graph, request, at = state.bench, step.request, step.input
     source, op = graph.tensor(step.tensor, request), graph.find(step.to, request)
     reads = input_of(graph, op, at, request)
     new, old, problem = graph.info(*source), graph.info(*reads), incompatibility(graph, op, at, source)
@@ -263,7 +262,7 @@ def incompatibility(graph: MutableGraph, op: int, index: int, tensor: Tensor) ->
 
 def reroute(step: RerouteStep, state: EditState) -> Iterator[GraphDelta]:
     """Sets the inputs of all consumers at once, so that tensors can swap their consumers."""
-    request = request_of(step)
+    request = step.request
     pairs = list(zip(*tensors_of(state, request, step.old, step.to), strict=True))
     edges: list[Edge] = []
     for old, new in pairs:
@@ -273,7 +272,7 @@ def reroute(step: RerouteStep, state: EditState) -> Iterator[GraphDelta]:
 
 def swap(step: SwapStep, state: EditState) -> Iterator[GraphDelta]:
     """Sets the inputs of the consumers of both tensors."""
-    request = request_of(step)
+    request = step.request
     pairs = list(zip(*tensors_of(state, request, step.a, step.b), strict=True))
     same = [a for a, b in pairs if a == b]
     if same:
@@ -288,7 +287,7 @@ def swap(step: SwapStep, state: EditState) -> Iterator[GraphDelta]:
 
 def control(step: ControlStep, state: EditState) -> Iterator[GraphDelta]:
     """Sets the control inputs of an op."""
-    request, graph = request_of(step), state.bench
+    request, graph = step.request, state.bench
     (op,), others = ops_of(state, request, (step.op,), step.others or ())
     have = graph.control_inputs(op)
     if not step.remove:
@@ -309,7 +308,7 @@ def control(step: ControlStep, state: EditState) -> Iterator[GraphDelta]:
 
 def reroute_control(step: RerouteControlStep, state: EditState) -> Iterator[GraphDelta]:
     """Sets the control inputs of the ops that wait for an op."""
-    request, graph = request_of(step), state.bench
+    request, graph = step.request, state.bench
     (old,), new = ops_of(state, request, (step.old,), step.to)
     waiting = graph.control_consumers(old)
     keep = None if step.only is None else set(step.only)
@@ -325,7 +324,7 @@ def reroute_control(step: RerouteControlStep, state: EditState) -> Iterator[Grap
 
 def detach(step: DetachStep, state: EditState) -> Iterator[GraphDelta]:
     """Adds a placeholder for each tensor that enters or leaves the ops, and connects its consumers to it."""
-    request, graph = request_of(step), state.bench
+    request, graph = step.request, state.bench
     ops, only, exclude = ops_of(state, request, step.ops, step.only or (), step.exclude)
     inside, limited, any_edge = set(ops), step.only is not None or bool(exclude), False
     for side in ("inputs", "outputs") if step.side == "both" else (step.side,):

@@ -37,8 +37,8 @@ from ...plan.plan_result import AppliedOps, PlanResult, record
 from ...plan.resolve.edit import rename_keys
 from ...plan.shape_inference import stale_shapes
 from ...plan.static_checks import unknown_fault
-from ...plan.step_code import steps_text
-from ...plan.steps import INITIAL, CopyStep
+from ...plan.steps.base import INITIAL, steps_text
+from ...plan.steps.copy import CopyStep
 from ..functions import library as functions
 from ..open.outputs import array_in
 from ..open.snapshot import DIGEST, runs, snapshot

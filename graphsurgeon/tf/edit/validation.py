@@ -24,8 +24,8 @@ from ...plan.fixes import mapping_mismatch, with_fixes
 from ...plan.mutable_graph import MutableGraph
 from ...plan.plan_result import InferenceResult, PlanResult
 from ...plan.static_checks import mapping_proposals
-from ...plan.step_code import request_of
-from ...plan.steps import InsertStep, SetStep
+from ...plan.steps.edit import SetStep
+from ...plan.steps.insert import InsertStep
 from ...plan.type_check import axis_text, base_dtype, shapes_differ
 from ..copy.imports import import_nodes
 from ..copy.node_defs import constant_node, convert_op
@@ -464,7 +464,7 @@ class _ShapeChecker:
         step = self._effect.blame.get(name)
         if step is None:
             return default or "check()"
-        return request_of(self._effect.steps[step])
+        return self._effect.steps[step].request
 
     def _mapping_fault(self, copy_result: CopyResult, message: str) -> Fault | None:
         """Returns the fault if a tensor that replaces another tensor in a copy has a different shape."""

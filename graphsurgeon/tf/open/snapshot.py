@@ -17,7 +17,6 @@ from ...graph.lazy_graph import lazy_graph_of, materialize
 from ...graph.types import TFGraph, TFGraphDef, TFNodeDef, TFOp
 from ...graph.variables import GraphState
 from ...plan.copy_result import CopyResult
-from ...plan.step_code import step_text
 from ..copy.collections import describe_item
 from ..copy.contexts import context_ops
 from ..copy.tables_and_queues import init_ops
@@ -107,7 +106,7 @@ def add_current(copy_result: CopyResult, graph_def: TFGraphDef) -> None:
             stale += [source.names[i] for i, node, a, b in rows if a != b and _differs(node, source.nodes[i])]
     if stale:
         raise StalePlanError(
-            f"apply: {step_text(copy_result.step)}",
+            f"apply: {copy_result.step.describe()}",
             f"{counted(len(stale), 'ops')} changed since the plan was made, {stale[0]!r} first",
             "Open the graph again, and make the plan again",
         )

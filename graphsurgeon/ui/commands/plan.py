@@ -13,8 +13,7 @@ from ...graph.graph import TensorInfo
 from ...graph.names import free_name, op_name, tensor_name
 from ...plan.plan import Plan
 from ...plan.plan_result import PlanResult
-from ...plan.step_code import step_text
-from ...plan.steps import CopyStep
+from ...plan.steps.copy import CopyStep
 from ..page_data import receipt
 from ..pane import keys_at
 from ..render_context import RenderContext
@@ -90,7 +89,7 @@ def adapt(context: RenderContext, state: State, tensor: Text, to: Text, input: C
     graph = context.around(plan.after(), [to]).graph
     reads = ":" not in to and op in graph.index and len(graph.data.row(graph.index[op]))
     plan = plan.adapt(tensor, to=to if ":" in to else op, input=input if reads else None, kinds=kinds)
-    return with_edit(context, state, plan, step_text(plan.steps[-1]))
+    return with_edit(context, state, plan, plan.steps[-1].describe())
 
 
 @edit("fix an error with an adapter", gesture="button")

@@ -8,10 +8,16 @@ from typing import Any
 
 from ...errors import PlanError, counted
 from ...graph.names import op_name, tensor_name
-from ...plan import steps
-from ...plan.plan import ASSIGN, COLLECTIONS, CONTROL, EXTERNAL, INITIAL_COLLECTIONS, SEEDS, SIDES, UNMAPPED, Plan
-from ...plan.step_code import step_text
-from ...plan.steps import InsertStep, MutedStep, SetStep, Step, later_steps, scope_change, unwrap_muted
+from ...plan.plan import Plan
+from ...plan.steps.base import MutedStep, Step, later_steps, scope_change, unwrap_muted
+from ...plan.steps.condition import ConditionStep
+from ...plan.steps.copy import COLLECTIONS, CONTROL, SEEDS, UNMAPPED, CopyStep
+from ...plan.steps.edit import BypassStep, RemoveStep, RenameStep, SetStep
+from ...plan.steps.functions import CollapseStep, InlineStep, UnrollStep
+from ...plan.steps.insert import AdaptStep, InsertStep
+from ...plan.steps.on_copies import ASSIGN, INITIAL_COLLECTIONS, OnCopiesStep
+from ...plan.steps.replace import EXTERNAL, ReplaceStep
+from ...plan.steps.wiring import SIDES, ConnectStep, ControlStep, DetachStep, RerouteControlStep, RerouteStep, SwapStep
 from ..render_context import RenderContext
 from ..state import State
 from .plan import parse_literal, with_message
@@ -119,43 +125,43 @@ class Field:
 
 #: Type of a step -> the arguments that a form can change. The sources of a copy have a separate table.
 FIELDS: dict[type, tuple[Field, ...]] = {
-    steps.CopyStep: (
+    CopyStep: (
         Field("to", "Scope", SCOPE, makes=True),
         Field("unmapped", "Unmapped inputs", choice(*UNMAPPED)),
         Field("control", "Control inputs from outside", choice(*CONTROL)),
         Field("collections", "Collections", choice(*COLLECTIONS)),
         Field("seeds", "Seeds of random ops", choice(*SEEDS)),
     ),
-    steps.ConnectStep: (
+    ConnectStep: (
         Field("tensor", "Tensor", TENSOR),
         Field("to", "Consumer", OP),
         Field("input", "Input", COUNT),
     ),
-    steps.RerouteStep: (Field("old", "Consumers of", TENSORS), Field("to", "New source", TENSORS)),
-    steps.SwapStep: (Field("a", "Tensor", TENSORS), Field("b", "Swapped with", TENSORS)),
-    steps.DetachStep: (Field("ops", "Ops", OPS), Field("side", "Side", choice(*SIDES))),
-    steps.InsertStep: (
+    RerouteStep: (Field("old", "Consumers of", TENSORS), Field("to", "New source", TENSORS)),
+    SwapStep: (Field("a", "Tensor", TENSORS), Field("b", "Swapped with", TENSORS)),
+    DetachStep: (Field("ops", "Ops", OPS), Field("side", "Side", choice(*SIDES))),
+    InsertStep: (
         Field("op", "Op type", NAME),
         Field("on", "After tensor", TENSORS),
         Field("name", "Name", NAME, makes=True),
     ),
-    steps.AdaptStep: (Field("tensor", "Tensor", TENSOR), Field("name", "Name", SCOPE, makes=True)),
-    steps.BypassStep: (Field("ops", "Ops", OPS),),
-    steps.RemoveStep: (Field("ops", "Ops", OPS), Field("stitch", "Reconnect", YES_OR_NO)),
-    steps.SetStep: (Field("ops", "Ops", OPS), Field("device", "Device", TEXT), Field("attributes", "Value", VALUE)),
-    steps.ControlStep: (Field("op", "Op", OP), Field("others", "After", OPS)),
-    steps.RerouteControlStep: (Field("old", "Waiting ops of", OP), Field("to", "New op to wait for", OPS)),
-    steps.RenameStep: (Field("names", "New name", NAME, makes=True),),
-    steps.ReplaceStep: (
+    AdaptStep: (Field("tensor", "Tensor", TENSOR), Field("name", "Name", SCOPE, makes=True)),
+    BypassStep: (Field("ops", "Ops", OPS),),
+    RemoveStep: (Field("ops", "Ops", OPS), Field("stitch", "Reconnect", YES_OR_NO)),
+    SetStep: (Field("ops", "Ops", OPS), Field("device", "Device", TEXT), Field("attributes", "Value", VALUE)),
+    ControlStep: (Field("op", "Op", OP), Field("others", "After", OPS)),
+    RerouteControlStep: (Field("old", "Waiting ops of", OP), Field("to", "New op to wait for", OPS)),
+    RenameStep: (Field("names", "New name", NAME, makes=True),),
+    ReplaceStep: (
         Field("replacement", "Op type", NAME),
         Field("external", "If other ops read inner tensors", choice(*EXTERNAL)),
         Field("to", "Scope", SCOPE),
     ),
-    steps.CollapseStep: (Field("ops", "Ops", OPS), Field("name", "Name", NAME, makes=True)),
-    steps.InlineStep: (Field("ops", "Calls", OPS),),
-    steps.UnrollStep: (Field("loop", "Loop", NAME), Field("times", "Rounds", COUNT)),
-    steps.ConditionStep: (Field("tensor", "Tensor", TENSOR), Field("value", "Condition is", BRANCH)),
-    steps.OnCopiesStep: (
+    CollapseStep: (Field("ops", "Ops", OPS), Field("name", "Name", NAME, makes=True)),
+    InlineStep: (Field("ops", "Calls", OPS),),
+    UnrollStep: (Field("loop", "Loop", NAME), Field("times", "Rounds", COUNT)),
+    ConditionStep: (Field("tensor", "Tensor", TENSOR), Field("value", "Condition is", BRANCH)),
+    OnCopiesStep: (
         Field("to", "Scope", NAME, makes=True),
         Field("until", "Stop at ops", ANY_OPS),
         Field("assign", "Ops that set variables", choice(*ASSIGN)),
@@ -172,19 +178,19 @@ def form_of(step: Step, choices: Callable[[str, str], list[str]] = lambda op, na
         choices: a function of op and attribute that returns all possible values, if these are few.
 
     Example:
-        >>> [(row["label"], row["value"]) for row in form_of(steps.ConnectStep("a:0", "b", 1))]
+        >>> [(row["label"], row["value"]) for row in form_of(ConnectStep("a:0", "b", 1))]
         [('Tensor', 'a:0'), ('Consumer', 'b'), ('Input', '1')]
     """
     out = []
     for field in FIELDS.get(type(step), ()):
         value, label, options = getattr(step, field.name), field.label, list(field.kind.choices)
-        if isinstance(step, steps.SetStep) and field.name == "attributes" and value:
+        if isinstance(step, SetStep) and field.name == "attributes" and value:
             (label, value), options = value[0], choices(step.ops[0], value[0][0])
-        elif isinstance(step, steps.RenameStep):
+        elif isinstance(step, RenameStep):
             value = value[0][1] if len(value) == 1 else None
         if value is None or value == () != getattr(step, "until", None) or callable(value):
             continue  # it was not given, or it cannot be edited as text
-        if isinstance(step, steps.InsertStep) and field.name == "name" and not isinstance(value, str):
+        if isinstance(step, InsertStep) and field.name == "name" and not isinstance(value, str):
             continue
         out.append({"name": field.name, "label": label, "value": field.kind.to_text(value), "choices": options})
     return out
@@ -202,7 +208,7 @@ def with_arguments(step: Step, texts: Mapping[str, str], request: str) -> tuple[
         PlanError: an argument does not exist, or a text is not valid.
 
     Example:
-        >>> with_arguments(steps.UnrollStep("loop", 2), {"times": "3"}, "edit_step(0)")
+        >>> with_arguments(UnrollStep("loop", 2), {"times": "3"}, "edit_step(0)")
         (UnrollStep(loop='loop', times=3), None)
     """
     old_values, rename_pair = {row["name"]: row["value"] for row in form_of(step)}, None
@@ -210,7 +216,7 @@ def with_arguments(step: Step, texts: Mapping[str, str], request: str) -> tuple[
     for name, text in texts.items():
         field = fields.get(name)
         if field is None:
-            problem, these = f"{step_text(step)!r} has no argument {name!r}", ", ".join(sorted(fields))
+            problem, these = f"{step.describe()!r} has no argument {name!r}", ", ".join(sorted(fields))
             raise PlanError(request, problem, f"Its arguments are: {these or 'none'}")
         if text == old_values[name]:
             continue
@@ -223,9 +229,9 @@ def with_arguments(step: Step, texts: Mapping[str, str], request: str) -> tuple[
             )
             raise PlanError(f"{request[:-1]}, {name}={text!r})", *parts, name) from None
         old = getattr(step, name)
-        if isinstance(step, steps.RenameStep):
+        if isinstance(step, RenameStep):
             rename_pair, value = (old[0][1], value), ((old[0][0], value),)
-        elif isinstance(step, steps.SetStep) and name == "attributes":
+        elif isinstance(step, SetStep) and name == "attributes":
             value = ((old[0][0], value),)
         elif field.makes:
             rename_pair = (old, value)
@@ -244,7 +250,7 @@ def remove_step(context: RenderContext, state: State, step: Count) -> State:
     plan = context.draft(state)
     removed_step = _step(plan, step, f"remove_step({step})")
     return with_message(
-        context, state.replace(draft=plan.with_step(step, None)), f"removed: {step_text(removed_step)}", warn=False
+        context, state.replace(draft=plan.with_step(step, None)), f"removed: {removed_step.describe()}", warn=False
     )
 
 
@@ -265,9 +271,9 @@ def move_step(context: RenderContext, state: State, step: Count, before: Count) 
     faults = other.check()
     if faults and not plan.check():
         raise PlanError(
-            request, f"{step_text(moved_step)} cannot be there: {faults[0].problem}", "Move it to another place"
+            request, f"{moved_step.describe()} cannot be there: {faults[0].problem}", "Move it to another place"
         )
-    return with_message(context, state.replace(draft=other), f"moved: {step_text(moved_step)}", warn=False)
+    return with_message(context, state.replace(draft=other), f"moved: {moved_step.describe()}", warn=False)
 
 
 @edit("mute a step of the plan", gesture="button")
@@ -279,7 +285,7 @@ def mute_step(context: RenderContext, state: State, step: Count, on: YesOrNo = T
         on: false to unmute the step.
     """
     plan = context.draft(state)
-    text = step_text(unwrap_muted(_step(plan, step, f"mute_step({step}, on={on})")))
+    text = unwrap_muted(_step(plan, step, f"mute_step({step}, on={on})")).describe()
     state = state.replace(draft=plan.with_muted(step, on))
     return with_message(context, state, f"{'muted' if on else 'no longer muted'}: {text}", warn=False)
 
@@ -331,7 +337,7 @@ def edit_step(context: RenderContext, state: State, step: Count, values: FeedTex
         there = replace(plan, steps=plan.steps[:step]).after().index
         later = later_steps(plan.steps[step + 1 :], rename_pair[0], scope_change(*rename_pair, there))
         plan = replace(plan, steps=(*plan.steps[: step + 1], *later))
-    return with_message(context, state.replace(draft=plan), f"edited: {step_text(new)}")
+    return with_message(context, state.replace(draft=plan), f"edited: {new.describe()}")
 
 
 def _step(plan: Plan, step: int, request: str) -> Step:

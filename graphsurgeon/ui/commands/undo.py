@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...errors import PlanError, few
-from ...plan.step_code import steps_text
-from ...plan.steps import Step
+from ...plan.steps.base import Step, steps_text
 from ..page_data import receipt
 from ..render_context import RenderContext
 from ..state import State, UndoEntry

@@ -6,8 +6,7 @@ import pytest
 
 from graphsurgeon.errors import PlanError
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.step_code import request_of, step_text
-from graphsurgeon.plan.steps import scope_change, with_names
+from graphsurgeon.plan.steps.base import scope_change, with_names
 from tests.plain import plain
 from tests.plan.edits import fault
 from tests.refusal import refuses
@@ -78,12 +77,12 @@ def test_it_is_written_as_it_was_asked_for():
     text = (
         "adapt('x:0', to='y:0', kinds=['pool', 'dense'], name='fit', dtype='float32', shape=[None, 4], seed=2, exclude"
     )
-    assert request_of(step) == f"{text}='use')"
-    assert step_text(step) == "adapt x:0 by pool and dense for the consumers of y:0 except use"
+    assert step.request == f"{text}='use')"
+    assert step.describe() == "adapt x:0 by pool and dense for the consumers of y:0 except use"
     (one,) = PLAN.adapt("x", to="use", kinds="pad", paddings=[[0, 1]]).steps
-    assert request_of(one) == "adapt('x:0', to='use', kinds='pad', paddings=((0, 1),))"
-    assert step_text(one) == "adapt x:0 by pad to input 0 of use"
+    assert one.request == "adapt('x:0', to='use', kinds='pad', paddings=((0, 1),))"
+    assert one.describe() == "adapt x:0 by pad to input 0 of use"
     (free,) = PLAN.adapt("x", name="dense", kinds="dense", shape=[None, 4]).steps
-    assert step_text(free) == "adapt x:0 by dense, as dense:0"
+    assert free.describe() == "adapt x:0 by dense, as dense:0"
     moved = with_names(free, scope_change("dense", "new"))
     assert (moved.name, moved.spec) == ("new", free.spec)

@@ -9,7 +9,6 @@ from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.function_source import Sources
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.step_code import call, step_text
 from tests.plan import edits
 from tests.refusal import reads, refuses
 
@@ -73,11 +72,11 @@ def test_which_input_and_output_are_meant_can_be_said():
 def test_as_code():
     g = net()
     plan = Plan(g).bypass("s").bypass(["t/c", "t/d"], input="z").bypass("t/c", input=1)
-    assert [call(s, "ed", Sources()) for s in plan.steps] == [
+    assert [s.code(Sources()) for s in plan.steps] == [
         ".bypass('s')", ".bypass(['t/c', 't/d'], input='z:0')", ".bypass('t/c', input=1)"
     ]  # fmt: skip
-    assert [step_text(s) for s in plan.steps] == ["bypass s/a, s/one, s/b", "bypass t/c, t/d", "bypass t/c"]
-    assert call(Plan(g).bypass(select(g, scope="s")).steps[0], "ed", Sources()) == ".bypass(ed.select(scope='s'))"
+    assert [s.describe() for s in plan.steps] == ["bypass s/a, s/one, s/b", "bypass t/c, t/d", "bypass t/c"]
+    assert Plan(g).bypass(select(g, scope="s")).steps[0].code(Sources()) == ".bypass(ed.select(scope='s'))"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from graphsurgeon.errors import PlanError
 from graphsurgeon.plan.function_source import Sources
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.step_code import call
 from tests.plan.edits import after, fault, net
 from tests.refusal import refuses
 
@@ -33,6 +32,6 @@ def test_some_consumers_keep_their_inputs():
     assert (cut["y"], cut["z"]) == (["a:0"], ["a_0_detached:0", "y_0_detached:0"])
     assert after(Plan(g).detach(["a", "y"], side="outputs", exclude="y"))["z"] == cut["z"]
     assert "detach the outputs of a, y for z" in str(plan)
-    assert eval(f"Plan(g){call(plan.steps[0], 'ed', Sources())}").steps == plan.steps
+    assert eval(f"Plan(g){plan.steps[0].code(Sources())}").steps == plan.steps
     fault(Plan(g).detach("y", only="end"), "no chosen op reads a detached tensor", "Widen only=")
     fault(Plan(g).detach("y", only="odd"), "no op is called 'odd'")

@@ -8,7 +8,6 @@ from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.training import downstream
 from graphsurgeon.plan.function_source import Sources
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.step_code import call
 from tests.plain import plain, variable
 from tests.refusal import reads
 
@@ -103,7 +102,7 @@ def test_several_at_once_as_code():
     plan = Plan(g).reroute({"a": "b", "b": "a"}).swap(["a"], ["b"]).reroute_control("z", to=["y", "a"], exclude="set")
     plan = plan.connect(["a", "b"], to="z").connect(["a", "b"], to=["y", "only"]).rename("w", to="held/w")
     plan = plan.on_copies(scope="n", until=["end"], assign="copy", collections="rename")
-    code = [call(s, "ed", Sources()) for s in plan.steps]
+    code = [s.code(Sources()) for s in plan.steps]
     assert code[:3] == [
         ".reroute(['a:0', 'b:0'], to=['b:0', 'a:0'])", ".swap('a:0', 'b:0')",
         ".reroute_control('z', to=['y', 'a'], exclude='set')",

@@ -1,0 +1,1 @@
+"""The kinds of steps: each is a class in one place."""
