@@ -27,28 +27,24 @@ from .resolve.insert import adapt, insert
 from .resolve.on_copies import on_copies
 from .resolve.remove import bypass, remove
 from .resolve.replace import replace_ops
-from .resolve.reroute import RefusedStep, connect, control, detach, reroute, reroute_control, swap
-from .steps.base import MutedStep, Step
+from .steps.base import Step
 from .steps.condition import ConditionStep
 from .steps.copy import CopyStep
+from .steps.edge_checks import RefusedStep
 from .steps.edit import BypassStep, RebuildStep, RemoveStep, RenameStep, SetStep
 from .steps.functions import CollapseStep, InlineStep, UnrollStep
 from .steps.insert import AdaptStep, InsertStep
 from .steps.on_copies import OnCopiesStep
 from .steps.replace import ReplaceStep
-from .steps.wiring import ConnectStep, ControlStep, DetachStep, RerouteControlStep, RerouteStep, SwapStep
 
 #: The resolver of each kind of step. It yields deltas, each of which is added before the next is requested. If a step
 #: cannot be done, it yields a delta with a fault, or raises.
 RESOLVERS: dict[type, Callable[[Any, EditState], Iterator[GraphDelta]]] = {
-    AdaptStep: adapt, BypassStep: bypass, CollapseStep: collapse, ConnectStep: connect,
-    ConditionStep: resolve_condition, CopyStep: copy,
-    DetachStep: detach, OnCopiesStep: on_copies,
-    InlineStep: inline, InsertStep: insert, MutedStep: lambda step, so_far: iter(()),
-    ControlStep: control,
+    AdaptStep: adapt, BypassStep: bypass, CollapseStep: collapse, ConditionStep: resolve_condition, CopyStep: copy,
+    OnCopiesStep: on_copies,
+    InlineStep: inline, InsertStep: insert,
     RebuildStep: rebuild, RemoveStep: remove, RenameStep: rename,
-    ReplaceStep: replace_ops, RerouteControlStep: reroute_control, RerouteStep: reroute,
-    SetStep: set_op_attributes, SwapStep: swap, UnrollStep: unroll,
+    ReplaceStep: replace_ops, SetStep: set_op_attributes, UnrollStep: unroll,
 }  # fmt: skip
 #: Steps that need the complete graph after all earlier steps.
 BARRIER_STEPS = (
@@ -76,7 +72,7 @@ def resolve(base: Graph, steps: tuple[Step, ...], backend: Backend) -> PlanResul
             _refuse_cycles(so_far, fault_counts)
         before = len(so_far.faults)
         try:
-            for delta in RESOLVERS[type(step)](step, so_far):
+            for delta in RESOLVERS.get(type(step), type(step).resolve)(step, so_far):
                 so_far.add(delta)
         except RefusedStep as refused:
             so_far.faults += refused.faults

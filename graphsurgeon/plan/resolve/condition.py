@@ -18,8 +18,8 @@ from ...graph.traversal import follow_chain
 from ..edit_state import EditState, GraphDelta
 from ..plan_result import Region, Replacement
 from ..steps.condition import ConditionStep
+from ..steps.edge_checks import errors_of, tensors_of
 from .replace import ReplaceTargets, region_of, replace_matches, resolve_replacements
-from .reroute import errors_of, tensors_of
 
 
 def resolve_condition(step: ConditionStep, state: EditState) -> Iterator[GraphDelta]:

@@ -11,8 +11,8 @@ from ...graph.names import free_name, invalid_name_fault, valid_name
 from ..dependencies import needed_ops
 from ..edit_state import EditState, GraphDelta
 from ..plan_result import OpChange
+from ..steps.edge_checks import ops_of
 from ..steps.edit import RebuildStep, RenameStep, SetStep
-from .reroute import ops_of
 
 #: Attributes that name state which ops share. The value is often the name of the op, or begins with its scope.
 _KEYS = ("shared_name", "frame_name", "var_name")

@@ -26,9 +26,9 @@ from ..copy_result import CopyResult
 from ..dependencies import variable_parts
 from ..edit_state import EditState, GraphDelta
 from ..plan_result import Region
+from ..steps.edge_checks import errors_of, ops_of, tensors_of
 from ..steps.functions import CollapseStep, InlineStep, UnrollStep
 from .replace import ReplaceTargets, region_of, replace_matches
-from .reroute import errors_of, ops_of, tensors_of
 
 #: What a few op types do to scalars: enough for counters and limits.
 _SCALAR: dict[str, Callable[..., Any]] = {

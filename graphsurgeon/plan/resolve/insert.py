@@ -22,10 +22,10 @@ from ..edit_state import EditState, GraphDelta
 from ..mutable_graph import MutableGraph
 from ..plan_result import NewNode, PlanResult
 from ..steps.copy import CopyStep
+from ..steps.edge_checks import consumers_of, input_of, rewire, tensors_of
 from ..steps.insert import AdaptStep, InsertStep
 from ..type_check import base_dtype, fits
 from .copy import resolve_copy
-from .reroute import consumers_of, input_of, rewire, tensors_of
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ from ..plan_result import DownstreamCopy, PlanResult
 from ..removal import readers_fault
 from ..steps.base import INITIAL
 from ..steps.copy import CopyStep
+from ..steps.edge_checks import RefusedStep, ops_of, rewire
 from ..steps.on_copies import OnCopiesStep
 from .copy import resolve_copy
-from .reroute import RefusedStep, ops_of, rewire
 
 
 def on_copies(step: OnCopiesStep, state: EditState) -> Iterator[GraphDelta]:

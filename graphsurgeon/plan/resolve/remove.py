@@ -13,10 +13,10 @@ from ..edit_state import EditState, GraphDelta
 from ..fault import Fault
 from ..mutable_graph import MutableGraph
 from ..removal import readers_fault
+from ..steps.edge_checks import RefusedStep, consumers_of, ops_of, rewire, tensors_of
 from ..steps.edit import BypassStep, RemoveStep
 from ..type_check import fits
 from .insert import is_built_op, without_new_ops
-from .reroute import RefusedStep, consumers_of, ops_of, rewire, tensors_of
 
 
 def bypass(step: BypassStep, state: EditState) -> Iterator[GraphDelta]:

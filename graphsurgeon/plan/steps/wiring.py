@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...errors import few
+from ...errors import PlanError, few
+from ...graph.boundary import Tensor
+from ...graph.graph import TensorInfo
+from ...graph.names import free_name
+from ...graph.rewiring import Edge
+from ..edit_state import EditState, GraphDelta
+from ..fault import Fault
+from ..fixes import tensor_mismatch
 from ..function_source import Sources
+from ..plan_result import NewNode
+from ..type_check import base_dtype, fit_suggestions, handle_mismatch
 from .base import DestinationName, PlainText, Step, call_code, consumers_text
+from .edge_checks import consumers_of, incompatibility, input_of, ops_of, order_fault, rewire, tensors_of
 
 #: The values of `side` of `Plan.detach`.
 SIDES = ("both", "inputs", "outputs")
@@ -21,6 +31,23 @@ class ConnectStep(Step):
     tensor: DestinationName
     to: DestinationName
     input: int
+
+    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+        """Sets an input of an op; refuses unknown names, an input that does not exist, and another dtype or shape."""
+        graph, request, at = state.bench, self.request, self.input
+        source, op = graph.tensor(self.tensor, request), graph.find(self.to, request)
+        reads = input_of(graph, op, at, request)
+        new, old, problem = graph.info(*source), graph.info(*reads), incompatibility(graph, op, at, source)
+        if problem and new is not None and old is not None:
+            suggestion = fit_suggestions(graph.snapshot(), old, source, new, [op], reads)
+            problem = f"{self.tensor!r} is {new}, but input {at} of {self.to!r} {problem}"
+            about = tensor_mismatch(graph, reads, source, [op])
+            yield GraphDelta(faults=[Fault(request, problem, suggestion, mismatch=about)])
+            return
+        clash = handle_mismatch(graph, reads, source)
+        if clash:
+            raise PlanError(request, *clash)
+        yield rewire(state, request, [(op, at, source)])
 
     def code(self, sources: Sources) -> str:
         return call_code("connect", self.tensor, to=self.to, input=self.input)
@@ -40,6 +67,15 @@ class RerouteStep(Step):
     to: tuple[DestinationName, ...]
     only: tuple[DestinationName, ...] | None = None
     exclude: tuple[DestinationName, ...] = ()
+
+    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+        """Sets the inputs of all consumers at once, so that tensors can swap their consumers."""
+        request = self.request
+        pairs = list(zip(*tensors_of(state, request, self.old, self.to), strict=True))
+        edges: list[Edge] = []
+        for old, new in pairs:
+            edges += [(op, at, new) for op, at in consumers_of(state.bench, old, self.only, self.exclude)]
+        yield rewire(state, request, edges, pairs, excludes=True)
 
     def code(self, sources: Sources) -> str:
         return call_code("reroute", self.old, to=self.to, **self.given("only", "exclude"))
@@ -61,6 +97,22 @@ class SwapStep(Step):
     a: tuple[DestinationName, ...]
     b: tuple[DestinationName, ...]
 
+    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+        """Sets the inputs of the consumers of both tensors."""
+        request = self.request
+        pairs = list(zip(*tensors_of(state, request, self.a, self.b), strict=True))
+        same = [a for a, b in pairs if a == b]
+        if same:
+            name = state.bench.name(same[0])
+            raise PlanError(
+                request, f"both are {name!r}, which changes nothing", "Give two tensors: swap('a:0', 'b:0')"
+            )
+        edges: list[Edge] = []
+        for a, b in pairs:
+            edges += [(op, at, b) for op, at in consumers_of(state.bench, a)]
+            edges += [(op, at, a) for op, at in consumers_of(state.bench, b)]
+        yield rewire(state, request, edges, [(a, b) for pair in pairs for a, b in (pair, pair[::-1])])
+
     def code(self, sources: Sources) -> str:
         return call_code("swap", self.a, self.b)
 
@@ -76,6 +128,32 @@ class DetachStep(Step):
     side: PlainText
     only: tuple[DestinationName, ...] | None = None
     exclude: tuple[DestinationName, ...] = ()
+
+    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+        """Adds a placeholder for each tensor that enters or leaves the ops, and connects its consumers to it."""
+        request, graph = self.request, state.bench
+        ops, only, exclude = ops_of(state, request, self.ops, self.only or (), self.exclude)
+        inside, limited, any_edge = set(ops), self.only is not None or bool(exclude), False
+        for side in ("inputs", "outputs") if self.side == "both" else (self.side,):
+            rows = inside if side == "inputs" else {op for one in inside for op in graph.data_consumers(one)} - inside
+            rows = (rows if self.only is None else rows & set(only)) - set(exclude)
+            edges: dict[Tensor, list[tuple[int, int]]] = {}
+            for op in sorted(rows):
+                for at, tensor in enumerate(graph.inputs(op)):
+                    if (tensor[0] in inside) == (side == "outputs"):
+                        edges.setdefault(tensor, []).append((op, at))
+            for tensor, readers in edges.items():
+                any_edge = True
+                info = graph.info(*tensor) or TensorInfo("float32", None)
+                name = free_name(f"{graph.names[tensor[0]]}_{tensor[1]}_detached", graph.is_name_used)
+                attributes = {"dtype": base_dtype(info.dtype), "shape": info.shape}
+                new = graph.size, 0
+                yield GraphDelta(
+                    nodes=[NewNode(name, "Placeholder", (), attributes, TensorInfo(base_dtype(info.dtype), info.shape))]
+                )
+                yield rewire(state, request, [(op, at, new) for op, at in readers])
+        if limited and not any_edge:
+            raise PlanError(request, "no chosen op reads a detached tensor, so nothing would change", "Widen only=")
 
     def code(self, sources: Sources) -> str:
         return call_code("detach", self.ops, side=self.side, **self.given("only", "exclude"))
@@ -94,6 +172,26 @@ class ControlStep(Step):
     others: tuple[DestinationName, ...] | None
     remove: bool
 
+    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+        """Sets the control inputs of an op."""
+        request, graph = self.request, state.bench
+        (op,), others = ops_of(state, request, (self.op,), self.others or ())
+        have = graph.control_inputs(op)
+        if not self.remove:
+            fault = order_fault(graph, [(op, i) for i in others], request)
+            yield (
+                GraphDelta(faults=[fault])
+                if fault
+                else GraphDelta(control_inputs={op: list(dict.fromkeys([*have, *others]))})
+            )
+            return
+        leave, present = dict.fromkeys(have if self.others is None else others), set(have)
+        missing = [graph.names[i] for i in leave if i not in present]
+        if missing:
+            now = ", ".join(repr(graph.names[i]) for i in have) or "nothing"
+            raise PlanError(request, f"{self.op!r} does not wait for {missing[0]!r}", f"It waits for {now}")
+        yield GraphDelta(control_inputs={op: [i for i in have if i not in leave]})
+
     def code(self, sources: Sources) -> str:
         return call_code(f"{'remove' if self.remove else 'add'}_control", self.op, self.others)
 
@@ -110,6 +208,21 @@ class RerouteControlStep(Step):
     to: tuple[DestinationName, ...]
     only: tuple[DestinationName, ...] | None = None
     exclude: tuple[DestinationName, ...] = ()
+
+    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+        """Sets the control inputs of the ops that wait for an op."""
+        request, graph = self.request, state.bench
+        (old,), new = ops_of(state, request, (self.old,), self.to)
+        waiting = graph.control_consumers(old)
+        keep = None if self.only is None else set(self.only)
+        ops = [i for i in waiting if graph.names[i] not in self.exclude and (keep is None or graph.names[i] in keep)]
+        if not ops:
+            now = few([repr(graph.names[i]) for i in waiting], 6) or "nothing"
+            raise PlanError(request, f"no chosen op waits for {self.old!r}", f"Its waiting ops: {now}")
+        fault = order_fault(graph, [(op, i) for op in ops for i in new], request)
+        rest = {op: [i for i in graph.control_inputs(op) if i != old] for op in ops}
+        waits = {op: list(dict.fromkeys([*others, *new])) for op, others in rest.items()}
+        yield GraphDelta(faults=[fault]) if fault else GraphDelta(control_inputs=waits)
 
     def code(self, sources: Sources) -> str:
         return call_code("reroute_control", self.old, to=self.to, **self.given("only", "exclude"))

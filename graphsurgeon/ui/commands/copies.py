@@ -20,7 +20,7 @@ from ...plan.editor_like import EditorLike
 from ...plan.fixes import fitting_adapters
 from ...plan.mutable_graph import MutableGraph
 from ...plan.plan import Plan
-from ...plan.resolve.reroute import consumers_of, find_input_candidates, input_of
+from ...plan.steps.edge_checks import consumers_of, find_input_candidates, input_of
 from ...view.helper_ops import CONSTANT, VARIABLE, Helpers
 from ..render_context import RenderContext
 from ..state import Marks, State, ops_of

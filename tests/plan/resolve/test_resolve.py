@@ -64,7 +64,8 @@ def test_what_steps_and_their_deltas_are_cannot_be_changed():
 
 
 def test_each_kind_of_step_is_resolved():
-    assert set(Step.__subclasses__()) == set(RESOLVERS)
+    for kind in Step.__subclasses__():
+        assert (kind in RESOLVERS) != (kind.resolve is not Step.resolve), kind
 
 
 def test_a_plan_without_a_backend_says_what_it_cannot_do():

@@ -1,4 +1,4 @@
-"""Resolves the steps that change edges: rewire, connect, reroute, swap, control inputs and detach."""
+"""The edges that steps set: their ops and tensors, and the reasons why an edge is refused."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...errors import PlanError, SelectionError, SurgeryError, counted, few
+from ...errors import PlanError, SelectionError, SurgeryError, counted
 from ...graph.boundary import Tensor
-from ...graph.graph import Graph, TensorInfo
-from ...graph.names import free_name
+from ...graph.graph import Graph
 from ...graph.parts import is_array_type
 from ...graph.rewiring import TURNING, Edge
 from ...graph.traversal import backward, reachable_from
@@ -21,9 +20,7 @@ from ..edit_state import EditState, GraphDelta
 from ..fault import Fault
 from ..fixes import tensor_mismatch
 from ..mutable_graph import MutableGraph
-from ..plan_result import NewNode
-from ..steps.wiring import ConnectStep, ControlStep, DetachStep, RerouteControlStep, RerouteStep, SwapStep
-from ..type_check import axis_text, base_dtype, fit_suggestions, handle_mismatch, mismatch, shapes_differ
+from ..type_check import axis_text, base_dtype, handle_mismatch, mismatch, shapes_differ
 
 
 class RefusedStep(Exception):
@@ -200,24 +197,6 @@ def consumers_of(
     return [(op, at) for op, at in out if names[op] not in leave and (keep is None or names[op] in keep)]
 
 
-def connect(step: ConnectStep, state: EditState) -> Iterator[GraphDelta]:
-    """Sets an input of an op; refuses unknown names, an input that does not exist, and another dtype or shape."""
-    graph, request, at = state.bench, step.request, step.input
-    source, op = graph.tensor(step.tensor, request), graph.find(step.to, request)
-    reads = input_of(graph, op, at, request)
-    new, old, problem = graph.info(*source), graph.info(*reads), incompatibility(graph, op, at, source)
-    if problem and new is not None and old is not None:
-        suggestion = fit_suggestions(graph.snapshot(), old, source, new, [op], reads)
-        problem = f"{step.tensor!r} is {new}, but input {at} of {step.to!r} {problem}"
-        about = tensor_mismatch(graph, reads, source, [op])
-        yield GraphDelta(faults=[Fault(request, problem, suggestion, mismatch=about)])
-        return
-    clash = handle_mismatch(graph, reads, source)
-    if clash:
-        raise PlanError(request, *clash)
-    yield rewire(state, request, [(op, at, source)])
-
-
 def input_of(graph: MutableGraph, op: int, index: int, request: str) -> Tensor:
     """Returns the tensor that an input of an op reads.
 
@@ -258,95 +237,6 @@ def incompatibility(graph: MutableGraph, op: int, index: int, tensor: Tensor) ->
     if shapes_differ(new.shape, old.shape):
         return f"reads {graph.name(reads)!r}, {old}: {axis_text(new.shape, old.shape)}"
     return ""
-
-
-def reroute(step: RerouteStep, state: EditState) -> Iterator[GraphDelta]:
-    """Sets the inputs of all consumers at once, so that tensors can swap their consumers."""
-    request = step.request
-    pairs = list(zip(*tensors_of(state, request, step.old, step.to), strict=True))
-    edges: list[Edge] = []
-    for old, new in pairs:
-        edges += [(op, at, new) for op, at in consumers_of(state.bench, old, step.only, step.exclude)]
-    yield rewire(state, request, edges, pairs, excludes=True)
-
-
-def swap(step: SwapStep, state: EditState) -> Iterator[GraphDelta]:
-    """Sets the inputs of the consumers of both tensors."""
-    request = step.request
-    pairs = list(zip(*tensors_of(state, request, step.a, step.b), strict=True))
-    same = [a for a, b in pairs if a == b]
-    if same:
-        name = state.bench.name(same[0])
-        raise PlanError(request, f"both are {name!r}, which changes nothing", "Give two tensors: swap('a:0', 'b:0')")
-    edges: list[Edge] = []
-    for a, b in pairs:
-        edges += [(op, at, b) for op, at in consumers_of(state.bench, a)]
-        edges += [(op, at, a) for op, at in consumers_of(state.bench, b)]
-    yield rewire(state, request, edges, [(a, b) for pair in pairs for a, b in (pair, pair[::-1])])
-
-
-def control(step: ControlStep, state: EditState) -> Iterator[GraphDelta]:
-    """Sets the control inputs of an op."""
-    request, graph = step.request, state.bench
-    (op,), others = ops_of(state, request, (step.op,), step.others or ())
-    have = graph.control_inputs(op)
-    if not step.remove:
-        fault = order_fault(graph, [(op, i) for i in others], request)
-        yield (
-            GraphDelta(faults=[fault])
-            if fault
-            else GraphDelta(control_inputs={op: list(dict.fromkeys([*have, *others]))})
-        )
-        return
-    leave, present = dict.fromkeys(have if step.others is None else others), set(have)
-    missing = [graph.names[i] for i in leave if i not in present]
-    if missing:
-        now = ", ".join(repr(graph.names[i]) for i in have) or "nothing"
-        raise PlanError(request, f"{step.op!r} does not wait for {missing[0]!r}", f"It waits for {now}")
-    yield GraphDelta(control_inputs={op: [i for i in have if i not in leave]})
-
-
-def reroute_control(step: RerouteControlStep, state: EditState) -> Iterator[GraphDelta]:
-    """Sets the control inputs of the ops that wait for an op."""
-    request, graph = step.request, state.bench
-    (old,), new = ops_of(state, request, (step.old,), step.to)
-    waiting = graph.control_consumers(old)
-    keep = None if step.only is None else set(step.only)
-    ops = [i for i in waiting if graph.names[i] not in step.exclude and (keep is None or graph.names[i] in keep)]
-    if not ops:
-        now = few([repr(graph.names[i]) for i in waiting], 6) or "nothing"
-        raise PlanError(request, f"no chosen op waits for {step.old!r}", f"Its waiting ops: {now}")
-    fault = order_fault(graph, [(op, i) for op in ops for i in new], request)
-    rest = {op: [i for i in graph.control_inputs(op) if i != old] for op in ops}
-    waits = {op: list(dict.fromkeys([*others, *new])) for op, others in rest.items()}
-    yield GraphDelta(faults=[fault]) if fault else GraphDelta(control_inputs=waits)
-
-
-def detach(step: DetachStep, state: EditState) -> Iterator[GraphDelta]:
-    """Adds a placeholder for each tensor that enters or leaves the ops, and connects its consumers to it."""
-    request, graph = step.request, state.bench
-    ops, only, exclude = ops_of(state, request, step.ops, step.only or (), step.exclude)
-    inside, limited, any_edge = set(ops), step.only is not None or bool(exclude), False
-    for side in ("inputs", "outputs") if step.side == "both" else (step.side,):
-        rows = inside if side == "inputs" else {op for one in inside for op in graph.data_consumers(one)} - inside
-        rows = (rows if step.only is None else rows & set(only)) - set(exclude)
-        edges: dict[Tensor, list[tuple[int, int]]] = {}
-        for op in sorted(rows):
-            for at, tensor in enumerate(graph.inputs(op)):
-                if (tensor[0] in inside) == (side == "outputs"):
-                    edges.setdefault(tensor, []).append((op, at))
-        for tensor, readers in edges.items():
-            any_edge = True
-            info = graph.info(*tensor) or TensorInfo("float32", None)
-            name = free_name(f"{graph.names[tensor[0]]}_{tensor[1]}_detached", graph.is_name_used)
-            attributes = {"dtype": base_dtype(info.dtype), "shape": info.shape}
-            new = graph.size, 0
-            yield GraphDelta(
-                nodes=[NewNode(name, "Placeholder", (), attributes, TensorInfo(base_dtype(info.dtype), info.shape))]
-            )
-            yield rewire(state, request, [(op, at, new) for op, at in readers])
-    if limited and not any_edge:
-        raise PlanError(request, "no chosen op reads a detached tensor, so nothing would change", "Widen only=")
 
 
 @dataclass(frozen=True)
