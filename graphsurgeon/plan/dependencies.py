@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,8 +18,10 @@ from ..graph.traversal import backward
 from ..graph.variables import FEED_TYPES, QUERY_TYPES, VariableInfo
 from .fault import Fault
 from .mutable_graph import MutableGraph
-from .steps.copy import CopyStep
 from .type_check import axis_text, base_dtype, fitting_text, shapes_differ
+
+if TYPE_CHECKING:
+    from .steps.copy import CopyStep
 
 _READ_TYPES = QUERY_TYPES | {"Identity", "ReadVariableOp"}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ..graph.boundary import Tensor
 from ..graph.graph import TensorInfo
@@ -13,9 +14,11 @@ from .adapters import KINDS, Adapter, AdapterSpec, Dense, data_format_of, propos
 from .fault import Fault, Fix, Mismatch
 from .mutable_graph import MutableGraph
 from .steps.base import Step, names_of
-from .steps.copy import CopyStep
 from .steps.insert import AdaptStep
 from .type_check import base_dtype, is_training_op
+
+if TYPE_CHECKING:
+    from .steps.copy import CopyStep
 
 
 def fitting_adapters(

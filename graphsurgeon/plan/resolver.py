@@ -20,7 +20,6 @@ from .mutable_graph import MutableGraph
 from .plan_result import PlanResult
 from .predicted_state import finalize
 from .resolve.condition import resolve_condition
-from .resolve.copy import copy
 from .resolve.edit import rebuild, rename, set_op_attributes
 from .resolve.functions import collapse, inline, unroll
 from .resolve.insert import adapt, insert
@@ -29,7 +28,6 @@ from .resolve.remove import bypass, remove
 from .resolve.replace import replace_ops
 from .steps.base import Step
 from .steps.condition import ConditionStep
-from .steps.copy import CopyStep
 from .steps.edge_checks import RefusedStep
 from .steps.edit import BypassStep, RebuildStep, RemoveStep, RenameStep, SetStep
 from .steps.functions import CollapseStep, InlineStep, UnrollStep
@@ -40,7 +38,7 @@ from .steps.replace import ReplaceStep
 #: The resolver of each kind of step. It yields deltas, each of which is added before the next is requested. If a step
 #: cannot be done, it yields a delta with a fault, or raises.
 RESOLVERS: dict[type, Callable[[Any, EditState], Iterator[GraphDelta]]] = {
-    AdaptStep: adapt, BypassStep: bypass, CollapseStep: collapse, ConditionStep: resolve_condition, CopyStep: copy,
+    AdaptStep: adapt, BypassStep: bypass, CollapseStep: collapse, ConditionStep: resolve_condition,
     OnCopiesStep: on_copies,
     InlineStep: inline, InsertStep: insert,
     RebuildStep: rebuild, RemoveStep: remove, RenameStep: rename,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,8 +16,10 @@ from .fault import Fault
 from .fixes import mapping_mismatch
 from .mutable_graph import MutableGraph
 from .plan_result import PlanResult
-from .steps.copy import CopyStep
 from .type_check import base_dtype, fits, fitting_text
+
+if TYPE_CHECKING:
+    from .steps.copy import CopyStep
 
 #: Ops that find their partners by a key, which is unique in a process or in several processes.
 _RENDEZVOUS_TYPES = ("_Send", "_Recv", "_HostSend", "_HostRecv", "Send", "Recv", "Collective", "XlaSend", "XlaRecv")

@@ -21,11 +21,10 @@ from ..copy_result import Connection, CopyResult, current_externals
 from ..edit_state import EditState, GraphDelta
 from ..mutable_graph import MutableGraph
 from ..plan_result import NewNode, PlanResult
-from ..steps.copy import CopyStep
+from ..steps.copy import CopyStep, resolve_copy
 from ..steps.edge_checks import consumers_of, input_of, rewire, tensors_of
 from ..steps.insert import AdaptStep, InsertStep
 from ..type_check import base_dtype, fits
-from .copy import resolve_copy
 
 
 @dataclass(frozen=True)

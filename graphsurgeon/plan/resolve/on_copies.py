@@ -22,10 +22,9 @@ from ..fault import warning_kind
 from ..plan_result import DownstreamCopy, PlanResult
 from ..removal import readers_fault
 from ..steps.base import INITIAL
-from ..steps.copy import CopyStep
+from ..steps.copy import CopyStep, resolve_copy
 from ..steps.edge_checks import RefusedStep, ops_of, rewire
 from ..steps.on_copies import OnCopiesStep
-from .copy import resolve_copy
 
 
 def on_copies(step: OnCopiesStep, state: EditState) -> Iterator[GraphDelta]:
