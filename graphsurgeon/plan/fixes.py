@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..graph.boundary import Tensor
 from ..graph.graph import TensorInfo
-from ..graph.names import free_name
 from ..graph.traversal import forward
-from .adapters import KINDS, Adapter, AdapterSpec, Dense, data_format_of, proposals
-from .fault import Fault, Fix, Mismatch
+from .adapters import Adapter, Dense, data_format_of, proposals
+from .fault import Mismatch
 from .mutable_graph import MutableGraph
-from .steps.base import Step, names_of
-from .steps.insert import AdaptStep
-from .type_check import base_dtype, is_training_op
+from .type_check import is_training_op
 
 if TYPE_CHECKING:
     from .steps.copy import CopyStep
@@ -95,36 +91,3 @@ def mapping_mismatch(base: MutableGraph, step: CopyStep, old: str, new: str) -> 
         return None
     layout = data_format_of(graph, readers)
     return Mismatch(old, new, target, _proposals(base, source, info, target, {-1}, layout), layout)
-
-
-def with_fixes(graph: MutableGraph, fault: Fault, step: Step) -> Fault:
-    """Returns the fault of a step with its fixes: the steps that use an adapter instead of the step.
-
-    Args:
-        graph: the destination.
-        fault: the fault.
-        step: the step.
-    """
-    about = fault.mismatch
-    if about is None:
-        return fault
-    name = free_name("adapter", lambda free: graph.is_name_used(free) or free in names_of(step))
-    way = step.adapted(about.old, about.new, name)
-    if way is None:
-        return fault
-    fixes = list[Fix]()
-    steps: tuple[Step, ...]
-    for adapter in about.adapters:
-        if isinstance(way, tuple):
-            spec = _adapter_spec(adapter, about.target, about.data_format)
-            steps, more = (AdaptStep(about.new, name=name, spec=spec), way[0]), way[1]
-        else:
-            steps, more = (AdaptStep(about.new, spec=AdapterSpec(adapter.kinds), **way),), ""
-        fixes.append(Fix(adapter.kinds, str(adapter), f"plan.{steps[0].request}", step, steps, more))
-    return replace(fault, fixes=tuple(fixes))
-
-
-def _adapter_spec(adapter: Adapter, target: TensorInfo, layout: str) -> AdapterSpec:
-    """Returns the request for an adapter with a result that has no known consumer yet."""
-    options = (("data_format", layout),) if layout and any("data_format" in KINDS[by] for by in adapter.kinds) else ()
-    return AdapterSpec(adapter.kinds, base_dtype(target.dtype), target.shape, options)

@@ -15,14 +15,12 @@ from ..graph.traversal import strong_components
 from .backend import Backend
 from .edit_state import AddedEdge, EditState, GraphDelta
 from .fault import Fault
-from .fixes import with_fixes
 from .mutable_graph import MutableGraph
 from .plan_result import PlanResult
 from .predicted_state import finalize
 from .resolve.condition import resolve_condition
 from .resolve.edit import rebuild, rename, set_op_attributes
 from .resolve.functions import collapse, inline, unroll
-from .resolve.insert import adapt, insert
 from .resolve.on_copies import on_copies
 from .resolve.remove import bypass, remove
 from .resolve.replace import replace_ops
@@ -31,17 +29,16 @@ from .steps.condition import ConditionStep
 from .steps.edge_checks import RefusedStep
 from .steps.edit import BypassStep, RebuildStep, RemoveStep, RenameStep, SetStep
 from .steps.functions import CollapseStep, InlineStep, UnrollStep
-from .steps.insert import AdaptStep, InsertStep
+from .steps.insert import with_fixes
 from .steps.on_copies import OnCopiesStep
 from .steps.replace import ReplaceStep
 
 #: The resolver of each kind of step. It yields deltas, each of which is added before the next is requested. If a step
 #: cannot be done, it yields a delta with a fault, or raises.
 RESOLVERS: dict[type, Callable[[Any, EditState], Iterator[GraphDelta]]] = {
-    AdaptStep: adapt, BypassStep: bypass, CollapseStep: collapse, ConditionStep: resolve_condition,
+    BypassStep: bypass, CollapseStep: collapse, ConditionStep: resolve_condition,
     OnCopiesStep: on_copies,
-    InlineStep: inline, InsertStep: insert,
-    RebuildStep: rebuild, RemoveStep: remove, RenameStep: rename,
+    InlineStep: inline, RebuildStep: rebuild, RemoveStep: remove, RenameStep: rename,
     ReplaceStep: replace_ops, SetStep: set_op_attributes, UnrollStep: unroll,
 }  # fmt: skip
 #: Steps that need the complete graph after all earlier steps.

@@ -14,7 +14,7 @@ WITHOUT = {
     "it passes on the suggestions of others": ["plan/fault.py:Fault.to_error"],
     "its texts are empty": ["graph/graph.py:Graph._inside#3"],
     "only a graph without TensorFlow has ops of which nothing is known": [
-        "plan/resolve/insert.py:adapt", "plan/resolve/insert.py:_adapter"],
+        "plan/steps/insert.py:AdaptStep.resolve", "plan/steps/insert.py:AdaptStep._adapter"],
     "the suggestion is to leave the graph as it is": ["plan/resolve/replace.py:region_of"],
     "the file must be written again by another program": ["graph/graph.py:Graph._grow#2"],
     "it needs a package that is not installed": [

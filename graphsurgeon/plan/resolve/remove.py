@@ -15,8 +15,8 @@ from ..mutable_graph import MutableGraph
 from ..removal import readers_fault
 from ..steps.edge_checks import RefusedStep, consumers_of, ops_of, rewire, tensors_of
 from ..steps.edit import BypassStep, RemoveStep
+from ..steps.insert import is_built_op, without_new_ops
 from ..type_check import fits
-from .insert import is_built_op, without_new_ops
 
 
 def bypass(step: BypassStep, state: EditState) -> Iterator[GraphDelta]:

@@ -27,9 +27,9 @@ from ..mutable_graph import MutableGraph
 from ..plan_result import OpChange, Region, Replacement
 from ..removal import protected_ops
 from ..steps.edge_checks import RefusedStep, rewire
+from ..steps.insert import Graft, insert_subgraph, is_built_op, site_scope, without_new_ops
 from ..steps.replace import ReplaceStep
 from ..type_check import mismatch
-from .insert import Graft, insert_subgraph, is_built_op, site_scope, without_new_ops
 
 _STATELESS_SOURCES = VARIABLE_TYPES | {"Const", "Placeholder", "NoOp"}
 

@@ -20,12 +20,12 @@ from ...graph.traversal import backward, forward
 from ...graph.types import TFGraph, TFNodeDef, TFOp, TFTensor
 from ...plan.copy_result import CopyResult, NewConstant
 from ...plan.fault import Fault
-from ...plan.fixes import mapping_mismatch, with_fixes
+from ...plan.fixes import mapping_mismatch
 from ...plan.mutable_graph import MutableGraph
 from ...plan.plan_result import InferenceResult, PlanResult
 from ...plan.static_checks import mapping_proposals
 from ...plan.steps.edit import SetStep
-from ...plan.steps.insert import InsertStep
+from ...plan.steps.insert import InsertStep, with_fixes
 from ...plan.type_check import axis_text, base_dtype, shapes_differ
 from ..copy.imports import import_nodes
 from ..copy.node_defs import constant_node, convert_op
