@@ -19,15 +19,13 @@ from .mutable_graph import MutableGraph
 from .plan_result import PlanResult
 from .predicted_state import finalize
 from .resolve.condition import resolve_condition
-from .resolve.edit import rebuild, rename, set_op_attributes
 from .resolve.functions import collapse, inline, unroll
 from .resolve.on_copies import on_copies
-from .resolve.remove import bypass, remove
 from .resolve.replace import replace_ops
 from .steps.base import Step
 from .steps.condition import ConditionStep
 from .steps.edge_checks import RefusedStep
-from .steps.edit import BypassStep, RebuildStep, RemoveStep, RenameStep, SetStep
+from .steps.edit import RebuildStep
 from .steps.functions import CollapseStep, InlineStep, UnrollStep
 from .steps.insert import with_fixes
 from .steps.on_copies import OnCopiesStep
@@ -36,10 +34,9 @@ from .steps.replace import ReplaceStep
 #: The resolver of each kind of step. It yields deltas, each of which is added before the next is requested. If a step
 #: cannot be done, it yields a delta with a fault, or raises.
 RESOLVERS: dict[type, Callable[[Any, EditState], Iterator[GraphDelta]]] = {
-    BypassStep: bypass, CollapseStep: collapse, ConditionStep: resolve_condition,
+    CollapseStep: collapse, ConditionStep: resolve_condition,
     OnCopiesStep: on_copies,
-    InlineStep: inline, RebuildStep: rebuild, RemoveStep: remove, RenameStep: rename,
-    ReplaceStep: replace_ops, SetStep: set_op_attributes, UnrollStep: unroll,
+    InlineStep: inline, ReplaceStep: replace_ops, UnrollStep: unroll,
 }  # fmt: skip
 #: Steps that need the complete graph after all earlier steps.
 BARRIER_STEPS = (

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...errors import counted, few
+from ...errors import PlanError, SurgeryError, counted, did_you_mean, few
+from ...graph.boundary import Tensor, entering_tensors, leaving_tensors
+from ...graph.devices import device_parts
+from ...graph.graph import Graph, Mask
+from ...graph.names import free_name, invalid_name_fault, valid_name
+from ...graph.rewiring import Edge
 from ...graph.selection import Selection
+from ...graph.traversal import components, forward
+from ..dependencies import needed_ops
+from ..edit_state import EditState, GraphDelta
+from ..fault import Fault
 from ..function_source import Sources, literal
+from ..mutable_graph import MutableGraph
+from ..plan_result import OpChange
+from ..removal import readers_fault
+from ..type_check import fits
 from .base import INITIAL, Code, DestinationName, NewName, PlainText, Step, call_code, ops_code
+from .edge_checks import RefusedStep, consumers_of, ops_of, rewire, tensors_of
+from .insert import is_built_op, without_new_ops
 
 
 @dataclass(frozen=True)
@@ -27,6 +42,30 @@ class BypassStep(Step):
             return f"bypass({counted(len(self.ops), 'ops')})"
         return replace(self, code_argument=None).code(Sources()).removeprefix(".")
 
+    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+        """Makes the consumers of the ops read a tensor that enters the ops, for each connected part separately."""
+        request = self.request
+        (numbers,) = ops_of(state, request, self.ops)
+        if len(set(numbers)) == 1:
+            yield self._one(state, numbers[0])
+            return
+        parts = list(_parts(state.after, numbers))
+        if len(parts) > 1 and not (self.input is None and self.output is None):
+            problem = f"the ops form {len(parts)} unconnected parts, and input= or output= can belong to only one part"
+            raise PlanError(request, problem, "Bypass each part in its own step, or leave input= and output= out")
+        resolved = bool(state.faults)
+        for part in parts:
+            try:
+                delta = self._around(state, state.after.mask(part))
+            except SurgeryError as error:
+                delta = GraphDelta(faults=[Fault.from_error(error)])
+            if delta is not None:
+                resolved = True
+                yield delta
+        if not resolved:
+            problem = "no op outside reads a tensor that they compute from an entering tensor"
+            raise PlanError(request, problem, "Choose the ops between two tensors: ed.select(inputs=..., outputs=...)")
+
     def code(self, sources: Sources) -> str:
         given = self.code_argument if len(self.ops) != 1 or isinstance(self.code_argument, str) else None
         return call_code("bypass", ops_code(self.ops, given, sources), input=self.input, output=self.output)
@@ -37,6 +76,86 @@ class BypassStep(Step):
     def adapted(self, old: str, new: str, name: str) -> Mapping[str, Any] | None:
         return {"to": old} if len(self.ops) == 1 else None
 
+    def _one(self, state: EditState, op: int) -> GraphDelta:
+        """Bypasses one op: by default, its input 0 replaces its output 0."""
+        request, graph, name = self.request, state.bench, state.bench.names[op]
+        port = 0 if self.output is None else self.output
+        ((old,),) = tensors_of(state, request, [port if isinstance(port, str) else f"{name}:{port}"])
+        if old[0] != op:
+            problem = f"{self.output!r} is not an output of {name!r}"
+            raise PlanError(request, problem, f"Choose one, such as output='{name}:0'")
+        reads = graph.input_names(op)
+        at = 0 if self.input is None else self.input
+        if isinstance(at, str):
+            whole = at if ":" in at else f"{at}:0"
+            at = reads.index(whole) if whole in reads else -1
+        if not 0 <= at < len(reads):
+            have = f"it has {counted(len(reads), 'inputs')}" + f": {few(reads)}" * bool(reads)
+            problem = f"op {name!r} has no input {0 if self.input is None else self.input}; {have}"
+            raise PlanError(request, problem, "Choose another input=")
+        new = graph.source(op, at)
+        edges = [(i, at, new) for i, at in consumers_of(graph, old) if i != op]
+        return rewire(state, request, edges, [(old, new)], removes=True)
+
+    def _around(self, state: EditState, mask: Mask) -> GraphDelta | None:
+        """Bypasses one connected part: an entering tensor replaces the leaving tensors; None if there are none."""
+        graph = state.after
+        enters = entering_tensors(graph, mask)
+        rows = graph.data.rows
+        first = graph.mask(rows[mask[rows] & ~mask[graph.data.node]].tolist())
+        below = forward(graph, first, control=False, within=mask)
+        readers = {t: [(i, at) for i, at in consumers_of(graph, t) if not mask[i]] for t in leaving_tensors(graph, mask)
+                   if below[t[0]]}  # fmt: skip
+        leaves = [t for t, those in readers.items() if those]
+        output = self._named_end(state, "output", self.output, leaves)
+        leaves = leaves if output is None else [output]
+        new = self._named_end(state, "input", self.input, enters)
+        if state.faults or not enters or not leaves:
+            return None
+        if new is None:
+            new = self._bypass_input(graph, mask, enters, leaves)
+        edges = [(i, at, new) for t in leaves for i, at in readers[t]]
+        return rewire(state, self.request, edges, [(t, new) for t in leaves], removes=True)
+
+    def _named_end(self, state: EditState, word: str, end: int | str | None, tensors: list[Tensor]) -> Tensor | None:
+        """Returns the tensor that `input` or `output` gives by name or by its place in `tensors`; None by default."""
+        if end is None:
+            return None
+        if isinstance(end, int):
+            tensor = tensors[end] if 0 <= end < len(tensors) else None
+        else:
+            ((candidate,),) = tensors_of(state, self.request, [end])
+            tensor = candidate if candidate in tensors else None
+        if tensor is None:
+            does = "enter the ops" if word == "input" else "leave the ops on a path from an entering tensor"
+            names = [repr(state.bench.name(t)) for t in tensors]
+            problem = f"{word}={end!r} is not possible: the tensors that {does} are {few(names, 6) or '(none)'}"
+            suggestion = f"Choose one, such as {word}={names[0]}" if names else "Select ops that read and are read"
+            raise PlanError(self.request, problem, suggestion)
+        return tensor
+
+    def _bypass_input(self, graph: Graph, mask: Mask, entering: list[Tensor], leaving: list[Tensor]) -> Tensor:
+        """Returns the only entering tensor that leads to all leaving tensors and fits them; refuses any other count."""
+        if len(entering) == len(leaving) == 1:
+            return entering[0]  # a tensor that does not fit gets a fault later
+        candidates = [
+            t for t in entering if all(fits_for(graph, t, out) for out in leaving) and _reaches(graph, mask, t, leaving)
+        ]
+        if len(candidates) == 1:
+            return candidates[0]
+        if candidates:
+            names = few([graph.name(t) for t in candidates], 6)
+            problem = f"{counted(len(candidates), 'entering tensors')} could be read instead: {names}"
+            raise PlanError(self.request, problem, f"Choose one: input={graph.name(candidates[0])!r}")
+        sides = [few([_tensor_text(graph, t) for t in side], 4) for side in (entering, leaving)]
+        problem = f"no entering tensor can replace all leaving tensors: {sides[0]} against {sides[1]}"
+        pairs = [
+            (t, out) for t in entering for out in leaving if fits_for(graph, t, out) and _reaches(graph, mask, t, [out])
+        ]
+        way = f"input={graph.name(pairs[0][0])!r}, output={graph.name(pairs[0][1])!r}" if pairs else ""
+        suggestion = f"Choose the tensors: {way}" if way else "Select ops that keep the shape"
+        raise PlanError(self.request, problem, suggestion)
+
 
 @dataclass(frozen=True)
 class RemoveStep(Step):
@@ -44,6 +163,29 @@ class RemoveStep(Step):
 
     ops: tuple[DestinationName, ...]
     stitch: bool = False
+
+    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+        """Marks the ops to remove; they are removed after all steps."""
+        request = self.request
+        (numbers,) = ops_of(state, request, self.ops)
+        late = [i for i in numbers if i >= state.base.size]
+        others = [i for i in late if not is_built_op(state, i)]
+        if others:
+            name = state.bench.names[others[0]]
+            raise PlanError(request, f"{name!r} is made by this plan", "Delete the step that makes it instead")
+        pairs: dict[Tensor, Tensor] = {}
+        if self.stitch:
+            yield _stitch(state, request, set(numbers), pairs)
+        yield GraphDelta(removed=frozenset(i for i in numbers if i < state.base.size), needs_new_graph=True)
+        if not late or state.faults:
+            return
+        graph = state.after
+        removed = graph.mask(late)
+        fault = readers_fault(graph, removed | graph.mask(state.removed), request)
+        if fault is not None:
+            raise RefusedStep([fault])
+        new_tensors = {graph.name(old): graph.name(new) for old, new in pairs.items()}
+        yield GraphDelta(effect=without_new_ops(state.effect(), late, new_tensors, {}))
 
     def code(self, sources: Sources) -> str:
         return call_code("remove", self.ops, **self.given("stitch"))
@@ -63,6 +205,19 @@ class SetStep(Step):
     @property
     def request(self) -> str:
         return self._call(None).removeprefix(".")
+
+    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+        """Sets attributes or the device of ops."""
+        request = self.request
+        (ops,) = ops_of(state, request, self.ops)
+        if self.device is not None and device_parts(self.device) is None:
+            problem = f"{self.device!r} is not a device"
+            raise PlanError(request, problem, "Type one, such as '/cpu:0' or '/job:ps/task:1'")
+        for name, value in self.attributes:
+            if value is None and not name.startswith("_"):
+                problem = f"{name!r} is an attribute that the op type needs"
+                raise PlanError(request, problem, "Only attributes that begin with '_' can be cleared")
+        yield GraphDelta(changes=dict.fromkeys(ops, OpChange(dict(self.attributes), self.device)))
 
     def code(self, sources: Sources) -> str:
         return self._call(sources)
@@ -90,6 +245,23 @@ class RenameStep(Step):
     def request(self) -> str:
         return replace(self, values=None).code(Sources()).removeprefix(".")
 
+    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+        """Renames ops and scopes, after all checks."""
+        bench, names = state.bench, dict(self.names)
+        names_by_op: dict[int, str] = {}
+        for old in sorted(names, key=len):  # a new name for an op overrides that of its scope
+            own = [bench.index[old]] if old in bench.index else []
+            ops = [*own, *bench.ops_in_scope(old)]
+            if not ops:
+                now = state.new_name(old)
+                near = f"An earlier step renamed it to {now!r}" if now else ""
+                near = near or did_you_mean(old, [*state.after.scopes.names[1:], *state.after.names])
+                raise PlanError(self.request, f"no op and no scope is called {old!r}", near)
+            names_by_op.update({op: names[old] + bench.names[op][len(old) :] for op in ops})
+        self._refuse(state, names_by_op)
+        new_names = {op: name for op, name in names_by_op.items() if name != bench.names[op]}
+        yield GraphDelta(new_names=new_names, revalued=() if self.values is None else tuple(names_by_op))
+
     def code(self, sources: Sources) -> str:
         plain = self.values is None or self.values == INITIAL
         values = self.values if plain else Code(sources.names.values_code(self))
@@ -111,6 +283,26 @@ class RenameStep(Step):
         lead = max((old for old, _ in self.names if op == old or op.startswith(f"{old}/")), key=len, default=None)
         return name if lead is None else self.renames[lead] + op[len(lead) :] + colon + port
 
+    def _refuse(self, state: EditState, new_names: Mapping[int, str]) -> None:
+        """Raises PlanError if a new name is not valid or already taken."""
+        bench, owners = state.bench, dict[str, int]()
+        bad = next((new for old, new in self.names if new != old and not valid_name(new)), None)
+        if bad is not None:
+            raise PlanError(self.request, *invalid_name_fault(bad, "a name of an op", bench.is_name_used))
+        for op, name in new_names.items():
+            there = bench.index.get(name)
+            problem = ""
+            if there is not None and there not in new_names:
+                problem = f"the name {name!r} is taken in {bench.title}"
+            if name in owners:
+                both = f"{bench.names[owners[name]]!r} and {bench.names[op]!r}"
+                problem = problem or f"{both} would both be called {name!r}"
+            if problem:
+                wish = next((new for _, new in self.names if name == new or name.startswith(f"{new}/")), name)
+                way = f"Type a name that is free, such as {free_name(wish, bench.is_name_used)!r}"
+                raise PlanError(self.request, problem, f"{way}, or rename both at once: {{old: new, ...}}")
+            owners[name] = op
+
 
 @dataclass(frozen=True)
 class RebuildStep(Step):
@@ -118,9 +310,122 @@ class RebuildStep(Step):
 
     orphans: tuple[DestinationName, ...]
 
+    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+        """Marks the orphans that no other op needs as removed."""
+        graph = state.after
+        removed = graph.mask(graph.index[name] for name in self.orphans if name in graph.index)
+        removed &= ~needed_ops(graph, ~removed)
+        needed_count = len(self.orphans) - int(removed.sum())
+        them = "it" if needed_count == 1 else "them"
+        kept = f"{counted(needed_count, 'orphans')} kept, because other ops need {them}"
+        warnings = [kept] if needed_count else []
+        yield GraphDelta(warnings=warnings, removed=frozenset(removed.nonzero()[0].tolist()), needs_new_graph=True)
+
     def code(self, sources: Sources) -> str:
         return call_code("rebuild")
 
     def describe(self) -> str:
         count = len(self.orphans)
         return f"rebuild the graph without {counted(count, 'orphans')}" if count else "rebuild the graph"
+
+
+#: Attributes that name state which ops share. The value is often the name of the op, or begins with its scope.
+_KEYS = ("shared_name", "frame_name", "var_name")
+
+
+def rename_keys(graph: Graph, names: Mapping[str, str]) -> dict[str, str]:
+    """Returns the new keys of shared state and of loops after ops are renamed: old key -> new key.
+
+    A key changes if it is the name of a renamed op or begins with the scope of a renamed op. The old key is not kept,
+    because another graph may later have state under it.
+
+    Args:
+        graph: the graph before the ops are renamed.
+        names: old name -> new name of each renamed op.
+    """
+    attrs = [getattr(node, "attr", {}) for node in graph.nodes] if names else []
+    keys = [{key: a[key].s.decode("utf-8", "replace") for key in _KEYS if key in a and a[key].s} for a in attrs]
+    out: dict[str, str] = {}
+    for name, mine in zip(graph.names, keys, strict=False):
+        for key in mine.values() if name in names else ():
+            new = _rename_key(key, name, names[name])
+            if new != key:
+                out.setdefault(key, new)
+    there = {key for mine in keys for key in mine.values()} - out.keys()
+    return {key: new for key, new in out.items() if new not in there}
+
+
+def _rename_key(key: str, old: str, new: str) -> str:
+    if key == old:
+        return new
+    before, after = old.split("/"), new.split("/")
+    while before and after and before[-1] == after[-1]:
+        before, after = before[:-1], after[:-1]
+    scope = "/".join(before)
+    return "/".join([*after, key[len(scope) + 1 :]]) if scope and key.startswith(f"{scope}/") else key
+
+
+def way_through(graph: Graph, mask: Mask, leaving: Tensor) -> Tensor | None:
+    """Returns the only tensor that enters some ops, leads to a leaving tensor, and fits it; None if not exactly one."""
+    candidates = [
+        t for t in entering_tensors(graph, mask) if fits_for(graph, t, leaving) and _reaches(graph, mask, t, [leaving])
+    ]
+    return candidates[0] if len(candidates) == 1 else None
+
+
+def _parts(graph: Graph, numbers: list[int]) -> Iterator[list[int]]:
+    """Yields the parts of the ops that data edges connect, each in graph order."""
+    outside = ~graph.mask(numbers)
+    label = components(graph, outside, outside, control=False)
+    parts: dict[int, list[int]] = {}
+    for op in sorted(set(numbers)):
+        parts.setdefault(int(label[op]), []).append(op)
+    yield from parts.values()
+
+
+def fits_for(graph: Graph | MutableGraph, new: Tensor, old: Tensor) -> bool:
+    """Returns whether a tensor can take the place of another, as far as dtypes and shapes are known."""
+    a, b = graph.info(*new), graph.info(*old)
+    return a is None or b is None or fits(a, b)
+
+
+def _reaches(graph: Graph, mask: Mask, start: Tensor, ends: list[Tensor]) -> bool:
+    readers = graph.mask(op for op, _ in consumers_of(graph, start) if mask[op])
+    below = forward(graph, readers, control=False, within=mask)
+    return all(below[op] for op, _ in ends)
+
+
+def _tensor_text(graph: Graph, tensor: Tensor) -> str:
+    info = graph.info(*tensor)
+    return graph.name(tensor) + (f" {info}" if info is not None else "")
+
+
+def _stitch(state: EditState, request: str, removed: set[int], pairs: dict[Tensor, Tensor]) -> GraphDelta:
+    """Connects the consumers of output 0 of each removed op to the next remaining tensor above it.
+
+    The path above an op follows first inputs. If that tensor does not fit and several ops are removed, another tensor
+    is used: the only tensor that enters the ops, leads to the output and fits. An example is a dropout with a mask as
+    its first input. The pairs (old tensor, new tensor) are added to `pairs`.
+    """
+    graph = state.bench
+    edges: list[Edge] = []
+    for gap in sorted(removed):
+        readers = [(op, at) for op, at in graph.consumers_of((gap, 0)) if op not in removed]
+        new = _above(graph, (gap, 0), removed) if readers else None
+        if readers and len(removed) > 1 and (new is None or not fits_for(graph, new, (gap, 0))):
+            new = way_through(graph.snapshot(), graph.snapshot().mask(removed), (gap, 0)) or new
+        if new is not None:  # otherwise `readers_fault` reports the consumer
+            pairs[gap, 0] = new
+            edges += [(op, at, new) for op, at in readers]
+    return rewire(state, request, edges, list(pairs.items()), removes=True)
+
+
+def _above(graph: MutableGraph, tensor: Tensor, removed: set[int]) -> Tensor | None:
+    steps = 0
+    while tensor[0] in removed:
+        reads = graph.inputs(tensor[0])
+        steps += 1
+        if not reads or steps > len(removed) or tensor[1]:
+            return None
+        tensor = reads[0]
+    return tensor

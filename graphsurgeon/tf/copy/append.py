@@ -34,11 +34,11 @@ from ...plan.copy_result import CopyResult, without_ops
 from ...plan.fault import Fault
 from ...plan.plan import Plan
 from ...plan.plan_result import AppliedOps, PlanResult, record
-from ...plan.resolve.edit import rename_keys
 from ...plan.shape_inference import stale_shapes
 from ...plan.static_checks import unknown_fault
 from ...plan.steps.base import INITIAL, steps_text
 from ...plan.steps.copy import CopyStep
+from ...plan.steps.edit import rename_keys
 from ..functions import library as functions
 from ..open.outputs import array_in
 from ..open.snapshot import DIGEST, runs, snapshot
