@@ -14,8 +14,8 @@ from .backend import Backend
 from .copy_result import CopyResult
 from .plan_result import PlanResult
 from .predicted_state import unused_ops
-from .resolve.on_copies import slice_size
 from .steps.base import one_line
+from .steps.on_copies import slice_size
 
 
 @dataclass(frozen=True, eq=False)

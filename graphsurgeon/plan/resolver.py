@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from ..errors import SurgeryError
 from ..graph.concurrency import gc_paused
@@ -13,36 +12,14 @@ from ..graph.graph import Graph
 from ..graph.rewiring import TURNING, ops_on_new_cycles
 from ..graph.traversal import strong_components
 from .backend import Backend
-from .edit_state import AddedEdge, EditState, GraphDelta
+from .edit_state import AddedEdge, EditState
 from .fault import Fault
 from .mutable_graph import MutableGraph
 from .plan_result import PlanResult
 from .predicted_state import finalize
-from .resolve.condition import resolve_condition
-from .resolve.functions import collapse, inline, unroll
-from .resolve.on_copies import on_copies
-from .resolve.replace import replace_ops
 from .steps.base import Step
-from .steps.condition import ConditionStep
 from .steps.edge_checks import RefusedStep
-from .steps.edit import RebuildStep
-from .steps.functions import CollapseStep, InlineStep, UnrollStep
 from .steps.insert import with_fixes
-from .steps.on_copies import OnCopiesStep
-from .steps.replace import ReplaceStep
-
-#: The resolver of each kind of step. It yields deltas, each of which is added before the next is requested. If a step
-#: cannot be done, it yields a delta with a fault, or raises.
-RESOLVERS: dict[type, Callable[[Any, EditState], Iterator[GraphDelta]]] = {
-    CollapseStep: collapse, ConditionStep: resolve_condition,
-    OnCopiesStep: on_copies,
-    InlineStep: inline, ReplaceStep: replace_ops, UnrollStep: unroll,
-}  # fmt: skip
-#: Steps that need the complete graph after all earlier steps.
-BARRIER_STEPS = (
-    CollapseStep | ConditionStep | OnCopiesStep | InlineStep | RebuildStep
-    | ReplaceStep | UnrollStep
-)  # fmt: skip
 
 
 @gc_paused()
@@ -59,12 +36,12 @@ def resolve(base: Graph, steps: tuple[Step, ...], backend: Backend) -> PlanResul
     so_far = EditState(PlanResult(base, steps, base, shape_checker=backend), backend)
     fault_counts: list[int] = []  # how many faults there were after each step
     for so_far.step, step in enumerate(steps):
-        if isinstance(step, BARRIER_STEPS):
+        if step.needs_complete_graph:
             so_far.update_names()
             _refuse_cycles(so_far, fault_counts)
         before = len(so_far.faults)
         try:
-            for delta in RESOLVERS.get(type(step), type(step).resolve)(step, so_far):
+            for delta in step.resolve(so_far):
                 so_far.add(delta)
         except RefusedStep as refused:
             so_far.faults += refused.faults

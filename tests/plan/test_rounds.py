@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from graphsurgeon.plan.resolve.functions import LoopFunction, scalar, trip_count_of
+from graphsurgeon.plan.steps.functions import LoopFunction, scalar, trip_count_of
 
 
 def node(op, *reads, value=None):

@@ -15,7 +15,7 @@ WITHOUT = {
     "its texts are empty": ["graph/graph.py:Graph._inside#3"],
     "only a graph without TensorFlow has ops of which nothing is known": [
         "plan/steps/insert.py:AdaptStep.resolve", "plan/steps/insert.py:AdaptStep._adapter"],
-    "the suggestion is to leave the graph as it is": ["plan/resolve/replace.py:region_of"],
+    "the suggestion is to leave the graph as it is": ["plan/steps/replace.py:region_of"],
     "the file must be written again by another program": ["graph/graph.py:Graph._grow#2"],
     "it needs a package that is not installed": [
         "graph/op_packages.py:refuse_unknown", "graph/trace.py:Trace.to_frame"],
@@ -27,7 +27,7 @@ WITHOUT = {
         "graph/graph.py:Graph._inside#2", "graph/layers.py:Layers.find#2", "graph/layers.py:expand_layers#2",
         "graph/references.py:ReferenceResolver.tensor", "graph/references.py:ReferenceResolver.consumer#2",
         "graph/references.py:ReferenceResolver.op_or_scope",
-        "plan/resolve/replace.py:_rewire", "plan/resolve/replace.py:_sites"],
+        "plan/steps/replace.py:_rewire", "plan/steps/replace.py:_sites"],
 }  # fmt: skip
 
 #: How many places of the other folders have no `Way` yet. Lower a number whenever you add one.

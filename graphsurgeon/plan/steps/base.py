@@ -50,6 +50,7 @@ class Step(ABC):
     #: Whether the step needs the complete graph after all earlier steps, without cycles.
     needs_complete_graph: ClassVar[bool] = False
 
+    @abstractmethod
     def resolve(self, state: EditState) -> Iterator[GraphDelta]:
         """Yields the changes of the step. Each delta is added to the state before the next is requested.
 
@@ -58,7 +59,6 @@ class Step(ABC):
         Args:
             state: the graph after the earlier steps.
         """
-        raise NotImplementedError
 
     @abstractmethod
     def code(self, sources: Sources) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from ...errors import PlanError, SurgeryError, counted, did_you_mean, few
 from ...graph.boundary import Tensor, entering_tensors, leaving_tensors
@@ -307,6 +307,8 @@ class RenameStep(Step):
 @dataclass(frozen=True)
 class RebuildStep(Step):
     """The graph is rebuilt without its orphans; this is a step of the editor, not of a plan."""
+
+    needs_complete_graph: ClassVar = True
 
     orphans: tuple[DestinationName, ...]
 

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
-from ...errors import counted
+import numpy as np
+
+from ...errors import PlanError, counted, few
+from ...graph.boundary import Tensor
+from ...graph.control_flow import ENTERS, loops_of
+from ...graph.edges import Edges
+from ...graph.graph import Graph, Mask
+from ...graph.names import invalid_name_fault, valid_name
 from ...graph.pattern import Pattern
-from ...graph.pattern_match import Match
-from ...graph.selection import Selection
+from ...graph.pattern_match import Match, match
+from ...graph.rewiring import Edge, ops_on_new_cycles, rewire_inputs, set_control_inputs
+from ...graph.selection import Selection, selection_from
+from ...graph.traversal import backward
+from ...graph.variables import VARIABLE_TYPES
+from ..backend import InsertionSite
+from ..copy_result import append_copy
+from ..edit_state import EditState, GraphDelta
 from ..function_source import Sources, option_code
+from ..mutable_graph import MutableGraph
+from ..plan_result import OpChange, Region, Replacement
+from ..removal import protected_ops
+from ..type_check import mismatch
 from .base import Code, NewName, PlainText, Step, call_code
+from .edge_checks import RefusedStep, rewire
+from .insert import Graft, insert_subgraph, is_built_op, site_scope, without_new_ops
 
 #: The values of `external` of `Plan.replace`.
 EXTERNAL = ("keep", "refuse")
@@ -30,6 +49,8 @@ class ReplaceStep(Step):
         options: the options with which the pattern was made.
     """
 
+    needs_complete_graph: ClassVar = True
+
     target: Pattern | tuple[Match, ...]
     replacement: Callable[..., Any] | PlainText
     to: NewName = ""
@@ -43,6 +64,17 @@ class ReplaceStep(Step):
     def request(self) -> str:
         new = repr(self.replacement) if isinstance(self.replacement, str) else self.code_names[1]
         return f"replace({self.code_names[0]}, {new})"
+
+    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+        """Builds the replacements, connects them, and removes ops that are no longer needed."""
+        if self.to and not valid_name(self.to):
+            raise PlanError(self.request, *invalid_name_fault(self.to, "a name scope", state.bench.is_name_used))
+        targets = self._find_targets(state)
+        if not state.faults:
+            targets.hint = lambda: self._hint(state, targets)
+            yield from replace_matches(
+                state, self.request, targets, self.replacement, self.to, single_op=isinstance(self.replacement, str)
+            )
 
     def code(self, sources: Sources) -> str:
         within = None if self.within is None else sources.selection(self.within)
@@ -86,3 +118,401 @@ class ReplaceStep(Step):
     def describe(self) -> str:
         kind = f"each {self.target}" if isinstance(self.target, Pattern) else counted(len(self.target), "matches")
         return f"replace {kind.partition(';')[0]} by {self.code_names[1]}"
+
+    def _hint(self, state: EditState, targets: ReplaceTargets) -> str:
+        if targets.refusals:
+            return "Choose external='keep' to leave inner ops there for their other readers, or narrow the pattern"
+        if isinstance(self.target, Pattern):
+            best = match(state.after, self.target, within=self._within(state.after)).best_partial
+            return f"{best}" if best is not None else "See ed.match(...)"
+        return "Give matches of this graph"
+
+    def _within(self, graph: Graph) -> Selection | None:
+        if self.within is None:
+            return None
+        if self.within.graph.unfolded is not None:  # the plan has inlined its calls under the same names
+            return selection_from(graph, [graph.index[name] for name in self.within.names if name in graph.index])
+        return self.within.on(graph)
+
+    def _find_targets(self, state: EditState) -> ReplaceTargets:
+        """Returns the matches in the graph after the earlier steps; refuses matches that cannot be replaced."""
+        graph, out = state.after, ReplaceTargets()
+        if isinstance(self.target, Pattern):
+            search = match(graph, self.target, within=self._within(graph))
+            candidates: Sequence[Match] = search
+            if search.unfinished_searches:
+                ops = counted(search.unfinished_searches, "ops")
+                out.refusals.append(f"{ops}: the search took too many steps there")
+        else:
+            candidates = self.target
+        used_ops = set[int]()
+        for place in candidates:
+            one = next(iter(_unfolded_match(place, graph)), None)
+            if one is None:
+                out.refusals.append(f"{match_word(place)}: the graph has changed since it was found")
+                continue
+            now = Match(graph, one.pattern, one.assignment, one.read_array or state.backend.constant_array)
+            own = {i for i in now.numbers if graph.types[i] != "Const"}
+            why = "an earlier step removes a part of it" if state.removed.keys() & own else ""
+            why = why or _change_since_match(one.graph, graph, now.numbers)
+            why = why or ("it overlaps with another match" if used_ops & own else "")
+            external = now.external_consumers if not why and self.external == "refuse" else ()
+            if external:
+                why = f"{external[0][0]} inside is read by {few([reader for _, reader, _ in external], 1)}"
+            if why:
+                out.refusals.append(f"{match_word(now)}: {why}")
+                continue
+            used_ops |= own
+            out.matches.append(now)
+        return out
+
+
+_STATELESS_SOURCES = VARIABLE_TYPES | {"Const", "Placeholder", "NoOp"}
+
+
+@dataclass(frozen=True, eq=False)
+class RewiredEdges:
+    """How the edges of a graph change when matches are replaced.
+
+    Args:
+        graph: the graph with these changes.
+        edges: inputs that are set.
+        control: op -> all its control inputs, if they change.
+        control_changes: op that is not a replacement -> names of its new control inputs, and of its former ones.
+        substitutes: tensor of a match -> tensor that takes its place.
+        groups: for each match, the numbers of its ops and of those that replace it.
+        moved, dropped: control edges that were moved, or left out, as text.
+    """
+
+    graph: Graph
+    edges: list[Edge]
+    control: dict[int, list[int]]
+    control_changes: dict[int, tuple[list[str], list[str]]]
+    substitutes: Mapping[Tensor, Tensor]
+    groups: Sequence[Sequence[int]]
+    moved: list[str]
+    dropped: list[str]
+
+    def overlaps(self, group: int, ops: Mask) -> bool:
+        """Returns whether an op of a match or of its replacement is among some ops."""
+        return bool(ops[list(self.groups[group])].any())
+
+
+def resolve_replacements(substitutes: Mapping[Tensor, Tensor]) -> dict[Tensor, Tensor]:
+    """Returns replacements in one step: no tensor is replaced by a tensor that is itself replaced.
+
+    Example:
+        >>> resolve_replacements({(1, 0): (2, 0), (2, 0): (3, 0)})
+        {(1, 0): (3, 0), (2, 0): (3, 0)}
+    """
+    out: dict[Tensor, Tensor] = {}
+    for old, new in substitutes.items():
+        way = [old]
+        while new in substitutes and new not in way:
+            way.append(new)
+            new = out.get(new, substitutes[new])
+        for tensor in way:
+            out[tensor] = new
+    return out
+
+
+def loop_waits(graph: Graph, sites: Sequence[InsertionSite], grafted: Graft) -> dict[int, list[int]] | str:
+    """Returns control inputs that make new ops without inputs run in a TF1 loop; or why that is not possible."""
+    if not graph.type_mask(ENTERS).any():
+        return {}
+    loop, out = loops_of(graph), dict[int, list[int]]()
+    for site, names in zip(sites, grafted.names, strict=True):
+        inside = [loop[i] for i in site.match.numbers if loop[i] >= 0]
+        for op in [graph.index[name] for name in names] if inside else ():
+            if graph.types[op] in VARIABLE_TYPES:
+                return f"{graph.names[op]!r} would be a variable inside a loop"
+            if len(graph.data.row(op)) or len(graph.control.row(op)):
+                continue
+            near = [t[0] for t in site.inputs.values() if loop[t[0]] == inside[0] and graph.types[t[0]] != "Exit"]
+            if not near:
+                return f"{graph.names[op]!r} would be in a loop, but no tensor that it could wait for is in the loop"
+            out[op] = near[:1]
+    return out
+
+
+def rewire_control(
+    graph: Graph,
+    sites: Sequence[InsertionSite],
+    grafted: Graft,
+    substitutes: Mapping[Tensor, Tensor],
+    owner: Mapping[int, int],
+    first: Mapping[int, list[int]],
+) -> RewiredEdges:
+    """Computes the edges after a replacement.
+
+    Args:
+        graph: the graph with the new ops in it.
+        sites, grafted: the matches and their replacements.
+        substitutes: tensor of a match -> tensor that takes its place.
+        owner: op of a match -> number of the match.
+        first: op -> control inputs that it needs in addition, from `loop_waits`.
+    """
+    own = [[graph.index[name] for name in names] for names in grafted.names]
+    mine = {op: k for k, ops in enumerate(own) for op in ops}
+    edges: list[Edge] = [
+        (reader, at, substitutes[tensor])
+        for tensor in substitutes
+        for reader, at in graph.consumers_of(tensor)
+        if owner.get(reader, -1) != owner.get(tensor[0], -2)
+    ]
+    ends = [
+        sorted({substitutes.get(t, t)[0] for t in outputs.values() if mine.get(substitutes.get(t, t)[0]) == k})
+        or sorted({substitutes.get(t, t)[0] for t in outputs.values()})
+        for k, outputs in enumerate(grafted.outputs)
+    ]
+    control: dict[int, list[int]] = {op: list(ops) for op, ops in first.items()}
+    control_inputs: dict[int, tuple[list[str], list[str]]] = {}
+    moved_edges: list[str] = []
+    dropped_edges: list[str] = []
+    names = graph.names
+    above = backward(graph, graph.mask(sorted({op for ops in ends for op in ops})), control=False)
+    for k, site in enumerate(sites):
+        for inside, outside in _pairs(graph.control, site.match.numbers, owner, k):
+            heads = _heads(graph, [op for op in own[k] if above[op]])
+            after = ends[owner[outside]] if outside in owner else [outside]
+            for op in heads:
+                control.setdefault(op, graph.control.row(op).tolist())
+                control[op] += [i for i in after if i not in control[op]]
+            (moved_edges if heads else dropped_edges).append(f"{names[inside]} after {names[outside]}")
+        for inside, outside in _pairs(graph.control_consumers, site.match.numbers, owner, k):
+            if outside in owner:
+                continue  # the loop above adds this wait for the match of `outside`
+            control.setdefault(outside, graph.control.row(outside).tolist())
+            new = [i for i in ends[k] if i != outside]
+            control[outside] = list(dict.fromkeys([*(i for i in control[outside] if i != inside), *new]))
+            new_waits, freed = control_inputs.setdefault(outside, ([], []))
+            new_waits += [names[i] for i in new if names[i] not in new_waits]
+            freed.append(names[inside])
+            moved_edges.append(f"{names[outside]} after {names[inside]}")
+    after_all = rewire_inputs(graph, edges)
+    after_all = set_control_inputs(after_all, control) if control else after_all
+    groups = [[*site.match.numbers, *ops] for site, ops in zip(sites, own, strict=True)]
+    return RewiredEdges(after_all, edges, control, control_inputs, substitutes, groups, moved_edges, dropped_edges)
+
+
+def _pairs(edges: Edges, ops: Sequence[int], owner: Mapping[int, int], group: int) -> list[tuple[int, int]]:
+    return [(i, other) for i in ops for other in edges.row(i).tolist() if owner.get(other) != group]
+
+
+def _heads(graph: Graph, ops: Sequence[int]) -> list[int]:
+    """Returns the first ops of a replacement: the new ops that read no other new op."""
+    own = set(ops)
+    moving = [op for op in ops if graph.types[op] not in _STATELESS_SOURCES]
+    heads = [
+        op
+        for op in moving
+        if not own & {i for i in graph.data.row(op).tolist() if graph.types[i] not in _STATELESS_SOURCES}
+    ]
+    return heads or [op for op in ops if graph.types[op] == "Const"]
+
+
+def _unfolded_match(folded_match: Match, graph: Graph) -> list[Match]:
+    """Returns a match inside a call again after the call was inlined; empty if the match no longer exists."""
+    if folded_match.graph.unfolded is None:
+        return [folded_match]
+    place = selection_from(graph, [graph.index[name] for name in folded_match.names if name in graph.index])
+    return list(match(graph, folded_match.pattern, within=place))[:1]
+
+
+def _change_since_match(old: Graph, new: Graph, ops: Sequence[int]) -> str:
+    """Returns how matched ops have changed since the match was found; empty if they have not changed."""
+    if old is new:
+        return ""
+    for i in ops:
+        if i >= new.size or old.names[i] != new.names[i] or old.types[i] != new.types[i]:
+            return "the graph has changed since it was found"
+        if old.input_names(i) != new.input_names(i):
+            return f"an earlier step changes the inputs of {new.names[i]}"
+    return ""
+
+
+@dataclass
+class ReplaceTargets:
+    """The matches to replace, and the refused matches with the reasons."""
+
+    matches: list[Any] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+    hint: Callable[[], str] = str  # what to type instead if none can be replaced
+    inner_scopes: tuple[str, ...] = ()  # subscopes, in the scope of a match, that contain all new ops
+
+
+def region_of(graph: Graph, op: int, request: str, suggestion: str) -> Region:
+    """Returns the region of one op, which will be replaced, with its inputs and outputs.
+
+    Args:
+        graph: the snapshot that contains the op.
+        op: the number of the op.
+        request, suggestion: the request, and the suggestion if the op has no result, for messages.
+
+    Raises:
+        PlanError: if the op has no result.
+    """
+    name, count = graph.names[op], len(graph.outputs(op) or ())
+    if not count:
+        raise PlanError(request, f"{name!r} has no result, so no op could wait for its effect", suggestion)
+    inputs = {f"in{k}": text for k, text in enumerate(graph.input_names(op))}
+    return Region(graph, [op], inputs, {f"out{k}": f"{name}:{k}" for k in range(count)})
+
+
+def replace_matches(
+    state: EditState,
+    request: str,
+    targets: ReplaceTargets,
+    replacement: Callable[..., Any] | str,
+    to: str = "",
+    single_op: bool = False,
+) -> Iterator[GraphDelta]:
+    """Replaces matches by the new ops of a function, and removes ops that are no longer needed.
+
+    Args:
+        state: the state after the earlier steps.
+        request: the request, for messages.
+        targets: the matches.
+        replacement: the function or op type, as for `Plan.replace`.
+        to: the scope of the new ops; default: the name of the first output.
+        single_op: whether the function makes one op for each match, with the name of the scope as its own name.
+    """
+    was = {(c.to, c.input): c.previous for c in state.connections}
+    while targets.matches:
+        sites = _sites(state.after, request, targets, to, single_op)
+        graft = insert_subgraph(
+            state, state.backend.build_subgraphs(replacement, sites, state.after, request), sites, single_op
+        )
+        if state.faults or graft.delta.faults:
+            yield graft.delta
+            return
+        # A trial: a match that closes a cycle is refused, and the others are replaced without it.
+        rewiring = _rewire(state.after, request, sites, graft)
+        closing = [(op, new[0]) for op, _, new in rewiring.edges]
+        closing += [(op, other) for op, others in rewiring.control.items() for other in others]
+        bad = ops_on_new_cycles(rewiring.graph, closing)
+        guilty = [k for k in range(len(sites)) if rewiring.overlaps(k, bad)] if bad.any() else []
+        if not guilty:
+            yield graft.delta
+            yield GraphDelta(unrecorded_control_inputs=rewiring.control)
+            yield rewire(state, request, rewiring.edges, acyclic=True)
+            if not state.faults:
+                removed = _unneeded_ops(state, sites)
+                yield _replacement_delta(state, targets, sites, graft, rewiring, removed)
+                late = [i for i in np.flatnonzero(removed).tolist() if i >= state.base.size]
+                if late:  # ops that the plan makes and then replaces are never made
+                    effect = state.effect()
+                    new_tensors = {
+                        old: new for one in effect.replacements[-len(sites) :] for old, new in one.outputs.items()
+                    }
+                    yield GraphDelta(effect=without_new_ops(effect, late, new_tensors, was))
+            return
+        for k in reversed(guilty):
+            lost = targets.matches.pop(k)
+            targets.refusals.append(f"{match_word(lost)}: its replacement would be computed from itself")
+    problem = "nothing in the graph looks like it"
+    if targets.refusals:
+        problem = f"no match can be replaced: {targets.refusals[0]}"
+    raise PlanError(request, problem, targets.hint())
+
+
+def _sites(graph: Graph, request: str, targets: ReplaceTargets, to: str, single_op: bool) -> list[InsertionSite]:
+    sites, used_names = [], set[str]()
+    for one in targets.matches:
+        ends = {key: name for key, name in one.outputs.items() if ":" in name}
+        if not ends:
+            problem = f"the pattern has no output tensor: {match_word(one)}"
+            raise PlanError(request, problem, "Give the pattern an output that other ops read")
+        wish = to or next(iter(ends.values())).partition(":")[0]
+        inputs = {key: graph.tensor(name) for key, name in one.inputs.items() if ":" in name}
+        scope = site_scope(graph, wish, used_names, single_op, targets.inner_scopes)
+        sites.append(InsertionSite(scope, inputs, tuple(ends), one))
+    return sites
+
+
+def _rewire(graph: Graph, request: str, sites: Sequence[InsertionSite], graft: Graft) -> RewiredEdges:
+    """The changes of edges for the new ops; refuses replacements that do not fit."""
+    bench = MutableGraph(graph)
+    for copied in graft.delta.copies:
+        append_copy(bench, copied)
+    subs: dict[Tensor, Tensor] = {}
+    owner: dict[int, int] = {}
+    for k, (site, ends) in enumerate(zip(sites, graft.outputs, strict=True)):
+        subs |= {graph.tensor(site.match.outputs[key]): new for key, new in ends.items()}
+        # Other ops may share a constant, unless it has control inputs, for example in a TF1 loop or branch.
+        owner |= {i: k for i in site.match.numbers if graph.types[i] != "Const" or len(graph.control.row(i))}
+    subs = resolve_replacements(subs)
+    fault = next(filter(None, (mismatch(bench, request, old, new) for old, new in subs.items())), None)
+    if fault is not None:
+        raise RefusedStep([fault])
+    waits = loop_waits(bench.snapshot(), sites, graft)
+    if isinstance(waits, str):
+        raise PlanError(request, waits, "Replace matches outside of loops: within=...")
+    return rewire_control(bench.snapshot(), sites, graft, subs, owner, waits)
+
+
+def _unneeded_ops(state: EditState, sites: Sequence[InsertionSite]) -> Mask:
+    """Returns a mask of the matched ops that are no longer needed.
+
+    An op from an earlier step is included only if it was built for the plan.
+    """
+    graph = state.after
+    matched = graph.mask(sorted({i for site in sites for i in site.match.numbers}))
+    removed: Mask = matched & ~protected_ops(graph, matched)
+    for i in np.flatnonzero(removed).tolist():
+        removed[i] = i < state.base.size or is_built_op(state, i)
+    return removed
+
+
+def _replacement_delta(
+    state: EditState,
+    targets: ReplaceTargets,
+    sites: Sequence[InsertionSite],
+    graft: Graft,
+    rewiring: RewiredEdges,
+    removed: Mask,
+) -> GraphDelta:
+    """The replacement of each match, the removed ops, and the warnings."""
+    graph, base = state.after, state.base.size
+    names = graph.names
+    replaced = []
+    for site, outputs, ops in zip(sites, graft.outputs, graft.names, strict=True):
+        old = {site.match.outputs[key]: _final(names, rewiring.substitutes, outputs[key]) for key in outputs}
+        kept_ops = tuple(names[i] for i in site.match.numbers if not removed[i] and _is_worth_listing(graph, i))
+        replaced.append(Replacement(site.match, site.scope, old, ops, kept_ops))
+    return GraphDelta(
+        changes={
+            op: OpChange(added_controls=tuple(a), removed_controls=tuple(f))
+            for op, (a, f) in rewiring.control_changes.items()
+            if op < base
+        },
+        removed=frozenset(np.flatnonzero(removed[:base]).tolist()),
+        replacements=replaced,
+        warnings=_warnings(targets, rewiring),
+    )
+
+
+def _warnings(targets: ReplaceTargets, rewiring: RewiredEdges) -> list[str]:
+    out = []
+    if targets.refusals:
+        out.append(f"{counted(len(targets.refusals), 'matches')} not replaced: {few(targets.refusals)}")
+    if rewiring.moved:
+        out.append(f"{counted(len(rewiring.moved), 'control edges')} moved to the replacement: {few(rewiring.moved)}")
+    if rewiring.dropped:
+        out.append(f"{counted(len(rewiring.dropped), 'control edges')} left out: {few(rewiring.dropped)}")
+    return out
+
+
+def _is_worth_listing(graph: Graph, op: int) -> bool:
+    """Returns whether an op that stays is listed; constants are not listed, because many ops may share them."""
+    return graph.types[op] != "Const"
+
+
+def _final(names: Sequence[str], substitutes: Mapping[Tensor, Tensor], tensor: Tensor) -> str:
+    op, port = substitutes.get(tensor, tensor)
+    return f"{names[op]}:{port}"
+
+
+def match_word(one: Any) -> str:
+    """Returns the text for a match in a message: its outputs."""
+    return ", ".join(one.outputs.values()) or one.names[-1]

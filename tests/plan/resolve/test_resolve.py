@@ -13,7 +13,7 @@ from graphsurgeon.plan.edit_state import EditState, GraphDelta
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.plan_result import PlanResult
 from graphsurgeon.plan.predicted_state import finalize
-from graphsurgeon.plan.resolver import RESOLVERS, resolve
+from graphsurgeon.plan.resolver import resolve
 from graphsurgeon.plan.steps.base import Step
 
 OPS = [("a", "Const", []), ("b", "Const", []), ("s/x", "Neg", ["a"]), ("s/y", "Add", ["s/x", "b", "^a"]),
@@ -61,11 +61,6 @@ def test_the_effect_is_the_sum_of_deltas(kind, monkeypatch):
 def test_what_steps_and_their_deltas_are_cannot_be_changed():
     for kind in (GraphDelta, PlanResult, *Step.__subclasses__()):
         assert kind.__dataclass_params__.frozen, kind
-
-
-def test_each_kind_of_step_is_resolved():
-    for kind in Step.__subclasses__():
-        assert (kind in RESOLVERS) != (kind.resolve is not Step.resolve), kind
 
 
 def test_a_plan_without_a_backend_says_what_it_cannot_do():

@@ -1,1 +1,0 @@
-"""Resolves the steps of a plan."""
