@@ -764,7 +764,7 @@ class Plan:
             within = arguments.selection(within) if not isinstance(within, Selection) else within
             arguments.refuse_other_graph(within.graph, "within= is", "Select from")
         return self._with(
-            ReplaceStep(target, replacement, str(to).strip("/"), external, within, pattern, words, options)
+            ReplaceStep(target, replacement, external, str(to).strip("/"), within, pattern, words, options)
         )
 
     def collapse(self, selection: OpsLike, *, name: str) -> Plan:

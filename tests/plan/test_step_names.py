@@ -14,6 +14,7 @@ from graphsurgeon.graph.selection import Selection, select
 from graphsurgeon.plan.adapters import AdapterSpec
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.steps.base import (
+    DESTINATION,
     MutedStep,
     Role,
     Step,
@@ -68,7 +69,7 @@ def values(hint: Any, name: str) -> Any:
         AdapterSpec: AdapterSpec(("copy/cast",)),
         bool: True,
         int: 1,
-        Step: RemoveStep(("copy/DESTINATION",)),
+        Step: RemoveStep(("copy/OP",)),
     }
     return known.get(hint, "copy/any")
 
@@ -76,7 +77,7 @@ def values(hint: Any, name: str) -> Any:
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind is not ReplaceStep])
 def test_names_of_the_destination_follow_a_change_of_scope_and_no_other_text_does(kind):
     step = kind(**{
-        name: RemoveStep(("copy/DESTINATION",)) if kind is MutedStep else values(hint, name)
+        name: RemoveStep(("copy/OP",)) if kind is MutedStep else values(hint, name)
         for name, hint in roles_of(kind).items()
     })  # fmt: skip
     moved = with_names(step, scope_change("copy", "new"))
@@ -85,15 +86,15 @@ def test_names_of_the_destination_follow_a_change_of_scope_and_no_other_text_doe
         return repr(serialize(value, lambda other: {"other": str(other)}))
 
     expected = reported(step)
-    for role in ("DESTINATION", "NEW", "POLICY"):
-        expected = expected.replace(f"copy/{role}", f"new/{role}")
+    for role in DESTINATION:
+        expected = expected.replace(f"copy/{role.name}", f"new/{role.name}")
     assert reported(moved) == expected
     assert ("new/" in expected) == bool(names_of(step))
     assert with_names(moved, scope_change("new", "copy")) == step
 
 
 def test_a_replacement_has_its_scope_and_its_selection_of_the_graph_as_it_is():
-    step = ReplaceStep((), "Neg", "copy/MADE", within=BLOCK)
+    step = ReplaceStep((), "Neg", to="copy/MADE", within=BLOCK)
     moved = with_names(step, scope_change("copy", "new"))
     assert moved == replace(step, to="new/MADE")
 

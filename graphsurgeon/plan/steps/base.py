@@ -8,7 +8,7 @@ from __future__ import annotations
 import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from enum import Enum
 from functools import cache
 from itertools import repeat
@@ -29,18 +29,30 @@ INITIAL = "initial"
 class Role(Enum):
     """The role of a text in a step: which graph it belongs to, if it is a name."""
 
+    TENSOR = "a tensor of the destination, by its name after the earlier steps"
+    OP = "an op of the destination, by its name after the earlier steps"
     DESTINATION = "an op, tensor or scope of the destination, by its name after the earlier steps"
     NEW = "a name that the step gives to an op or scope of the destination"
+    NEW_SCOPE = "the same, for a scope that can be left out"
     SOURCE = "an op, tensor or pattern of the source graph of a copy"
     POLICY = "a policy of a variable; with a colon, a tensor of the destination"
     TEXT = "not a name"
 
 
+TensorName = Annotated[str, Role.TENSOR]
+TensorNames = tuple[TensorName, ...]
+OpName = Annotated[str, Role.OP]
+OpNames = tuple[OpName, ...]
 DestinationName = Annotated[str, Role.DESTINATION]
+DestinationNames = tuple[DestinationName, ...]
 NewName = Annotated[str, Role.NEW]
+NewNames = NewName | tuple[NewName, ...]
+NewScope = Annotated[str, Role.NEW_SCOPE]
 SourceName = Annotated[str, Role.SOURCE]
 Policy = Annotated[str, Role.POLICY]
 PlainText = Annotated[str, Role.TEXT]
+OpType = PlainText | Callable[..., Any]
+Attributes = tuple[tuple[PlainText, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,8 @@ class Step(ABC):
 
     #: Whether the step needs the complete graph after all earlier steps, without cycles.
     needs_complete_graph: ClassVar[bool] = False
+    #: The method of a plan that adds the step, and its positional arguments. The other fields are keyword arguments.
+    call: ClassVar[tuple[str, ...]]
 
     @abstractmethod
     def resolve(self, state: EditState) -> Iterator[GraphDelta]:
@@ -60,13 +74,15 @@ class Step(ABC):
             state: the graph after the earlier steps.
         """
 
-    @abstractmethod
     def code(self, sources: Sources) -> str:
         """Returns the call that adds the step to a plan.
 
         Args:
             sources: gets the functions and parameters that the call uses.
         """
+        method, *names = self.call
+        others = (name for name in roles_of(type(self)) if name not in names)
+        return call_code(method, *(getattr(self, name) for name in names), **self.given(*others))
 
     @abstractmethod
     def describe(self) -> str:
@@ -101,15 +117,12 @@ class Step(ABC):
 
     def inner_names(self) -> Iterator[str]:
         """Yields the names in the step that may be inside a call, which is then inlined first."""
-        yield from names_of(self, (Role.DESTINATION, Role.POLICY))
+        yield from names_of(self, (Role.TENSOR, Role.OP, Role.DESTINATION, Role.POLICY))
 
     def given(self, *names: str) -> dict[str, Any]:
         """Returns the fields that do not have their default values."""
-        return {
-            one.name: value
-            for one in fields(self)
-            if one.name in names and (value := getattr(self, one.name)) != one.default
-        }
+        kind = type(self)
+        return {name: value for name in names if (value := getattr(self, name)) != getattr(kind, name, MISSING)}
 
 
 @dataclass(frozen=True)
@@ -133,7 +146,13 @@ class MutedStep(Step):
 
 
 def unwrap_muted(step: Step) -> Step:
-    """Returns the step itself, or the step inside a `MutedStep`."""
+    """Returns the step itself, or the step inside a `MutedStep`.
+
+    Example:
+        >>> from graphsurgeon.plan.steps.wiring import ConnectStep
+        >>> unwrap_muted(MutedStep(ConnectStep("a:0", "b", 1)))
+        ConnectStep(tensor='a:0', to='b', input=1)
+    """
     return step.step if isinstance(step, MutedStep) else step
 
 
@@ -176,7 +195,13 @@ def consumers_text(tensor: str, only: Sequence[str] | None, exclude: Sequence[st
 
 
 def steps_text(steps: Sequence[Step]) -> str:
-    """Returns the first two steps in words, and how many more there are."""
+    """Returns the first two steps in words, and how many more there are.
+
+    Example:
+        >>> from graphsurgeon.plan.steps.edit import RemoveStep
+        >>> steps_text([RemoveStep((name,)) for name in "abcd"])
+        'remove a; remove b; and 2 more steps'
+    """
     more = [f"and {counted(len(steps) - 2, 'more steps')}"] if len(steps) > 2 else []
     return "; ".join([*(step.describe() for step in steps[:2]), *more])
 
@@ -187,14 +212,28 @@ def one_line(title: str, steps: Sequence[Step]) -> str:
 
 
 #: The roles of existing and new names in the destination.
-DESTINATION = (Role.DESTINATION, Role.NEW, Role.POLICY)
+DESTINATION = (Role.TENSOR, Role.OP, Role.DESTINATION, Role.NEW, Role.NEW_SCOPE, Role.POLICY)
+
+
+@cache
+def form_types(kind: type) -> dict[str, tuple[Any, ...]]:
+    """Returns the type of each field of a kind of step, with roles; and the label, if a form shows the field.
+
+    If a field has only a few possible values, a tuple of these follows the label.
+    """
+    hints, out = get_type_hints(kind, include_extras=True), dict[str, tuple[Any, ...]]()
+    for one in fields(kind):
+        hint = hints[one.name]
+        base, *marks = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        roles = [mark for mark in marks if isinstance(mark, Role)]
+        out[one.name] = Annotated[base, *roles] if roles else base, *marks[len(roles) :]
+    return out
 
 
 @cache
 def roles_of(kind: type) -> dict[str, Any]:
     """Returns the fields of a kind of step, with their types; the type of each text has a role."""
-    hints = get_type_hints(kind, include_extras=True)
-    return {one.name: hints[one.name] for one in fields(kind)}
+    return {name: hint for name, (hint, *_) in form_types(kind).items()}
 
 
 def names_of(step: Step, roles: Container[Role] = DESTINATION) -> list[str]:

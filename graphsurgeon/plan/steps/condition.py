@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -16,9 +16,8 @@ from ...graph.graph import Graph
 from ...graph.rewiring import Edge
 from ...graph.traversal import follow_chain
 from ..edit_state import EditState, GraphDelta
-from ..function_source import Sources
 from ..plan_result import Region, Replacement
-from .base import DestinationName, Step, call_code
+from .base import Step, TensorName
 from .edge_checks import errors_of, tensors_of
 from .replace import ReplaceTargets, region_of, replace_matches, resolve_replacements
 
@@ -27,10 +26,11 @@ from .replace import ReplaceTargets, region_of, replace_matches, resolve_replace
 class ConditionStep(Step):
     """The condition of conds gets a fixed value; see `Plan.resolve_condition`."""
 
+    call: ClassVar = "resolve_condition", "tensor", "value"
     needs_complete_graph: ClassVar = True
 
-    tensor: DestinationName
-    value: bool | int
+    tensor: Annotated[TensorName, "Tensor"]
+    value: Annotated[bool | int, "Condition is"]
 
     def resolve(self, state: EditState) -> Iterator[GraphDelta]:
         """Resolves the TF1 conds that have a tensor as condition, then the v2 conds and cases."""
@@ -64,9 +64,6 @@ class ConditionStep(Step):
         rest = _readers(state, tensor)
         if rest and not state.faults:
             yield GraphDelta(warnings=[f"ops that are not part of a cond still read the condition: {few(rest)}"])
-
-    def code(self, sources: Sources) -> str:
-        return call_code("resolve_condition", self.tensor, self.value)
 
     def describe(self) -> str:
         return f"resolve conditions: {self.tensor} is {self.value}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -46,7 +46,7 @@ from ..static_checks import (
     unmapped_fault,
     unused_fault,
 )
-from .base import Code, DestinationName, NewName, PlainText, Policy, SourceName, Step, call_code
+from .base import Code, DestinationName, NewName, NewScope, PlainText, Policy, SourceName, Step, call_code
 
 #: The values of the arguments of `Plan.copy`.
 UNMAPPED = ("include", "keep", "placeholder", "refuse")
@@ -60,15 +60,15 @@ class CopyStep(Step):
     """Copy a selection under a name scope; see `Plan.copy`."""
 
     selection: Selection
-    to: NewName
+    to: Annotated[NewScope, "Scope"]
     inputs: tuple[tuple[SourceName, DestinationName], ...] = ()
-    unmapped: PlainText = "refuse"
-    control: PlainText = ""
+    unmapped: Annotated[PlainText, "Unmapped inputs", UNMAPPED] = "refuse"
+    control: Annotated[PlainText, "Control inputs from outside", CONTROL] = ""
     variables: tuple[tuple[SourceName, Policy], ...] = (("*", "copy"),)
     values: Any = None
-    collections: PlainText = "rename"
+    collections: Annotated[PlainText, "Collections", COLLECTIONS] = "rename"
     device: PlainText | tuple[tuple[PlainText, PlainText], ...] = "keep"
-    seeds: PlainText = "keep"
+    seeds: Annotated[PlainText, "Seeds of random ops", SEEDS] = "keep"
     reuse: Mapping[SourceName, DestinationName] | None = (
         None  # source op -> op of the destination that is already its copy
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from ...errors import PlanError, SurgeryError, counted, did_you_mean, few
 from ...graph.boundary import Tensor, entering_tensors, leaving_tensors
@@ -22,7 +22,7 @@ from ..mutable_graph import MutableGraph
 from ..plan_result import OpChange
 from ..removal import readers_fault
 from ..type_check import fits
-from .base import INITIAL, Code, DestinationName, NewName, PlainText, Step, call_code, ops_code
+from .base import INITIAL, Attributes, Code, DestinationName, NewName, OpNames, PlainText, Step, call_code, ops_code
 from .edge_checks import RefusedStep, consumers_of, ops_of, rewire, tensors_of
 from .insert import is_built_op, without_new_ops
 
@@ -31,7 +31,7 @@ from .insert import is_built_op, without_new_ops
 class BypassStep(Step):
     """The consumers of ops read the inputs of these ops; see `Plan.bypass`."""
 
-    ops: tuple[DestinationName, ...]
+    ops: Annotated[OpNames, "Ops"]
     input: int | DestinationName | None
     output: int | DestinationName | None
     code_argument: Selection | DestinationName | None = None  # the selection or scope, for its code
@@ -161,8 +161,10 @@ class BypassStep(Step):
 class RemoveStep(Step):
     """Ops are removed; see `Plan.remove`."""
 
-    ops: tuple[DestinationName, ...]
-    stitch: bool = False
+    call: ClassVar = "remove", "ops"
+
+    ops: Annotated[OpNames, "Ops"]
+    stitch: Annotated[bool, "Reconnect"] = False
 
     def resolve(self, state: EditState) -> Iterator[GraphDelta]:
         """Marks the ops to remove; they are removed after all steps."""
@@ -187,9 +189,6 @@ class RemoveStep(Step):
         new_tensors = {graph.name(old): graph.name(new) for old, new in pairs.items()}
         yield GraphDelta(effect=without_new_ops(state.effect(), late, new_tensors, {}))
 
-    def code(self, sources: Sources) -> str:
-        return call_code("remove", self.ops, **self.given("stitch"))
-
     def describe(self) -> str:
         return f"remove {few(self.ops)}" + (" and reconnect their consumers" if self.stitch else "")
 
@@ -198,9 +197,9 @@ class RemoveStep(Step):
 class SetStep(Step):
     """Attributes or the device of ops are set; see `Plan.set_attr` and `Plan.set_device`."""
 
-    ops: tuple[DestinationName, ...]
-    attributes: tuple[tuple[PlainText, Any], ...] = ()
-    device: PlainText | None = None
+    ops: Annotated[OpNames, "Ops"]
+    attributes: Annotated[Attributes, "Attribute"] = ()
+    device: Annotated[PlainText | None, "Device"] = None
 
     @property
     def request(self) -> str:
@@ -238,7 +237,7 @@ class SetStep(Step):
 class RenameStep(Step):
     """Ops and whole name scopes are renamed, all at once; see `Plan.rename`."""
 
-    names: tuple[tuple[DestinationName, NewName], ...]
+    names: Annotated[tuple[tuple[DestinationName, NewName], ...], "New name"]
     values: Any = None
 
     @property
@@ -310,7 +309,7 @@ class RebuildStep(Step):
 
     needs_complete_graph: ClassVar = True
 
-    orphans: tuple[DestinationName, ...]
+    orphans: OpNames
 
     def resolve(self, state: EditState) -> Iterator[GraphDelta]:
         """Marks the orphans that no other op needs as removed."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from ..dependencies import variable_parts
 from ..edit_state import EditState, GraphDelta
 from ..function_source import Sources
 from ..plan_result import Region
-from .base import Code, DestinationName, NewName, Step, call_code, ops_code
+from .base import Code, DestinationName, NewName, OpNames, Step, call_code, ops_code
 from .edge_checks import errors_of, ops_of, tensors_of
 from .replace import ReplaceTargets, region_of, replace_matches
 
@@ -38,8 +38,8 @@ class CollapseStep(Step):
 
     needs_complete_graph: ClassVar = True
 
-    ops: tuple[DestinationName, ...]
-    name: NewName
+    ops: Annotated[OpNames, "Ops"]
+    name: Annotated[NewName, "Name"]
     code_argument: Selection | DestinationName | None = None  # the selection or scope, for its code
 
     @property
@@ -107,7 +107,7 @@ class InlineStep(Step):
 
     needs_complete_graph: ClassVar = True
 
-    ops: tuple[DestinationName, ...]
+    ops: Annotated[OpNames, "Calls"]
     is_implicit: bool = False
 
     def resolve(self, state: EditState) -> Iterator[GraphDelta]:
@@ -151,10 +151,11 @@ class InlineStep(Step):
 class UnrollStep(Step):
     """A loop is replaced by a fixed number of its rounds; see `Plan.unroll`."""
 
+    call: ClassVar = "unroll", "loop", "times"
     needs_complete_graph: ClassVar = True
 
-    loop: DestinationName
-    times: int
+    loop: Annotated[DestinationName, "Loop"]
+    times: Annotated[int, "Rounds"]
 
     def resolve(self, state: EditState) -> Iterator[GraphDelta]:
         """Replaces a loop by copies of its body."""
@@ -188,9 +189,6 @@ class UnrollStep(Step):
                 makes = counted(min(trip_count, self.times), "rounds")
                 why = f"it makes {makes}" if trip_count <= self.times else f"it makes more than {makes}"
             yield GraphDelta(warnings=[f"the condition of {name} is no longer evaluated, and {why}"])
-
-    def code(self, sources: Sources) -> str:
-        return call_code("unroll", self.loop, self.times)
 
     def describe(self) -> str:
         return f"unroll {self.loop} to {counted(self.times, 'rounds')}"

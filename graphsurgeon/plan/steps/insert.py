@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -25,7 +25,22 @@ from ..function_source import Sources, literal
 from ..mutable_graph import MutableGraph
 from ..plan_result import NewNode, PlanResult
 from ..type_check import base_dtype, fits
-from .base import Code, DestinationName, NewName, PlainText, Step, call_code, consumers_text, names_of
+from .base import (
+    Attributes,
+    Code,
+    DestinationName,
+    NewNames,
+    NewScope,
+    OpNames,
+    OpType,
+    PlainText,
+    Step,
+    TensorName,
+    TensorNames,
+    call_code,
+    consumers_text,
+    names_of,
+)
 from .copy import CopyStep, resolve_copy
 from .edge_checks import consumers_of, input_of, rewire, tensors_of
 
@@ -204,12 +219,12 @@ def waits_in_loop(graph: Graph, request: str, sites: Sequence[InsertionSite], gr
 class InsertStep(Step):
     """A new op on an edge; see `Plan.insert`."""
 
-    op: PlainText | Callable[..., Any]
-    on: tuple[DestinationName, ...]
-    name: NewName | tuple[NewName, ...]
-    attributes: tuple[tuple[PlainText, Any], ...]
-    only: tuple[DestinationName, ...] | None = None
-    exclude: tuple[DestinationName, ...] = ()
+    op: Annotated[OpType, "Op type"]
+    on: Annotated[TensorNames, "After tensor"]
+    name: Annotated[NewNames, "Name"]
+    attributes: Attributes
+    only: OpNames | None = None
+    exclude: OpNames = ()
     code_name: PlainText = ""  # the name of the function in code
 
     def resolve(self, state: EditState) -> Iterator[GraphDelta]:
@@ -291,13 +306,13 @@ class AdaptStep(Step):
         only, exclude: the consumers of the replaced tensor.
     """
 
-    tensor: DestinationName
+    tensor: Annotated[TensorName, "Tensor"]
     to: DestinationName | None = None
     input: int | None = None
-    name: NewName = ""
+    name: Annotated[NewScope, "Name"] = ""
     spec: AdapterSpec = field(default_factory=AdapterSpec)
-    only: tuple[DestinationName, ...] | None = None
-    exclude: tuple[DestinationName, ...] = ()
+    only: OpNames | None = None
+    exclude: OpNames = ()
 
     def resolve(self, state: EditState) -> Iterator[GraphDelta]:
         """Builds the adapter, and connects its consumers to the result."""

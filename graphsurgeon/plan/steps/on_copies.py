@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from ..fault import warning_kind
 from ..function_source import Sources
 from ..plan_result import DownstreamCopy, PlanResult
 from ..removal import readers_fault
-from .base import INITIAL, DestinationName, NewName, PlainText, Step, call_code
+from .base import INITIAL, DestinationNames, NewName, PlainText, Step, call_code
 from .copy import CopyStep, resolve_copy
 from .edge_checks import RefusedStep, ops_of, rewire
 
@@ -38,10 +38,10 @@ class OnCopiesStep(Step):
 
     needs_complete_graph: ClassVar = True
 
-    to: NewName
-    until: tuple[DestinationName, ...] = ()
-    assign: PlainText = "leave"
-    collections: PlainText = "none"
+    to: Annotated[NewName, "Scope"]
+    until: Annotated[DestinationNames, "Stop at ops"] = ()
+    assign: Annotated[PlainText, "Ops that set variables", ASSIGN] = "leave"
+    collections: Annotated[PlainText, "Collections", INITIAL_COLLECTIONS] = "none"
 
     def resolve(self, state: EditState) -> Iterator[GraphDelta]:
         """Copies the changed ops, connects the copies to the new inputs, and restores the inputs of existing ops."""

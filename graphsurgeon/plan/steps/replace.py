@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from ..mutable_graph import MutableGraph
 from ..plan_result import OpChange, Region, Replacement
 from ..removal import protected_ops
 from ..type_check import mismatch
-from .base import Code, NewName, PlainText, Step, call_code
+from .base import Attributes, Code, NewScope, OpType, PlainText, Step, call_code
 from .edge_checks import RefusedStep, rewire
 from .insert import Graft, insert_subgraph, is_built_op, site_scope, without_new_ops
 
@@ -52,13 +52,13 @@ class ReplaceStep(Step):
     needs_complete_graph: ClassVar = True
 
     target: Pattern | tuple[Match, ...]
-    replacement: Callable[..., Any] | PlainText
-    to: NewName = ""
-    external: PlainText = "refuse"
+    replacement: Annotated[OpType, "Op type"]
+    external: Annotated[PlainText, "If other ops read inner tensors", EXTERNAL] = "refuse"
+    to: Annotated[NewScope, "Scope"] = ""
     within: Selection | None = None
     code_argument: Any = None
     code_names: tuple[PlainText, PlainText] = ("pattern", "replacement")
-    options: tuple[tuple[PlainText, Any], ...] = ()
+    options: Attributes = ()
 
     @property
     def request(self) -> str:
@@ -101,8 +101,7 @@ class ReplaceStep(Step):
             by if isinstance(by, str) else Code(sources.code_name(by, self.code_names[1])),
             **{key: Code(option_code(value, sources)) for key, value in options},
             within=None if within is None else Code(within),
-            **self.given("external"),
-            **self.given("to"),
+            **self.given("external", "to"),
         )
 
     @property

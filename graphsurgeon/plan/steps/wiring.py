@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 from ...errors import PlanError, few
 from ...graph.boundary import Tensor
@@ -17,7 +17,7 @@ from ..fixes import tensor_mismatch
 from ..function_source import Sources
 from ..plan_result import NewNode
 from ..type_check import base_dtype, fit_suggestions, handle_mismatch
-from .base import DestinationName, PlainText, Step, call_code, consumers_text
+from .base import OpName, OpNames, PlainText, Step, TensorName, TensorNames, call_code, consumers_text
 from .edge_checks import consumers_of, incompatibility, input_of, ops_of, order_fault, rewire, tensors_of
 
 #: The values of `side` of `Plan.detach`.
@@ -28,9 +28,11 @@ SIDES = ("both", "inputs", "outputs")
 class ConnectStep(Step):
     """Set one input of one op; see `Plan.connect`."""
 
-    tensor: DestinationName
-    to: DestinationName
-    input: int
+    call: ClassVar = "connect", "tensor"
+
+    tensor: Annotated[TensorName, "Tensor"]
+    to: Annotated[OpName, "Consumer"]
+    input: Annotated[int, "Input"]
 
     def resolve(self, state: EditState) -> Iterator[GraphDelta]:
         """Sets an input of an op; refuses unknown names, an input that does not exist, and another dtype or shape."""
@@ -49,9 +51,6 @@ class ConnectStep(Step):
             raise PlanError(request, *clash)
         yield rewire(state, request, [(op, at, source)])
 
-    def code(self, sources: Sources) -> str:
-        return call_code("connect", self.tensor, to=self.to, input=self.input)
-
     def describe(self) -> str:
         return f"connect {self.tensor} to input {self.input} of {self.to}"
 
@@ -63,10 +62,12 @@ class ConnectStep(Step):
 class RerouteStep(Step):
     """All consumers of a tensor, or some of them, read another tensor; see `Plan.reroute`."""
 
-    old: tuple[DestinationName, ...]
-    to: tuple[DestinationName, ...]
-    only: tuple[DestinationName, ...] | None = None
-    exclude: tuple[DestinationName, ...] = ()
+    call: ClassVar = "reroute", "old"
+
+    old: Annotated[TensorNames, "Consumers of"]
+    to: Annotated[TensorNames, "New source"]
+    only: OpNames | None = None
+    exclude: OpNames = ()
 
     def resolve(self, state: EditState) -> Iterator[GraphDelta]:
         """Sets the inputs of all consumers at once, so that tensors can swap their consumers."""
@@ -76,9 +77,6 @@ class RerouteStep(Step):
         for old, new in pairs:
             edges += [(op, at, new) for op, at in consumers_of(state.bench, old, self.only, self.exclude)]
         yield rewire(state, request, edges, pairs, excludes=True)
-
-    def code(self, sources: Sources) -> str:
-        return call_code("reroute", self.old, to=self.to, **self.given("only", "exclude"))
 
     def describe(self) -> str:
         return f"reroute {consumers_text(few(self.old), self.only, self.exclude)} to {few(self.to)}"
@@ -94,8 +92,10 @@ class RerouteStep(Step):
 class SwapStep(Step):
     """The consumers of two tensors are exchanged; see `Plan.swap`."""
 
-    a: tuple[DestinationName, ...]
-    b: tuple[DestinationName, ...]
+    call: ClassVar = "swap", "a", "b"
+
+    a: Annotated[TensorNames, "Tensor"]
+    b: Annotated[TensorNames, "Swapped with"]
 
     def resolve(self, state: EditState) -> Iterator[GraphDelta]:
         """Sets the inputs of the consumers of both tensors."""
@@ -113,9 +113,6 @@ class SwapStep(Step):
             edges += [(op, at, a) for op, at in consumers_of(state.bench, b)]
         yield rewire(state, request, edges, [(a, b) for pair in pairs for a, b in (pair, pair[::-1])])
 
-    def code(self, sources: Sources) -> str:
-        return call_code("swap", self.a, self.b)
-
     def describe(self) -> str:
         return f"swap the consumers of {few(self.a)} and {few(self.b)}"
 
@@ -124,10 +121,12 @@ class SwapStep(Step):
 class DetachStep(Step):
     """Placeholders replace the inputs or the outputs of ops; see `Plan.detach`."""
 
-    ops: tuple[DestinationName, ...]
-    side: PlainText
-    only: tuple[DestinationName, ...] | None = None
-    exclude: tuple[DestinationName, ...] = ()
+    call: ClassVar = "detach", "ops"
+
+    ops: Annotated[OpNames, "Ops"]
+    side: Annotated[PlainText, "Side", SIDES]
+    only: OpNames | None = None
+    exclude: OpNames = ()
 
     def resolve(self, state: EditState) -> Iterator[GraphDelta]:
         """Adds a placeholder for each tensor that enters or leaves the ops, and connects its consumers to it."""
@@ -155,9 +154,6 @@ class DetachStep(Step):
         if limited and not any_edge:
             raise PlanError(request, "no chosen op reads a detached tensor, so nothing would change", "Widen only=")
 
-    def code(self, sources: Sources) -> str:
-        return call_code("detach", self.ops, side=self.side, **self.given("only", "exclude"))
-
     def describe(self) -> str:
         place = "" if self.only is None else f" for {few(self.only)}"
         place += f" except for {few(self.exclude)}" if self.exclude else ""
@@ -168,8 +164,8 @@ class DetachStep(Step):
 class ControlStep(Step):
     """An op runs after others, or no longer does; see `Plan.add_control` and `Plan.remove_control`."""
 
-    op: DestinationName
-    others: tuple[DestinationName, ...] | None
+    op: Annotated[OpName, "Op"]
+    others: Annotated[OpNames | None, "After"]
     remove: bool
 
     def resolve(self, state: EditState) -> Iterator[GraphDelta]:
@@ -204,10 +200,12 @@ class ControlStep(Step):
 class RerouteControlStep(Step):
     """The ops that wait for an op wait for other ops instead; see `Plan.reroute_control`."""
 
-    old: DestinationName
-    to: tuple[DestinationName, ...]
-    only: tuple[DestinationName, ...] | None = None
-    exclude: tuple[DestinationName, ...] = ()
+    call: ClassVar = "reroute_control", "old"
+
+    old: Annotated[OpName, "Waiting ops of"]
+    to: Annotated[OpNames, "New op to wait for"]
+    only: OpNames | None = None
+    exclude: OpNames = ()
 
     def resolve(self, state: EditState) -> Iterator[GraphDelta]:
         """Sets the control inputs of the ops that wait for an op."""
@@ -223,9 +221,6 @@ class RerouteControlStep(Step):
         rest = {op: [i for i in graph.control_inputs(op) if i != old] for op in ops}
         waits = {op: list(dict.fromkeys([*others, *new])) for op, others in rest.items()}
         yield GraphDelta(faults=[fault]) if fault else GraphDelta(control_inputs=waits)
-
-    def code(self, sources: Sources) -> str:
-        return call_code("reroute_control", self.old, to=self.to, **self.given("only", "exclude"))
 
     def describe(self) -> str:
         whom = "all waiting ops" if self.only is None else few(self.only)

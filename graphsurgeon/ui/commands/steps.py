@@ -4,20 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from ...errors import PlanError, counted
 from ...graph.names import op_name, tensor_name
 from ...plan.plan import Plan
-from ...plan.steps.base import MutedStep, Step, later_steps, scope_change, unwrap_muted
-from ...plan.steps.condition import ConditionStep
-from ...plan.steps.copy import COLLECTIONS, CONTROL, SEEDS, UNMAPPED, CopyStep
-from ...plan.steps.edit import BypassStep, RemoveStep, RenameStep, SetStep
-from ...plan.steps.functions import CollapseStep, InlineStep, UnrollStep
-from ...plan.steps.insert import AdaptStep, InsertStep
-from ...plan.steps.on_copies import ASSIGN, INITIAL_COLLECTIONS, OnCopiesStep
-from ...plan.steps.replace import EXTERNAL, ReplaceStep
-from ...plan.steps.wiring import SIDES, ConnectStep, ControlStep, DetachStep, RerouteControlStep, RerouteStep, SwapStep
+from ...plan.steps.base import (
+    Attributes,
+    DestinationName,
+    DestinationNames,
+    MutedStep,
+    NewName,
+    NewNames,
+    NewScope,
+    OpName,
+    OpNames,
+    OpType,
+    PlainText,
+    Step,
+    TensorName,
+    TensorNames,
+    form_types,
+    later_steps,
+    names_of,
+    roles_of,
+    scope_change,
+    unwrap_muted,
+)
+from ...plan.steps.edit import SetStep
+from ...plan.steps.insert import InsertStep
 from ..render_context import RenderContext
 from ..state import State
 from .plan import parse_literal, with_message
@@ -113,61 +129,44 @@ VALUE = FieldType(str, parse_literal, "a Python value")
 BRANCH = FieldType(str, _branch, "True, False or the number of a branch")
 
 
-@dataclass(frozen=True)
-class Field:
-    """An argument of a step: its attribute, its label, its type, and whether it names a result of the step."""
-
-    name: str
-    label: str
-    kind: FieldType
-    makes: bool = False
-
-
-#: Type of a step -> the arguments that a form can change. The sources of a copy have a separate table.
-FIELDS: dict[type, tuple[Field, ...]] = {
-    CopyStep: (
-        Field("to", "Scope", SCOPE, makes=True),
-        Field("unmapped", "Unmapped inputs", choice(*UNMAPPED)),
-        Field("control", "Control inputs from outside", choice(*CONTROL)),
-        Field("collections", "Collections", choice(*COLLECTIONS)),
-        Field("seeds", "Seeds of random ops", choice(*SEEDS)),
-    ),
-    ConnectStep: (
-        Field("tensor", "Tensor", TENSOR),
-        Field("to", "Consumer", OP),
-        Field("input", "Input", COUNT),
-    ),
-    RerouteStep: (Field("old", "Consumers of", TENSORS), Field("to", "New source", TENSORS)),
-    SwapStep: (Field("a", "Tensor", TENSORS), Field("b", "Swapped with", TENSORS)),
-    DetachStep: (Field("ops", "Ops", OPS), Field("side", "Side", choice(*SIDES))),
-    InsertStep: (
-        Field("op", "Op type", NAME),
-        Field("on", "After tensor", TENSORS),
-        Field("name", "Name", NAME, makes=True),
-    ),
-    AdaptStep: (Field("tensor", "Tensor", TENSOR), Field("name", "Name", SCOPE, makes=True)),
-    BypassStep: (Field("ops", "Ops", OPS),),
-    RemoveStep: (Field("ops", "Ops", OPS), Field("stitch", "Reconnect", YES_OR_NO)),
-    SetStep: (Field("ops", "Ops", OPS), Field("device", "Device", TEXT), Field("attributes", "Value", VALUE)),
-    ControlStep: (Field("op", "Op", OP), Field("others", "After", OPS)),
-    RerouteControlStep: (Field("old", "Waiting ops of", OP), Field("to", "New op to wait for", OPS)),
-    RenameStep: (Field("names", "New name", NAME, makes=True),),
-    ReplaceStep: (
-        Field("replacement", "Op type", NAME),
-        Field("external", "If other ops read inner tensors", choice(*EXTERNAL)),
-        Field("to", "Scope", SCOPE),
-    ),
-    CollapseStep: (Field("ops", "Ops", OPS), Field("name", "Name", NAME, makes=True)),
-    InlineStep: (Field("ops", "Calls", OPS),),
-    UnrollStep: (Field("loop", "Loop", NAME), Field("times", "Rounds", COUNT)),
-    ConditionStep: (Field("tensor", "Tensor", TENSOR), Field("value", "Condition is", BRANCH)),
-    OnCopiesStep: (
-        Field("to", "Scope", NAME, makes=True),
-        Field("until", "Stop at ops", ANY_OPS),
-        Field("assign", "Ops that set variables", choice(*ASSIGN)),
-        Field("collections", "Collections", choice(*INITIAL_COLLECTIONS)),
-    ),
+#: The types of texts that name results of a step, with the types of the fields.
+NEW_NAMES: dict[Any, FieldType] = {
+    NewName: NAME,
+    NewNames: NAME,
+    NewScope: SCOPE,
+    tuple[tuple[DestinationName, NewName], ...]: NAME,
 }
+#: Type of a field of a step -> the type of its text.
+FIELD_TYPES: dict[Any, FieldType] = NEW_NAMES | {
+    TensorName: TENSOR,
+    TensorNames: TENSORS,
+    OpName: OP,
+    OpNames: OPS,
+    OpNames | None: OPS,
+    DestinationName: NAME,
+    DestinationNames: ANY_OPS,
+    OpType: NAME,
+    Attributes: VALUE,
+    PlainText | None: TEXT,
+    int: COUNT,
+    bool: YES_OR_NO,
+    bool | int: BRANCH,
+}
+
+
+@cache
+def fields_of(kind: type[Step]) -> dict[str, tuple[str, FieldType]]:
+    """Returns the fields of a kind of step that a form can change, with their labels and the types of their texts."""
+    types = {name: (hint, *marks) for name, (hint, *marks) in form_types(kind).items() if marks}
+    return {
+        name: (label, choice(*choices[0]) if choices else FIELD_TYPES[hint])
+        for name, (hint, label, *choices) in types.items()
+    }
+
+
+def _has_pairs(value: Any) -> bool:
+    """Whether a value consists of pairs: the names of ops or attributes, and their values."""
+    return isinstance(value, tuple) and bool(value) and isinstance(value[0], tuple)
 
 
 def form_of(step: Step, choices: Callable[[str, str], list[str]] = lambda op, name: []) -> list[dict[str, Any]]:
@@ -178,21 +177,24 @@ def form_of(step: Step, choices: Callable[[str, str], list[str]] = lambda op, na
         choices: a function of op and attribute that returns all possible values, if these are few.
 
     Example:
+        >>> from graphsurgeon.plan.steps.wiring import ConnectStep
         >>> [(row["label"], row["value"]) for row in form_of(ConnectStep("a:0", "b", 1))]
         [('Tensor', 'a:0'), ('Consumer', 'b'), ('Input', '1')]
     """
     out = []
-    for field in FIELDS.get(type(step), ()):
-        value, label, options = getattr(step, field.name), field.label, list(field.kind.choices)
-        if isinstance(step, SetStep) and field.name == "attributes" and value:
-            (label, value), options = value[0], choices(step.ops[0], value[0][0])
-        elif isinstance(step, RenameStep):
-            value = value[0][1] if len(value) == 1 else None
-        if value is None or value == () != getattr(step, "until", None) or callable(value):
+    for name, (label, kind) in fields_of(type(step)).items():
+        value, options = getattr(step, name), list(kind.choices)
+        if _has_pairs(value):
+            if len(value) > 1:
+                continue
+            ((key, value),) = value
+            if kind is VALUE:
+                label, options = key, choices(names_of(step)[0], key)
+        if value is None or (value == () and kind is not ANY_OPS) or callable(value):
             continue  # it was not given, or it cannot be edited as text
-        if isinstance(step, InsertStep) and field.name == "name" and not isinstance(value, str):
+        if kind is NAME and not isinstance(value, str):
             continue
-        out.append({"name": field.name, "label": label, "value": field.kind.to_text(value), "choices": options})
+        out.append({"name": name, "label": label, "value": kind.to_text(value), "choices": options})
     return out
 
 
@@ -208,33 +210,30 @@ def with_arguments(step: Step, texts: Mapping[str, str], request: str) -> tuple[
         PlanError: an argument does not exist, or a text is not valid.
 
     Example:
+        >>> from graphsurgeon.plan.steps.functions import UnrollStep
         >>> with_arguments(UnrollStep("loop", 2), {"times": "3"}, "edit_step(0)")
         (UnrollStep(loop='loop', times=3), None)
     """
     old_values, rename_pair = {row["name"]: row["value"] for row in form_of(step)}, None
-    fields = {field.name: field for field in FIELDS.get(type(step), ()) if field.name in old_values}
+    fields = {name: kind for name, (_, kind) in fields_of(type(step)).items() if name in old_values}
     for name, text in texts.items():
-        field = fields.get(name)
-        if field is None:
+        kind = fields.get(name)
+        if kind is None:
             problem, these = f"{step.describe()!r} has no argument {name!r}", ", ".join(sorted(fields))
             raise PlanError(request, problem, f"Its arguments are: {these or 'none'}")
         if text == old_values[name]:
             continue
-        try:
-            value = field.kind.read(text.strip())
-        except ValueError:
-            parts = field.kind.explain_invalid(text.strip()) or (
-                f"{text!r} is not valid",
-                f"Type {field.kind.description}",
-            )
-            raise PlanError(f"{request[:-1]}, {name}={text!r})", *parts, name) from None
         old = getattr(step, name)
-        if isinstance(step, RenameStep):
-            rename_pair, value = (old[0][1], value), ((old[0][0], value),)
-        elif isinstance(step, SetStep) and name == "attributes":
-            value = ((old[0][0], value),)
-        elif field.makes:
-            rename_pair = (old, value)
+        try:
+            new = value = kind.read(text.strip())
+        except ValueError:
+            parts = kind.explain_invalid(text.strip()) or (f"{text!r} is not valid", f"Type {kind.description}")
+            raise PlanError(f"{request[:-1]}, {name}={text!r})", *parts, name) from None
+        if _has_pairs(old):
+            ((key, old),) = old
+            value = ((key, value),)
+        if roles_of(type(step))[name] in NEW_NAMES:
+            rename_pair = (old, new)
         more = {"code_argument": None} if name == "ops" and hasattr(step, "code_argument") else {}
         step = replace(step, **{name: value, **more})
     return step, rename_pair if rename_pair and all(rename_pair) else None
