@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -293,3 +293,7 @@ class GraphDelta:
     revalued: tuple[int, ...] = ()
     replacements: Sequence[Replacement] = ()
     effect: PlanResult | None = None
+
+
+#: The changes of a step, each of which is added to the state before the next is requested.
+Deltas = Iterator[GraphDelta]

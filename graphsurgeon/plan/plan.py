@@ -38,10 +38,10 @@ from .fault import Fault, Fix
 from .plan_result import PlanResult
 from .preview import Preview
 from .resolver import resolve
-from .steps.base import MutedStep, Role, Step, later_steps, one_line, scope_change, steps_text, unwrap_muted, with_names
+from .steps.base import MutedStep, Role, Step, one_line, scope_change, steps_text, unwrap_muted, with_names
 from .steps.condition import ConditionStep
 from .steps.copy import COLLECTIONS, CONTROL, SEEDS, UNMAPPED, CopyStep
-from .steps.edit import BypassStep, RemoveStep, RenameStep, SetStep
+from .steps.edit import BypassStep, RemoveStep, RenameStep, SetStep, later_steps
 from .steps.functions import CollapseStep, InlineStep, UnrollStep
 from .steps.insert import AdaptStep, InsertStep
 from .steps.on_copies import ASSIGN, INITIAL_COLLECTIONS, OnCopiesStep

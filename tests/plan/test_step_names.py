@@ -18,14 +18,13 @@ from graphsurgeon.plan.steps.base import (
     MutedStep,
     Role,
     Step,
-    later_steps,
     names_of,
     roles_of,
     scope_change,
     with_names,
 )
 from graphsurgeon.plan.steps.copy import CopyStep
-from graphsurgeon.plan.steps.edit import RemoveStep
+from graphsurgeon.plan.steps.edit import RemoveStep, later_steps
 from graphsurgeon.plan.steps.replace import ReplaceStep
 from graphsurgeon.plan.steps.wiring import ConnectStep
 from tests.plain import net, plain, variable

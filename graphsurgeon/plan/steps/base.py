@@ -20,7 +20,7 @@ from ...graph.selection import Selection
 from ..function_source import Sources
 
 if TYPE_CHECKING:
-    from ..edit_state import EditState, GraphDelta
+    from ..edit_state import Deltas, EditState
 
 #: The value of `values` that requests initial values instead of current values.
 INITIAL = "initial"
@@ -65,7 +65,7 @@ class Step(ABC):
     call: ClassVar[tuple[str, ...]]
 
     @abstractmethod
-    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+    def resolve(self, state: EditState) -> Deltas:
         """Yields the changes of the step. Each delta is added to the state before the next is requested.
 
         If the step cannot be carried out, it yields a delta with a fault, or raises an error.
@@ -110,11 +110,6 @@ class Step(ABC):
         """
         return None
 
-    @property
-    def renames(self) -> Mapping[str, str]:
-        """Old name -> new name of the existing ops and scopes that the step renames."""
-        return {}
-
     def inner_names(self) -> Iterator[str]:
         """Yields the names in the step that may be inside a call, which is then inlined first."""
         yield from names_of(self, (Role.TENSOR, Role.OP, Role.DESTINATION, Role.POLICY))
@@ -131,7 +126,7 @@ class MutedStep(Step):
 
     step: Step
 
-    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+    def resolve(self, state: EditState) -> Deltas:
         return iter(())
 
     def code(self, sources: Sources) -> str:
@@ -323,17 +318,3 @@ def scope_change(
         return new + name[len(old) :] if op == old and new else name
 
     return rename
-
-
-def later_steps(steps: Sequence[Step], old: str, rename: Callable[[str], str]) -> tuple[Step, ...]:
-    """Returns later steps after an earlier step makes an op or scope under another name.
-
-    Args:
-        steps: the later steps.
-        old: the old name. Steps after a step that renames it do not change, because other ops may then have this name.
-        rename: the result of `scope_change`.
-    """
-    for at, step in enumerate(steps):
-        if old in step.renames:
-            return (*(with_names(one, rename) for one in steps[: at + 1]), *steps[at + 1 :])
-    return tuple(with_names(step, rename) for step in steps)

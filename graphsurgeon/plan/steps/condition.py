@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -15,7 +14,7 @@ from ...graph.control_flow import loops_of
 from ...graph.graph import Graph
 from ...graph.rewiring import Edge
 from ...graph.traversal import follow_chain
-from ..edit_state import EditState, GraphDelta
+from ..edit_state import Deltas, EditState, GraphDelta
 from ..plan_result import Region, Replacement
 from .base import Step, TensorName
 from .edge_checks import errors_of, tensors_of
@@ -32,7 +31,7 @@ class ConditionStep(Step):
     tensor: Annotated[TensorName, "Tensor"]
     value: Annotated[bool | int, "Condition is"]
 
-    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+    def resolve(self, state: EditState) -> Deltas:
         """Resolves the TF1 conds that have a tensor as condition, then the v2 conds and cases."""
         request = self.request
         ((tensor,),) = tensors_of(state, request, (self.tensor,))
@@ -222,7 +221,7 @@ def _in_frame(removed: Any, passed_control: _PassedControl, control_inputs: list
 # -- conds and cases of TF2 -------------------------------------------------------------------------
 
 
-def _replace_with_branch(request: str, state: EditState, op: int, tensor: Tensor, value: Any) -> Iterator[GraphDelta]:
+def _replace_with_branch(request: str, state: EditState, op: int, tensor: Tensor, value: Any) -> Deltas:
     """Replaces a v2 cond or case by the branch that is taken."""
     graph = state.after
     name = graph.names[op]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -27,7 +27,7 @@ from ..copy_result import (
     new_variable,
 )
 from ..dependencies import Closure, copy_closure, policies, reference_faults, rule_faults, substitute_faults
-from ..edit_state import EditState, GraphDelta
+from ..edit_state import Deltas, EditState, GraphDelta
 from ..fault import Fault, PlanWarning
 from ..function_source import Sources
 from ..mutable_graph import MutableGraph
@@ -82,7 +82,7 @@ class CopyStep(Step):
     def request(self) -> str:
         return f"copy(to={self.to!r})"
 
-    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+    def resolve(self, state: EditState) -> Deltas:
         """Copies the selection and all ops that it needs."""
         faults = explicit_name_faults(self, state.bench)
         yield GraphDelta(faults=faults) if faults else resolve_copy(self, state)

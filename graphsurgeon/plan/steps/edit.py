@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
@@ -15,14 +15,26 @@ from ...graph.rewiring import Edge
 from ...graph.selection import Selection
 from ...graph.traversal import components, forward
 from ..dependencies import needed_ops
-from ..edit_state import EditState, GraphDelta
+from ..edit_state import Deltas, EditState, GraphDelta
 from ..fault import Fault
 from ..function_source import Sources, literal
 from ..mutable_graph import MutableGraph
 from ..plan_result import OpChange
 from ..removal import readers_fault
 from ..type_check import fits
-from .base import INITIAL, Attributes, Code, DestinationName, NewName, OpNames, PlainText, Step, call_code, ops_code
+from .base import (
+    INITIAL,
+    Attributes,
+    Code,
+    DestinationName,
+    NewName,
+    OpNames,
+    PlainText,
+    Step,
+    call_code,
+    ops_code,
+    with_names,
+)
 from .edge_checks import RefusedStep, consumers_of, ops_of, rewire, tensors_of
 from .insert import is_built_op, without_new_ops
 
@@ -42,7 +54,7 @@ class BypassStep(Step):
             return f"bypass({counted(len(self.ops), 'ops')})"
         return replace(self, code_argument=None).code(Sources()).removeprefix(".")
 
-    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+    def resolve(self, state: EditState) -> Deltas:
         """Makes the consumers of the ops read a tensor that enters the ops, for each connected part separately."""
         request = self.request
         (numbers,) = ops_of(state, request, self.ops)
@@ -138,9 +150,7 @@ class BypassStep(Step):
         """Returns the only entering tensor that leads to all leaving tensors and fits them; refuses any other count."""
         if len(entering) == len(leaving) == 1:
             return entering[0]  # a tensor that does not fit gets a fault later
-        candidates = [
-            t for t in entering if all(fits_for(graph, t, out) for out in leaving) and _reaches(graph, mask, t, leaving)
-        ]
+        candidates = _substitutes(graph, mask, leaving)
         if len(candidates) == 1:
             return candidates[0]
         if candidates:
@@ -149,9 +159,8 @@ class BypassStep(Step):
             raise PlanError(self.request, problem, f"Choose one: input={graph.name(candidates[0])!r}")
         sides = [few([_tensor_text(graph, t) for t in side], 4) for side in (entering, leaving)]
         problem = f"no entering tensor can replace all leaving tensors: {sides[0]} against {sides[1]}"
-        pairs = [
-            (t, out) for t in entering for out in leaving if fits_for(graph, t, out) and _reaches(graph, mask, t, [out])
-        ]
+        fitting = {out: _substitutes(graph, mask, [out]) for out in leaving}
+        pairs = [(t, out) for t in entering for out in leaving if t in fitting[out]]
         way = f"input={graph.name(pairs[0][0])!r}, output={graph.name(pairs[0][1])!r}" if pairs else ""
         suggestion = f"Choose the tensors: {way}" if way else "Select ops that keep the shape"
         raise PlanError(self.request, problem, suggestion)
@@ -166,7 +175,7 @@ class RemoveStep(Step):
     ops: Annotated[OpNames, "Ops"]
     stitch: Annotated[bool, "Reconnect"] = False
 
-    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+    def resolve(self, state: EditState) -> Deltas:
         """Marks the ops to remove; they are removed after all steps."""
         request = self.request
         (numbers,) = ops_of(state, request, self.ops)
@@ -205,7 +214,7 @@ class SetStep(Step):
     def request(self) -> str:
         return self._call(None).removeprefix(".")
 
-    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+    def resolve(self, state: EditState) -> Deltas:
         """Sets attributes or the device of ops."""
         request = self.request
         (ops,) = ops_of(state, request, self.ops)
@@ -244,7 +253,7 @@ class RenameStep(Step):
     def request(self) -> str:
         return replace(self, values=None).code(Sources()).removeprefix(".")
 
-    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+    def resolve(self, state: EditState) -> Deltas:
         """Renames ops and scopes, after all checks."""
         bench, names = state.bench, dict(self.names)
         names_by_op: dict[int, str] = {}
@@ -272,15 +281,11 @@ class RenameStep(Step):
     def describe(self) -> str:
         return "rename " + few([f"{old} to {new}" for old, new in self.names])
 
-    @property
-    def renames(self) -> Mapping[str, str]:
-        return dict(self.names)
-
     def renamed(self, name: str) -> str:
         """Returns the name of an op or tensor after the step."""
         op, colon, port = name.partition(":")
         lead = max((old for old, _ in self.names if op == old or op.startswith(f"{old}/")), key=len, default=None)
-        return name if lead is None else self.renames[lead] + op[len(lead) :] + colon + port
+        return name if lead is None else dict(self.names)[lead] + op[len(lead) :] + colon + port
 
     def _refuse(self, state: EditState, new_names: Mapping[int, str]) -> None:
         """Raises PlanError if a new name is not valid or already taken."""
@@ -311,7 +316,7 @@ class RebuildStep(Step):
 
     orphans: OpNames
 
-    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+    def resolve(self, state: EditState) -> Deltas:
         """Marks the orphans that no other op needs as removed."""
         graph = state.after
         removed = graph.mask(graph.index[name] for name in self.orphans if name in graph.index)
@@ -330,48 +335,13 @@ class RebuildStep(Step):
         return f"rebuild the graph without {counted(count, 'orphans')}" if count else "rebuild the graph"
 
 
-#: Attributes that name state which ops share. The value is often the name of the op, or begins with its scope.
-_KEYS = ("shared_name", "frame_name", "var_name")
-
-
-def rename_keys(graph: Graph, names: Mapping[str, str]) -> dict[str, str]:
-    """Returns the new keys of shared state and of loops after ops are renamed: old key -> new key.
-
-    A key changes if it is the name of a renamed op or begins with the scope of a renamed op. The old key is not kept,
-    because another graph may later have state under it.
-
-    Args:
-        graph: the graph before the ops are renamed.
-        names: old name -> new name of each renamed op.
-    """
-    attrs = [getattr(node, "attr", {}) for node in graph.nodes] if names else []
-    keys = [{key: a[key].s.decode("utf-8", "replace") for key in _KEYS if key in a and a[key].s} for a in attrs]
-    out: dict[str, str] = {}
-    for name, mine in zip(graph.names, keys, strict=False):
-        for key in mine.values() if name in names else ():
-            new = _rename_key(key, name, names[name])
-            if new != key:
-                out.setdefault(key, new)
-    there = {key for mine in keys for key in mine.values()} - out.keys()
-    return {key: new for key, new in out.items() if new not in there}
-
-
-def _rename_key(key: str, old: str, new: str) -> str:
-    if key == old:
-        return new
-    before, after = old.split("/"), new.split("/")
-    while before and after and before[-1] == after[-1]:
-        before, after = before[:-1], after[:-1]
-    scope = "/".join(before)
-    return "/".join([*after, key[len(scope) + 1 :]]) if scope and key.startswith(f"{scope}/") else key
-
-
-def way_through(graph: Graph, mask: Mask, leaving: Tensor) -> Tensor | None:
-    """Returns the only tensor that enters some ops, leads to a leaving tensor, and fits it; None if not exactly one."""
-    candidates = [
-        t for t in entering_tensors(graph, mask) if fits_for(graph, t, leaving) and _reaches(graph, mask, t, [leaving])
+def _substitutes(graph: Graph, mask: Mask, leaving: list[Tensor]) -> list[Tensor]:
+    """Returns the tensors that enter some ops, lead to all given leaving tensors, and fit them."""
+    return [
+        t
+        for t in entering_tensors(graph, mask)
+        if all(_fits(graph, t, out) for out in leaving) and _reaches(graph, mask, t, leaving)
     ]
-    return candidates[0] if len(candidates) == 1 else None
 
 
 def _parts(graph: Graph, numbers: list[int]) -> Iterator[list[int]]:
@@ -384,7 +354,7 @@ def _parts(graph: Graph, numbers: list[int]) -> Iterator[list[int]]:
     yield from parts.values()
 
 
-def fits_for(graph: Graph | MutableGraph, new: Tensor, old: Tensor) -> bool:
+def _fits(graph: Graph | MutableGraph, new: Tensor, old: Tensor) -> bool:
     """Returns whether a tensor can take the place of another, as far as dtypes and shapes are known."""
     a, b = graph.info(*new), graph.info(*old)
     return a is None or b is None or fits(a, b)
@@ -413,8 +383,9 @@ def _stitch(state: EditState, request: str, removed: set[int], pairs: dict[Tenso
     for gap in sorted(removed):
         readers = [(op, at) for op, at in graph.consumers_of((gap, 0)) if op not in removed]
         new = _above(graph, (gap, 0), removed) if readers else None
-        if readers and len(removed) > 1 and (new is None or not fits_for(graph, new, (gap, 0))):
-            new = way_through(graph.snapshot(), graph.snapshot().mask(removed), (gap, 0)) or new
+        if readers and len(removed) > 1 and (new is None or not _fits(graph, new, (gap, 0))):
+            others = _substitutes(graph.snapshot(), graph.snapshot().mask(removed), [(gap, 0)])
+            new = others[0] if len(others) == 1 else new
         if new is not None:  # otherwise `readers_fault` reports the consumer
             pairs[gap, 0] = new
             edges += [(op, at, new) for op, at in readers]
@@ -430,3 +401,17 @@ def _above(graph: MutableGraph, tensor: Tensor, removed: set[int]) -> Tensor | N
             return None
         tensor = reads[0]
     return tensor
+
+
+def later_steps(steps: Sequence[Step], old: str, rename: Callable[[str], str]) -> tuple[Step, ...]:
+    """Returns later steps after an earlier step makes an op or scope under another name.
+
+    Args:
+        steps: the later steps.
+        old: the old name. Steps after a step that renames it do not change, because other ops may then have this name.
+        rename: the result of `scope_change`.
+    """
+    for at, step in enumerate(steps):
+        if isinstance(step, RenameStep) and old in dict(step.names):
+            return (*(with_names(one, rename) for one in steps[: at + 1]), *steps[at + 1 :])
+    return tuple(with_names(step, rename) for step in steps)

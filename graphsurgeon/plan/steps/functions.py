@@ -5,7 +5,7 @@ The module tf/edit/builders.py builds the rounds of an unrolled loop, and their 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -24,7 +24,7 @@ from ...graph.types import TFNodeDef
 from ...graph.variables import FEED_TYPES, INPUT_TYPES, VARIABLE_TYPES
 from ..copy_result import CopyResult
 from ..dependencies import variable_parts
-from ..edit_state import EditState, GraphDelta
+from ..edit_state import Deltas, EditState, GraphDelta
 from ..function_source import Sources
 from ..plan_result import Region
 from .base import Code, DestinationName, NewName, OpNames, Step, call_code, ops_code
@@ -46,7 +46,7 @@ class CollapseStep(Step):
     def request(self) -> str:
         return call_code("collapse", Code(counted(len(self.ops), "ops")), name=self.name).removeprefix(".")
 
-    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+    def resolve(self, state: EditState) -> Deltas:
         """Makes the call, connects the consumers to its results, and removes the ops."""
         request = self.request
         (numbers,) = ops_of(state, request, self.ops)
@@ -110,7 +110,7 @@ class InlineStep(Step):
     ops: Annotated[OpNames, "Calls"]
     is_implicit: bool = False
 
-    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+    def resolve(self, state: EditState) -> Deltas:
         """Inlines the calls. Calls of one function with the same attributes are inlined together."""
         request, chosen, inside = self.request, set(self.ops), dict[str, list[str]]()
         for name in self.ops:
@@ -157,7 +157,7 @@ class UnrollStep(Step):
     loop: Annotated[DestinationName, "Loop"]
     times: Annotated[int, "Rounds"]
 
-    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+    def resolve(self, state: EditState) -> Deltas:
         """Replaces a loop by copies of its body."""
         request, graph = self.request, state.after
         op, loop = _find_loop(request, graph, self.loop)

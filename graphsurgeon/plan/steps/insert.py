@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
@@ -13,13 +13,13 @@ from ...graph.boundary import Tensor
 from ...graph.control_flow import ENTERS, ROOT, Frames
 from ...graph.graph import Graph, Ints, TensorInfo, shape_text
 from ...graph.names import free_name, name_problem, op_name, outer_name
-from ...graph.rewiring import Edge, graph_without_ops
+from ...graph.rewiring import graph_without_ops
 from ...graph.selection import selection_from
 from ...graph.variables import VARIABLE_TYPES
 from ..adapters import KINDS, Adapter, AdapterSpec, data_format_of, proposals, requested_adapter
-from ..backend import BuiltSubgraph, InsertionSite
+from ..backend import InsertionSite
 from ..copy_result import Connection, CopyResult, current_externals
-from ..edit_state import EditState, GraphDelta
+from ..edit_state import Deltas, EditState, GraphDelta
 from ..fault import Fault, Fix
 from ..function_source import Sources, literal
 from ..mutable_graph import MutableGraph
@@ -44,6 +44,9 @@ from .base import (
 from .copy import CopyStep, resolve_copy
 from .edge_checks import consumers_of, input_of, rewire, tensors_of
 
+#: Tensors that new tensors replace, with their consumers: (op, input).
+Replaced = Sequence[tuple[Tensor, Sequence[tuple[int, int]]]]
+
 
 @dataclass(frozen=True)
 class Graft:
@@ -61,16 +64,22 @@ class Graft:
 
 
 def insert_subgraph(
-    state: EditState, piece: BuiltSubgraph, sites: Sequence[InsertionSite], only_op: bool = False
+    state: EditState,
+    request: str,
+    function: Callable[..., Any] | str,
+    sites: Sequence[InsertionSite],
+    only_op: bool = False,
 ) -> Graft:
-    """Inserts a subgraph and connects it to its inputs; if that is not possible, the delta has a fault.
+    """Builds and inserts subgraphs, and connects them to their inputs; if not possible, the delta has a fault.
 
     Args:
         state: the state after the earlier steps.
-        piece: the new ops.
+        request: the request, for messages.
+        function: the function or op type that makes the new ops.
         sites: the places to insert the ops at.
         only_op: whether there is one op for each site, with the name of the scope as its own name.
     """
+    piece = state.backend.build_subgraphs(function, sites, state.after, request)
     small = piece.graph
     arguments = {small.index[name]: tensor for name, tensor in piece.inputs.items()}
     mask = ~small.mask(arguments)
@@ -215,6 +224,35 @@ def waits_in_loop(graph: Graph, request: str, sites: Sequence[InsertionSite], gr
     return out
 
 
+def _insert_function(
+    state: EditState,
+    request: str,
+    function: Callable[..., Any],
+    sites: Mapping[str, Tensor],
+    replaced: Replaced,
+    excludes: bool = False,
+) -> Deltas:
+    """Inserts the ops of a function of one tensor.
+
+    Args:
+        state: the state after the earlier steps.
+        request: the request, for messages.
+        function: the function.
+        sites: the scope of the new ops -> the tensor that they read.
+        replaced: for each site, the tensor that the result replaces, and its consumers; or empty.
+        excludes: whether the request has the argument exclude=.
+    """
+    places = [InsertionSite(name, {"x": tensor}, ("output",)) for name, tensor in sites.items()]
+    graft = insert_subgraph(state, request, function, places)
+    yield graft.delta
+    if state.faults:
+        return
+    yield GraphDelta(unrecorded_control_inputs=waits_in_loop(state.after, request, places, graft))
+    for (old, readers), ends in zip(replaced, graft.outputs, strict=False) if not state.faults else ():
+        new = ends["output"]
+        yield rewire(state, request, [(op, at, new) for op, at in readers], [(old, new)], excludes=excludes)
+
+
 @dataclass(frozen=True)
 class InsertStep(Step):
     """A new op on an edge; see `Plan.insert`."""
@@ -227,7 +265,7 @@ class InsertStep(Step):
     exclude: OpNames = ()
     code_name: PlainText = ""  # the name of the function in code
 
-    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+    def resolve(self, state: EditState) -> Deltas:
         """Adds the ops and connects the consumers to them."""
         request, graph = self.request, state.bench
         (tensors,) = tensors_of(state, request, self.on)
@@ -241,15 +279,8 @@ class InsertStep(Step):
                 )
                 yield rewire(state, request, [(op, at, new) for op, at in readers], excludes=True)
             return
-        sites = [InsertionSite(name, {"x": tensor}, ("output",)) for name, tensor in zip(names, tensors, strict=True)]
-        graft = insert_subgraph(state, state.backend.build_subgraphs(self.op, sites, state.after, request), sites)
-        yield graft.delta
-        if not state.faults:
-            yield GraphDelta(unrecorded_control_inputs=waits_in_loop(state.after, request, sites, graft))
-        for tensor, readers, ends in zip(tensors, edges, graft.outputs, strict=True) if not state.faults else ():
-            new = ends["output"]
-            edges_to_new = [(op, at, new) for op, at in readers]
-            yield rewire(state, request, edges_to_new, [(tensor, new)], excludes=True)
+        sites = dict(zip(names, tensors, strict=True))
+        yield from _insert_function(state, request, self.op, sites, list(zip(tensors, edges, strict=True)), True)
 
     def code(self, sources: Sources) -> str:
         op = self.op if isinstance(self.op, str) else Code(sources.code_name(self.op, self.code_name))
@@ -286,14 +317,6 @@ class InsertStep(Step):
 
 
 @dataclass(frozen=True)
-class _AdapterSite:
-    """The inputs that will read the adapter, and the tensor that they read now; None if no op reads it yet."""
-
-    old: Tensor | None = None
-    edges: tuple[Edge, ...] = ()
-
-
-@dataclass(frozen=True)
 class AdaptStep(Step):
     """A tensor is adapted to the dtype and shape of another tensor; see `Plan.adapt`.
 
@@ -314,24 +337,17 @@ class AdaptStep(Step):
     only: OpNames | None = None
     exclude: OpNames = ()
 
-    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+    def resolve(self, state: EditState) -> Deltas:
         """Builds the adapter, and connects its consumers to the result."""
         request, graph = self.request, state.bench
-        source, place = graph.tensor(self.tensor, request), self._adapter_site(graph, request)
+        source, replaced = graph.tensor(self.tensor, request), self._replaced(graph, request)
         input_info = graph.info(*source)
         if input_info is None:
             problem = f"the dtype of {self.tensor!r} is not known yet"
             raise PlanError(request, problem, "Apply the steps before it first")
-        site = InsertionSite(self._name(graph, request), {"x": source}, ("output",))
-        build = state.backend.adapter_builder(self._adapter(graph, request, input_info, place))
-        graft = insert_subgraph(state, state.backend.build_subgraphs(build, [site], state.after, request), [site])
-        yield graft.delta
-        if state.faults:
-            return
-        yield GraphDelta(unrecorded_control_inputs=waits_in_loop(state.after, request, [site], graft))
-        new = graft.outputs[0]["output"]
-        if place.old is not None and not state.faults:
-            yield rewire(state, request, [(op, at, new) for op, at, _ in place.edges], [(place.old, new)])
+        name = self._name(graph, request)
+        build = state.backend.adapter_builder(self._adapter(graph, request, input_info, replaced))
+        yield from _insert_function(state, request, build, {name: source}, replaced)
 
     def code(self, sources: Sources) -> str:
         wish = self.spec
@@ -357,27 +373,28 @@ class AdaptStep(Step):
             place = f" to input {self.input or 0} of {self.to}"
         return f"adapt {self.tensor}{how}{place}"
 
-    def _adapter_site(self, graph: MutableGraph, request: str) -> _AdapterSite:
-        """Returns the inputs that will read the adapter."""
+    def _replaced(self, graph: MutableGraph, request: str) -> Replaced:
+        """Returns the tensor that the result replaces, with its consumers; empty if no op reads the result yet."""
         if self.to is None:
-            return _AdapterSite()
+            return []
         op = -1 if ":" in self.to else graph.find(self.to, request)
         if op >= 0 and (self.input is not None or graph.inputs(op)):
-            old = input_of(graph, op, self.input or 0, request)
-            return _AdapterSite(old, ((op, self.input or 0, old),))
+            at = self.input or 0
+            return [(input_of(graph, op, at, request), [(op, at)])]
         old = graph.tensor(self.to, request)
-        readers = consumers_of(graph, old, self.only, self.exclude)
-        return _AdapterSite(old, tuple((op, at, old) for op, at in readers))
+        return [(old, consumers_of(graph, old, self.only, self.exclude))]
 
-    def _adapter(self, graph: MutableGraph, request: str, source: TensorInfo, place: _AdapterSite) -> Adapter:
+    def _adapter(self, graph: MutableGraph, request: str, source: TensorInfo, replaced: Replaced) -> Adapter:
         """Returns the adapter; refuses an adapter that is not needed or cannot make the tensor fit."""
-        consumed = None if place.old is None else graph.info(*place.old)
-        if consumed is None and (self.spec.dtype is None or self.spec.shape is None) and place.old is not None:
-            problem = f"dtype and shape of {graph.name(place.old)!r} are not known"
-            suggestion = "Give the dtype and shape of the result: dtype='float32', shape=[None, 10]"
-            raise PlanError(request, problem, suggestion)
+        readers, consumed = list[int](), None
+        for old, edges in replaced:
+            readers, consumed = [op for op, _ in edges], graph.info(*old)
+            if consumed is None and (self.spec.dtype is None or self.spec.shape is None):
+                problem = f"dtype and shape of {graph.name(old)!r} are not known"
+                suggestion = "Give the dtype and shape of the result: dtype='float32', shape=[None, 10]"
+                raise PlanError(request, problem, suggestion)
         target = self.spec.target_info(source if consumed is None else consumed)
-        layout = data_format_of(graph.snapshot(), [op for op, _, _ in place.edges])
+        layout = data_format_of(graph.snapshot(), readers)
         adapter = requested_adapter(source, target, self.spec, layout)
         if adapter is not None:
             return adapter

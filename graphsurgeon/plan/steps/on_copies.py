@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
@@ -18,7 +18,7 @@ from ...graph.selection import selection_from
 from ...graph.training import Downstream, downstream, writers_of
 from ...graph.traversal import forward as below
 from ..copy_result import Connection, CopyResult, current_externals
-from ..edit_state import EditState, GraphDelta
+from ..edit_state import Deltas, EditState, GraphDelta
 from ..fault import warning_kind
 from ..function_source import Sources
 from ..plan_result import DownstreamCopy, PlanResult
@@ -43,7 +43,7 @@ class OnCopiesStep(Step):
     assign: Annotated[PlainText, "Ops that set variables", ASSIGN] = "leave"
     collections: Annotated[PlainText, "Collections", INITIAL_COLLECTIONS] = "none"
 
-    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+    def resolve(self, state: EditState) -> Deltas:
         """Copies the changed ops, connects the copies to the new inputs, and restores the inputs of existing ops."""
         request = self.request
         (targets,) = ops_of(state, request, [name.partition(":")[0] for name in self.until])
@@ -166,7 +166,7 @@ class OnCopiesStep(Step):
         )
 
 
-def _as_copies(state: EditState, request: str) -> Iterator[GraphDelta]:
+def _as_copies(state: EditState, request: str) -> Deltas:
     """Copies renamed ops under their new names and makes their consumers read the copies.
 
     The original ops get their old names back.

@@ -22,7 +22,7 @@ from ...graph.traversal import backward
 from ...graph.variables import VARIABLE_TYPES
 from ..backend import InsertionSite
 from ..copy_result import append_copy
-from ..edit_state import EditState, GraphDelta
+from ..edit_state import Deltas, EditState, GraphDelta
 from ..function_source import Sources, option_code
 from ..mutable_graph import MutableGraph
 from ..plan_result import OpChange, Region, Replacement
@@ -65,7 +65,7 @@ class ReplaceStep(Step):
         new = repr(self.replacement) if isinstance(self.replacement, str) else self.code_names[1]
         return f"replace({self.code_names[0]}, {new})"
 
-    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+    def resolve(self, state: EditState) -> Deltas:
         """Builds the replacements, connects them, and removes ops that are no longer needed."""
         if self.to and not valid_name(self.to):
             raise PlanError(self.request, *invalid_name_fault(self.to, "a name scope", state.bench.is_name_used))
@@ -365,7 +365,7 @@ def replace_matches(
     replacement: Callable[..., Any] | str,
     to: str = "",
     single_op: bool = False,
-) -> Iterator[GraphDelta]:
+) -> Deltas:
     """Replaces matches by the new ops of a function, and removes ops that are no longer needed.
 
     Args:
@@ -379,9 +379,7 @@ def replace_matches(
     was = {(c.to, c.input): c.previous for c in state.connections}
     while targets.matches:
         sites = _sites(state.after, request, targets, to, single_op)
-        graft = insert_subgraph(
-            state, state.backend.build_subgraphs(replacement, sites, state.after, request), sites, single_op
-        )
+        graft = insert_subgraph(state, request, replacement, sites, single_op)
         if state.faults or graft.delta.faults:
             yield graft.delta
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
@@ -11,7 +11,7 @@ from ...graph.boundary import Tensor
 from ...graph.graph import TensorInfo
 from ...graph.names import free_name
 from ...graph.rewiring import Edge
-from ..edit_state import EditState, GraphDelta
+from ..edit_state import Deltas, EditState, GraphDelta
 from ..fault import Fault
 from ..fixes import tensor_mismatch
 from ..function_source import Sources
@@ -34,7 +34,7 @@ class ConnectStep(Step):
     to: Annotated[OpName, "Consumer"]
     input: Annotated[int, "Input"]
 
-    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+    def resolve(self, state: EditState) -> Deltas:
         """Sets an input of an op; refuses unknown names, an input that does not exist, and another dtype or shape."""
         graph, request, at = state.bench, self.request, self.input
         source, op = graph.tensor(self.tensor, request), graph.find(self.to, request)
@@ -69,7 +69,7 @@ class RerouteStep(Step):
     only: OpNames | None = None
     exclude: OpNames = ()
 
-    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+    def resolve(self, state: EditState) -> Deltas:
         """Sets the inputs of all consumers at once, so that tensors can swap their consumers."""
         request = self.request
         pairs = list(zip(*tensors_of(state, request, self.old, self.to), strict=True))
@@ -97,7 +97,7 @@ class SwapStep(Step):
     a: Annotated[TensorNames, "Tensor"]
     b: Annotated[TensorNames, "Swapped with"]
 
-    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+    def resolve(self, state: EditState) -> Deltas:
         """Sets the inputs of the consumers of both tensors."""
         request = self.request
         pairs = list(zip(*tensors_of(state, request, self.a, self.b), strict=True))
@@ -128,7 +128,7 @@ class DetachStep(Step):
     only: OpNames | None = None
     exclude: OpNames = ()
 
-    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+    def resolve(self, state: EditState) -> Deltas:
         """Adds a placeholder for each tensor that enters or leaves the ops, and connects its consumers to it."""
         request, graph = self.request, state.bench
         ops, only, exclude = ops_of(state, request, self.ops, self.only or (), self.exclude)
@@ -168,7 +168,7 @@ class ControlStep(Step):
     others: Annotated[OpNames | None, "After"]
     remove: bool
 
-    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+    def resolve(self, state: EditState) -> Deltas:
         """Sets the control inputs of an op."""
         request, graph = self.request, state.bench
         (op,), others = ops_of(state, request, (self.op,), self.others or ())
@@ -207,7 +207,7 @@ class RerouteControlStep(Step):
     only: OpNames | None = None
     exclude: OpNames = ()
 
-    def resolve(self, state: EditState) -> Iterator[GraphDelta]:
+    def resolve(self, state: EditState) -> Deltas:
         """Sets the control inputs of the ops that wait for an op."""
         request, graph = self.request, state.bench
         (old,), new = ops_of(state, request, (self.old,), self.to)

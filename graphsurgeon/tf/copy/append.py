@@ -38,7 +38,6 @@ from ...plan.shape_inference import stale_shapes
 from ...plan.static_checks import unknown_fault
 from ...plan.steps.base import INITIAL, steps_text
 from ...plan.steps.copy import CopyStep
-from ...plan.steps.edit import rename_keys
 from ..functions import library as functions
 from ..open.outputs import array_in
 from ..open.snapshot import DIGEST, runs, snapshot
@@ -52,7 +51,7 @@ from ..values.transfer import source_of, value_provider
 from ..values.variables import fetch, join_collection, refuse_unfit, same_entry
 from . import custom_gradients
 from .imports import import_with_shapes, rollback_on_error
-from .node_defs import compile_nodes, write_shapes
+from .node_defs import compile_nodes, rename_keys, write_shapes
 from .python_state import attach_python_state
 
 

@@ -152,8 +152,10 @@ def _adapt(
             rewrite(number, node)
 
 
-#: Attributes with the name of state, of a loop, of a temporary variable, or of the gradient of a TensorArray.
-_KEYS = ("shared_name", "frame_name", "var_name", "source")
+#: Attributes with the name of state, of a loop, or of a temporary variable. The value is often the name of the op.
+_STATE_KEYS = ("shared_name", "frame_name", "var_name")
+#: The same, and the attribute with the name of the gradient of a TensorArray.
+_KEYS = (*_STATE_KEYS, "source")
 
 
 @cache
@@ -161,6 +163,38 @@ def _is_keyed(kind: str) -> bool:
     """Whether ops of this type have an attribute that a copy must not share: the name of their state or loop."""
     definition = op_definition(kind)
     return definition is not None and any(a.name in _KEYS for a in definition.attr)
+
+
+def rename_keys(graph: Graph, names: Mapping[str, str]) -> dict[str, str]:
+    """Returns the new keys of shared state and of loops after ops are renamed: old key -> new key.
+
+    A key changes if it is the name of a renamed op or begins with the scope of a renamed op. The old key is not kept,
+    because another graph may later have state under it.
+
+    Args:
+        graph: the graph before the ops are renamed.
+        names: old name -> new name of each renamed op.
+    """
+    attrs = [getattr(node, "attr", {}) for node in graph.nodes] if names else []
+    keys = [{key: a[key].s.decode("utf-8", "replace") for key in _STATE_KEYS if key in a and a[key].s} for a in attrs]
+    out: dict[str, str] = {}
+    for name, mine in zip(graph.names, keys, strict=False):
+        for key in mine.values() if name in names else ():
+            new = _rename_key(key, name, names[name])
+            if new != key:
+                out.setdefault(key, new)
+    there = {key for mine in keys for key in mine.values()} - out.keys()
+    return {key: new for key, new in out.items() if new not in there}
+
+
+def _rename_key(key: str, old: str, new: str) -> str:
+    if key == old:
+        return new
+    before, after = old.split("/"), new.split("/")
+    while before and after and before[-1] == after[-1]:
+        before, after = before[:-1], after[:-1]
+    scope = "/".join(before)
+    return "/".join([*after, key[len(scope) + 1 :]]) if scope and key.startswith(f"{scope}/") else key
 
 
 def _rekey(node: TFNodeDef, prefix: bytes, name: str, keys: Mapping[bytes, bytes]) -> None:

@@ -26,13 +26,12 @@ from ...plan.steps.base import (
     TensorName,
     TensorNames,
     form_types,
-    later_steps,
     names_of,
     roles_of,
     scope_change,
     unwrap_muted,
 )
-from ...plan.steps.edit import SetStep
+from ...plan.steps.edit import SetStep, later_steps
 from ...plan.steps.insert import InsertStep
 from ..render_context import RenderContext
 from ..state import State
