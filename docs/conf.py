@@ -36,8 +36,7 @@ autodoc_typehints = "signature"
 autodoc_type_aliases = {
     name: name
     for name in (
-        "Step",  # one of 20 classes
-        "ArrayLike", "Named", "Ops", "Tensors", "ViewLike",
+        "Step", "ArrayLike", "Named", "Ops", "Tensors", "ViewLike",
         "DTypeLike", "FeedDict", "GraphSource", "OpLike", "OpsLike", "PathLike", "ShapeLike", "TensorLike", "TensorMap",
         "TensorsLike", "ValueSource",
     )

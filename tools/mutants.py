@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 #: The modules that are mutated -> the tests that judge them.
 TARGETS = {
     "graphsurgeon/graph/selection.py": ["tests/graph/test_selection.py", "tests/graph/test_boundary.py", "tests/plan"],
-    "graphsurgeon/plan/resolve": ["tests/plan", "tests/tf/edit", "tests/test_edit_properties.py"],
+    "graphsurgeon/plan/steps": ["tests/plan", "tests/tf/edit", "tests/test_edit_properties.py"],
     "graphsurgeon/tf/copy": ["tests/tf/copy"],
     "graphsurgeon/ui": ["tests/screen"],
 }

@@ -13,7 +13,6 @@ from ..graph.graph import Graph
 from ..graph.selection import Selection
 from .backend import Backend
 from .function_source import MODULES, CodeNames, Sources, array_code
-from .function_source import query_code as query_code
 from .plan_result import PlanResult
 from .steps.base import INITIAL, MutedStep, Step, unwrap_muted
 from .steps.copy import CopyStep

@@ -13,24 +13,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Mismatch:
-    """A tensor that does not fit in place of another tensor, and the adapters that would make it fit.
-
-    Args:
-        old, new: the tensor that is read now, and the tensor that is requested instead, by name.
-        target: the dtype and shape of `old`.
-        adapters: the adapters, the most sensible first.
-        data_format: the data format of the consumers; empty if it is not known.
-    """
-
-    old: str
-    new: str
-    target: TensorInfo
-    adapters: tuple[Adapter, ...]
-    data_format: str
-
-
-@dataclass(frozen=True, eq=False)
 class Fix:
     """A fix of a fault; `Plan.with_fix` applies it.
 
@@ -56,11 +38,10 @@ class Fault:
 
     Args:
         request, problem, suggestion: the three parts of its text.
-        fixes: its fixes, the most sensible first; `resolve` makes them of the mismatch.
+        fixes: its fixes, the most sensible first.
         step: the number of the step of the plan that has it, from 0; None if the fault belongs to all steps.
         kind: its subject.
         names: its ops and tensors.
-        mismatch: the tensors that do not fit, if that is the reason.
     """
 
     request: str
@@ -70,7 +51,6 @@ class Fault:
     step: int | None = field(default=None, compare=False, repr=False)
     kind: Kind = field(default=Kind.OTHER, compare=False, repr=False)
     names: tuple[str, ...] = field(default=(), compare=False, repr=False)
-    mismatch: Mismatch | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def from_error(cls, error: SurgeryError) -> Fault:
@@ -94,6 +74,24 @@ class Fault:
 
     def __str__(self) -> str:
         return str(self.to_error())
+
+
+@dataclass(frozen=True, kw_only=True)
+class MismatchFault(Fault):
+    """A fault of a tensor that does not fit in place of another. The resolver replaces it by a fault with fixes.
+
+    Args:
+        old, new: the tensor that is read now, and the tensor that is requested instead, by name.
+        target: the dtype and shape of `old`.
+        adapters: the adapters that would make `new` fit, the most sensible first.
+        data_format: the data format of the consumers; empty if it is not known.
+    """
+
+    old: str
+    new: str
+    target: TensorInfo
+    adapters: tuple[Adapter, ...]
+    data_format: str
 
 
 class PlanWarning(str):

@@ -9,7 +9,7 @@ from ..graph.boundary import Tensor
 from ..graph.graph import TensorInfo
 from ..graph.traversal import forward
 from .adapters import Adapter, Dense, data_format_of, proposals
-from .fault import Mismatch
+from .fault import Fault, MismatchFault
 from .mutable_graph import MutableGraph
 from .type_check import is_training_op
 
@@ -53,31 +53,35 @@ def _proposals(
     return adapters if loop < 0 else tuple(one for one in adapters if not any(isinstance(p, Dense) for p in one.parts))
 
 
-def tensor_mismatch(graph: MutableGraph, old: Tensor, new: Tensor, readers: Sequence[int]) -> Mismatch | None:
-    """Returns the mismatch of a tensor that cannot replace another tensor; None if the other has no known dtype.
+def tensor_mismatch(graph: MutableGraph, fault: Fault, old: Tensor, new: Tensor, readers: Sequence[int]) -> Fault:
+    """Returns the fault of a tensor that cannot replace another tensor, with the adapters that make it fit.
 
     Args:
         graph: the graph.
+        fault: the fault.
         old, new: the tensors.
         readers: the ops that should read the new tensor.
     """
     target = graph.info(*old)
     if target is None:
-        return None
-    adapters, layout = fitting_adapters(graph, new, target, readers), data_format_of(graph.snapshot(), readers)
-    return Mismatch(graph.name(old), graph.name(new), target, adapters, layout)
+        return fault
+    return MismatchFault(
+        **vars(fault), old=graph.name(old), new=graph.name(new), target=target,
+        adapters=fitting_adapters(graph, new, target, readers), data_format=data_format_of(graph.snapshot(), readers),
+    )  # fmt: skip
 
 
-def mapping_mismatch(base: MutableGraph, step: CopyStep, old: str, new: str) -> Mismatch | None:
-    """Returns the mismatch of a tensor that cannot feed an input of a copy; None if no adapter can be used.
+def mapping_mismatch(base: MutableGraph, fault: Fault, step: CopyStep, old: str, new: str) -> Fault:
+    """Returns the fault of a tensor that cannot feed an input of a copy, with the adapters that make it fit.
 
     Args:
         base: the destination.
+        fault: the fault.
         step: the copy.
         old, new: the tensor of the source, and the tensor that should feed the copy instead.
     """
     if (old, new) not in step.inputs:
-        return None
+        return fault
     graph, source = step.selection.graph, base.tensor(new)
     op, port = graph.tensor(old)
     info, target = base.info(*source), graph.info(op, port)
@@ -88,6 +92,7 @@ def mapping_mismatch(base: MutableGraph, step: CopyStep, old: str, new: str) -> 
         or target is None
         or is_training_op(base, source[0]) != all(is_training_op(graph, one) for one in readers)
     ):
-        return None
+        return fault
     layout = data_format_of(graph, readers)
-    return Mismatch(old, new, target, _proposals(base, source, info, target, {-1}, layout), layout)
+    adapters = _proposals(base, source, info, target, {-1}, layout)
+    return MismatchFault(**vars(fault), old=old, new=new, target=target, adapters=adapters, data_format=layout)

@@ -223,7 +223,7 @@ def mapping_faults(step: CopyStep, base: MutableGraph) -> tuple[dict[tuple[int, 
         if a is not None and b is not None and base_dtype(a.dtype) != base_dtype(b.dtype):
             problem = f"{new!r} is {b}, but {old!r} is {a}: the dtypes {b.dtype} and {a.dtype} differ"
             suggestion = mapping_proposals(step, base.snapshot(), (old, a), (new, b))
-            faults.append(Fault(request, problem, suggestion, mismatch=mapping_mismatch(base, step, old, new)))
+            faults.append(mapping_mismatch(base, Fault(request, problem, suggestion), step, old, new))
             continue
         mapping[source] = (base.names[op], port)
     return mapping, faults

@@ -8,8 +8,7 @@ import pytest
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.backend import Backend
-from graphsurgeon.plan.code import query_code
-from graphsurgeon.plan.function_source import source_of
+from graphsurgeon.plan.function_source import query_code, source_of
 from graphsurgeon.plan.plan import Plan
 from tests.plain import net
 

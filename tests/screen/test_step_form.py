@@ -13,6 +13,7 @@ from graphsurgeon.plan.steps.edit import BypassStep, RebuildStep, RemoveStep, Re
 from graphsurgeon.plan.steps.functions import CollapseStep, InlineStep, UnrollStep
 from graphsurgeon.plan.steps.insert import InsertStep
 from graphsurgeon.plan.steps.on_copies import OnCopiesStep
+from graphsurgeon.plan.steps.replace import ReplaceStep
 from graphsurgeon.plan.steps.wiring import (
     ConnectStep,
     ControlStep,
@@ -81,6 +82,7 @@ def test_what_is_no_value_is_refused(step, name, text, words):
 def test_the_new_name_of_what_a_step_makes_is_told():
     assert with_arguments(EACH[4], {"name": "other"}, "edit_step(0)")[1] == ("id", "other")
     assert with_arguments(EACH[11], {"names": "c/"}, "edit_step(0)") == (RenameStep((("a", "c"),)), ("b", "c"))
+    assert with_arguments(ReplaceStep((), "Neg", to="r"), {"to": "s"}, "edit_step(0)")[1] == ("r", "s")
     given = CollapseStep(("a", "b"), "call", "scope")
     assert with_arguments(given, {"ops": "a"}, "edit_step(0)") == (CollapseStep(("a",), "call"), None)
 

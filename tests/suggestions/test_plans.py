@@ -404,13 +404,13 @@ STEPS = [
     ("plan/removal.py:readers_fault", "ed.removal_blockers", lambda ed: ed.plan().remove("net/y"),
      lambda ed, _: list(ed.removal_blockers("net/y").data)),
     # -- functions
-    ("plan/steps/functions.py:CollapseStep.resolve", "Apply these steps first",
+    ("plan/steps/functions.py:_refuse_changed", "Apply these steps first",
      lambda ed: ed.plan().connect("other:0", to="net/h").collapse("net", name="call"),
      lambda ed, _: applied(ed, ed.plan().connect("other:0", to="net/h")).collapse("net", name="call")),
     ("plan/steps/functions.py:_refuse_collapse", "ops that compute something",
      lambda ed: ed.plan().collapse(["x"], name="c"),
      lambda ed, _: ed.plan().collapse(["net/h"], name="c")),
-    ("plan/steps/functions.py:CollapseStep.resolve#2", "ops that compute something",
+    ("plan/steps/functions.py:CollapseStep.resolve", "ops that compute something",
      lambda ed: ed.plan().collapse(["end"], name="c"), lambda ed, _: ed.plan().collapse(["net/h"], name="c")),
     # -- copies of what changes
     ("plan/steps/on_copies.py:OnCopiesStep.resolve", "Leave on_copies out", lambda ed: ed.plan().on_copies(scope="n"),
@@ -483,7 +483,7 @@ def product(ed: Any) -> str:
 
 
 FLOW = [
-    Way("plan/steps/functions.py:UnrollStep.resolve", "Apply these steps first",
+    Way("plan/steps/functions.py:_refuse_changed", "Apply these steps first",
         lambda ed: ed.plan().set_device("loop/LoopCond", "/cpu:0").unroll("loop", 2),
         lambda ed, _: applied(ed, ed.plan().set_device("loop/LoopCond", "/cpu:0")).unroll("loop", 2), looped),
     Way("plan/steps/functions.py:_find_loop", "The loops are", lambda ed: ed.plan().unroll("y", 2),

@@ -1,1 +1,1 @@
-"""The kinds of steps: each is a class in one place."""
+"""The steps of plans: each kind is one class. The families import `base`, `edge_checks` and families below them."""

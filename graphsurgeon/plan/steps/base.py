@@ -98,11 +98,8 @@ class Step(ABC):
         """The functions of the step, by their names in code."""
         return {}
 
-    def adapted(self, old: str, new: str, name: str) -> Mapping[str, Any] | tuple[Step, str] | None:
-        """Returns what makes a tensor fit that does not fit in this step; None if no adapter can.
-
-        It is either the arguments of the `AdaptStep` that replaces this step, or this step with the result of an
-        `AdaptStep` before it, and the text about that.
+    def adapted(self, old: str, new: str, name: str) -> Adaptation | None:
+        """Returns how an adapter can make a tensor of this step fit; None if no adapter can.
 
         Args:
             old, new: the tensor that is read now, and the tensor that is requested instead.
@@ -112,12 +109,17 @@ class Step(ABC):
 
     def inner_names(self) -> Iterator[str]:
         """Yields the names in the step that may be inside a call, which is then inlined first."""
-        yield from names_of(self, (Role.TENSOR, Role.OP, Role.DESTINATION, Role.POLICY))
+        yield from names_of(self, EXISTING)
 
     def given(self, *names: str) -> dict[str, Any]:
         """Returns the fields that do not have their default values."""
         kind = type(self)
         return {name: value for name in names if (value := getattr(self, name)) != getattr(kind, name, MISSING)}
+
+
+#: The steps that replace a step with a tensor that does not fit: arguments of an `AdaptStep`, other steps after the
+#: `AdaptStep`, and the text about these.
+Adaptation = tuple[dict[str, Any], tuple[Step, ...], str]
 
 
 @dataclass(frozen=True)
@@ -206,8 +208,9 @@ def one_line(title: str, steps: Sequence[Step]) -> str:
     return f"<Plan for {title}: {'; '.join(step.describe() for step in steps) or 'empty'}>"
 
 
-#: The roles of existing and new names in the destination.
-DESTINATION = (Role.TENSOR, Role.OP, Role.DESTINATION, Role.NEW, Role.NEW_SCOPE, Role.POLICY)
+#: The roles of existing names in the destination, and of existing and new names.
+EXISTING = (Role.TENSOR, Role.OP, Role.DESTINATION, Role.POLICY)
+DESTINATION = (*EXISTING, Role.NEW, Role.NEW_SCOPE)
 
 
 @cache

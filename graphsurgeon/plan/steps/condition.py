@@ -60,7 +60,8 @@ class ConditionStep(Step):
             if state.faults:
                 return
             yield from _replace_with_branch(request, state, op, tensor, self.value)
-        rest = _readers(state, tensor)
+        bench = state.bench
+        rest = [bench.names[op] for op, _ in bench.consumers_of(tensor) if op not in state.removed]
         if rest and not state.faults:
             yield GraphDelta(warnings=[f"ops that are not part of a cond still read the condition: {few(rest)}"])
 
@@ -233,8 +234,3 @@ def _replace_with_branch(request: str, state: EditState, op: int, tensor: Tensor
     yield from replace_matches(
         state, request, ReplaceTargets([region_of(graph, op, request, "Leave it as it is")]), by, name
     )
-
-
-def _readers(state: EditState, tensor: Tensor) -> list[str]:
-    bench = state.bench
-    return [bench.names[op] for op, _ in bench.consumers_of(tensor) if op not in state.removed]

@@ -46,7 +46,7 @@ from ..static_checks import (
     unmapped_fault,
     unused_fault,
 )
-from .base import Code, DestinationName, NewName, NewScope, PlainText, Policy, SourceName, Step, call_code
+from .base import Adaptation, Code, DestinationName, NewName, NewScope, PlainText, Policy, SourceName, Step, call_code
 
 #: The values of the arguments of `Plan.copy`.
 UNMAPPED = ("include", "keep", "placeholder", "refuse")
@@ -117,9 +117,9 @@ class CopyStep(Step):
         inside = f" inside {few(graph.unfolded.outer_calls)}, left as it is," if graph.unfolded else ""
         return f"copy {ops}{inside} of {graph.title} to {place}"
 
-    def adapted(self, old: str, new: str, name: str) -> tuple[Step, str]:
+    def adapted(self, old: str, new: str, name: str) -> Adaptation:
         inputs = tuple((one, f"{name}:0" if one == old else by) for one, by in self.inputs)
-        return replace(self, inputs=inputs), f", then inputs={{{old!r}: '{name}:0'}}"
+        return {"name": name}, (replace(self, inputs=inputs),), f", then inputs={{{old!r}: '{name}:0'}}"
 
 
 def _inputs_code(step: CopyStep, constants: str) -> str:

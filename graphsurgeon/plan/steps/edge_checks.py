@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -89,7 +89,7 @@ def rewire(
     for old, new in pairs:
         fault = mismatch(bench, request, old, new, readers[new], reroute=removes)
         if fault is not None:
-            fault = replace(fault, mismatch=tensor_mismatch(bench, old, new, readers[new]))
+            fault = tensor_mismatch(bench, fault, old, new, readers[new])
             break
     if fault is None and pairs and not edges:
         fault = Fault(request, "no op reads it, so nothing would change", "Name another tensor, or widen only=")

@@ -24,6 +24,7 @@ from ..removal import readers_fault
 from ..type_check import fits
 from .base import (
     INITIAL,
+    Adaptation,
     Attributes,
     Code,
     DestinationName,
@@ -85,8 +86,8 @@ class BypassStep(Step):
     def describe(self) -> str:
         return f"bypass {few(self.ops)}"
 
-    def adapted(self, old: str, new: str, name: str) -> Mapping[str, Any] | None:
-        return {"to": old} if len(self.ops) == 1 else None
+    def adapted(self, old: str, new: str, name: str) -> Adaptation | None:
+        return ({"to": old}, (), "") if len(self.ops) == 1 else None
 
     def _one(self, state: EditState, op: int) -> GraphDelta:
         """Bypasses one op: by default, its input 0 replaces its output 0."""
@@ -212,7 +213,7 @@ class SetStep(Step):
 
     @property
     def request(self) -> str:
-        return self._call(None).removeprefix(".")
+        return self.code(None).removeprefix(".")
 
     def resolve(self, state: EditState) -> Deltas:
         """Sets attributes or the device of ops."""
@@ -227,10 +228,7 @@ class SetStep(Step):
                 raise PlanError(request, problem, "Only attributes that begin with '_' can be cleared")
         yield GraphDelta(changes=dict.fromkeys(ops, OpChange(dict(self.attributes), self.device)))
 
-    def code(self, sources: Sources) -> str:
-        return self._call(sources)
-
-    def _call(self, sources: Sources | None) -> str:
+    def code(self, sources: Sources | None) -> str:
         if self.device is not None:
             return call_code("set_device", self.ops, self.device)
         name, value = self.attributes[0]

@@ -5,7 +5,7 @@ The module tf/edit/builders.py builds the rounds of an unrolled loop, and their 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -54,11 +54,8 @@ class CollapseStep(Step):
         problem = name_problem(self.name, lambda name: name.lower() in graph.lowercase_names, graph.title)
         if problem is not None:
             raise PlanError(request, *problem)
-        touched = {name for name, _, _ in state.edits} | set(state.changes)
         origin = _origin_graph(state, numbers)
-        late = [graph.names[i] for i in numbers if i not in origin.numbers or graph.names[i] in touched]
-        if late:
-            raise PlanError(request, f"{late[0]!r} is made or changed by this plan", "Apply these steps first")
+        _refuse_changed(state, request, numbers, origin.numbers)
         (marked,) = tensors_of(state, request, self._selected_outputs())
         mask, stay = _inside(graph, graph.mask(numbers))
         _refuse_collapse(request, graph, mask)
@@ -162,10 +159,7 @@ class UnrollStep(Step):
         request, graph = self.request, state.after
         op, loop = _find_loop(request, graph, self.loop)
         numbers = [op] if loop is None else np.flatnonzero(loops_of(graph) == loops_of(graph)[loop.loop_cond]).tolist()
-        touched = {name for name, _, _ in state.edits} | set(state.changes)
-        late = [graph.names[i] for i in numbers if i >= state.base.size or graph.names[i] in touched]
-        if late:
-            raise PlanError(request, f"{late[0]!r} is made or changed by this plan", "Apply these steps first")
+        _refuse_changed(state, request, numbers, range(state.base.size))
         if loop is not None:
             _refuse_unroll(request, graph, loop, numbers)
         with errors_of(request):
@@ -203,6 +197,14 @@ _SCALAR: dict[str, Callable[..., Any]] = {
     "LogicalAnd": np.logical_and, "LogicalOr": np.logical_or, "LogicalNot": np.logical_not,
 }  # fmt: skip
 _IDENTITY_TYPES = frozenset({"Identity", "Enter", "StopGradient"})
+
+
+def _refuse_changed(state: EditState, request: str, ops: Iterable[int], existing: Container[int]) -> None:
+    """Refuses ops that the plan makes or changes; `existing` are the ops that it does not make."""
+    names, touched = state.bench.names, {name for name, _, _ in state.edits} | set(state.changes)
+    late = [names[i] for i in ops if i not in existing or names[i] in touched]
+    if late:
+        raise PlanError(request, f"{late[0]!r} is made or changed by this plan", "Apply these steps first")
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from ..adapters import KINDS, Adapter, AdapterSpec, data_format_of, proposals, r
 from ..backend import InsertionSite
 from ..copy_result import Connection, CopyResult, current_externals
 from ..edit_state import Deltas, EditState, GraphDelta
-from ..fault import Fault, Fix
+from ..fault import Fault, Fix, MismatchFault
 from ..function_source import Sources, literal
 from ..mutable_graph import MutableGraph
 from ..plan_result import NewNode, PlanResult
@@ -427,23 +427,16 @@ def with_fixes(graph: MutableGraph, fault: Fault, step: Step) -> Fault:
         fault: the fault.
         step: the step.
     """
-    about = fault.mismatch
-    if about is None:
+    if not isinstance(fault, MismatchFault):
         return fault
     name = free_name("adapter", lambda free: graph.is_name_used(free) or free in names_of(step))
-    way = step.adapted(about.old, about.new, name)
-    if way is None:
-        return fault
+    arguments, after, more = step.adapted(fault.old, fault.new, name) or ({}, (), "")
     fixes = list[Fix]()
-    steps: tuple[Step, ...]
-    for adapter in about.adapters:
-        if isinstance(way, tuple):
-            spec = _adapter_spec(adapter, about.target, about.data_format)
-            steps, more = (AdaptStep(about.new, name=name, spec=spec), way[0]), way[1]
-        else:
-            steps, more = (AdaptStep(about.new, spec=AdapterSpec(adapter.kinds), **way),), ""
-        fixes.append(Fix(adapter.kinds, str(adapter), f"plan.{steps[0].request}", step, steps, more))
-    return replace(fault, fixes=tuple(fixes))
+    for adapter in fault.adapters if arguments else ():
+        spec = _adapter_spec(adapter, fault.target, fault.data_format) if after else AdapterSpec(adapter.kinds)
+        adapt = AdaptStep(fault.new, spec=spec, **arguments)
+        fixes.append(Fix(adapter.kinds, str(adapter), f"plan.{adapt.request}", step, (adapt, *after), more))
+    return Fault(fault.request, fault.problem, fault.suggestion, tuple(fixes), fault.step, fault.kind, fault.names)
 
 
 def _adapter_spec(adapter: Adapter, target: TensorInfo, layout: str) -> AdapterSpec:

@@ -474,8 +474,9 @@ def _replacement_delta(
     names = graph.names
     replaced = []
     for site, outputs, ops in zip(sites, graft.outputs, graft.names, strict=True):
-        old = {site.match.outputs[key]: _final(names, rewiring.substitutes, outputs[key]) for key in outputs}
-        kept_ops = tuple(names[i] for i in site.match.numbers if not removed[i] and _is_worth_listing(graph, i))
+        # Kept constants are not listed, because many ops may share them.
+        old = {site.match.outputs[key]: graph.name(rewiring.substitutes.get(end, end)) for key, end in outputs.items()}
+        kept_ops = tuple(names[i] for i in site.match.numbers if not removed[i] and graph.types[i] != "Const")
         replaced.append(Replacement(site.match, site.scope, old, ops, kept_ops))
     return GraphDelta(
         changes={
@@ -498,16 +499,6 @@ def _warnings(targets: ReplaceTargets, rewiring: RewiredEdges) -> list[str]:
     if rewiring.dropped:
         out.append(f"{counted(len(rewiring.dropped), 'control edges')} left out: {few(rewiring.dropped)}")
     return out
-
-
-def _is_worth_listing(graph: Graph, op: int) -> bool:
-    """Returns whether an op that stays is listed; constants are not listed, because many ops may share them."""
-    return graph.types[op] != "Const"
-
-
-def _final(names: Sequence[str], substitutes: Mapping[Tensor, Tensor], tensor: Tensor) -> str:
-    op, port = substitutes.get(tensor, tensor)
-    return f"{names[op]}:{port}"
 
 
 def match_word(one: Any) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from ...errors import PlanError, few
 from ...graph.boundary import Tensor
@@ -17,7 +16,7 @@ from ..fixes import tensor_mismatch
 from ..function_source import Sources
 from ..plan_result import NewNode
 from ..type_check import base_dtype, fit_suggestions, handle_mismatch
-from .base import OpName, OpNames, PlainText, Step, TensorName, TensorNames, call_code, consumers_text
+from .base import Adaptation, OpName, OpNames, PlainText, Step, TensorName, TensorNames, call_code, consumers_text
 from .edge_checks import consumers_of, incompatibility, input_of, ops_of, order_fault, rewire, tensors_of
 
 #: The values of `side` of `Plan.detach`.
@@ -43,8 +42,8 @@ class ConnectStep(Step):
         if problem and new is not None and old is not None:
             suggestion = fit_suggestions(graph.snapshot(), old, source, new, [op], reads)
             problem = f"{self.tensor!r} is {new}, but input {at} of {self.to!r} {problem}"
-            about = tensor_mismatch(graph, reads, source, [op])
-            yield GraphDelta(faults=[Fault(request, problem, suggestion, mismatch=about)])
+            fault = Fault(request, problem, suggestion)
+            yield GraphDelta(faults=[tensor_mismatch(graph, fault, reads, source, [op])])
             return
         clash = handle_mismatch(graph, reads, source)
         if clash:
@@ -54,8 +53,8 @@ class ConnectStep(Step):
     def describe(self) -> str:
         return f"connect {self.tensor} to input {self.input} of {self.to}"
 
-    def adapted(self, old: str, new: str, name: str) -> Mapping[str, Any]:
-        return {"to": self.to, "input": self.input}
+    def adapted(self, old: str, new: str, name: str) -> Adaptation:
+        return {"to": self.to, "input": self.input}, (), ""
 
 
 @dataclass(frozen=True)
@@ -81,11 +80,12 @@ class RerouteStep(Step):
     def describe(self) -> str:
         return f"reroute {consumers_text(few(self.old), self.only, self.exclude)} to {few(self.to)}"
 
-    def adapted(self, old: str, new: str, name: str) -> Mapping[str, Any] | tuple[Step, str]:
+    def adapted(self, old: str, new: str, name: str) -> Adaptation:
         if len(self.old) == 1:
-            return {"to": old, "only": self.only, "exclude": self.exclude}
+            return {"to": old, "only": self.only, "exclude": self.exclude}, (), ""
         pairs = zip(self.old, self.to, strict=True)
-        return replace(self, to=tuple(f"{name}:0" if pair == (old, new) else pair[1] for pair in pairs)), ""
+        to = tuple(f"{name}:0" if pair == (old, new) else pair[1] for pair in pairs)
+        return {"name": name}, (replace(self, to=to),), ""
 
 
 @dataclass(frozen=True)
@@ -143,13 +143,11 @@ class DetachStep(Step):
                         edges.setdefault(tensor, []).append((op, at))
             for tensor, readers in edges.items():
                 any_edge = True
-                info = graph.info(*tensor) or TensorInfo("float32", None)
+                reads = graph.info(*tensor) or TensorInfo("float32", None)
+                info = TensorInfo(base_dtype(reads.dtype), reads.shape)
                 name = free_name(f"{graph.names[tensor[0]]}_{tensor[1]}_detached", graph.is_name_used)
-                attributes = {"dtype": base_dtype(info.dtype), "shape": info.shape}
-                new = graph.size, 0
-                yield GraphDelta(
-                    nodes=[NewNode(name, "Placeholder", (), attributes, TensorInfo(base_dtype(info.dtype), info.shape))]
-                )
+                attributes, new = {"dtype": info.dtype, "shape": info.shape}, (graph.size, 0)
+                yield GraphDelta(nodes=[NewNode(name, "Placeholder", (), attributes, info)])
                 yield rewire(state, request, [(op, at, new) for op, at in readers])
         if limited and not any_edge:
             raise PlanError(request, "no chosen op reads a detached tensor, so nothing would change", "Widen only=")

@@ -481,8 +481,8 @@ class _ShapeChecker:
                 step=self._effect.step_number(copy_result.step),
                 kind=Kind.REFUSED_OP,
                 names=(name,),
-                mismatch=mapping_mismatch(graph, copy_result.step, old, name),
             )
+            fault = mapping_mismatch(graph, fault, copy_result.step, old, name)
             return with_fixes(graph, fault, copy_result.step)
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphsurgeon.plan.plan import Plan
-from tests.plan.resolve.test_on_copies import net
+from tests.plan.steps.test_on_copies import net
 from tests.refusal import reads
 
 
