@@ -20,14 +20,14 @@ from ..graph.pattern import Pattern
 from ..graph.selection import Query, Selection
 from ..plan.adapters import AdapterSpec
 from ..plan.plan import Plan
-from ..plan.steps.base import Step
+from ..plan.steps.base import Step, step_kinds
 from ..plan.steps.copy import CopyStep
 from ..plan.steps.edit import RenameStep
 from ..plan.steps.replace import ReplaceStep
 from .history import Event, Log, log_of, logs_of
 
 #: Name in the data -> class that can be packed.
-_KINDS: dict[str, type] = {kind.__name__: kind for kind in (*Step.__subclasses__(), AdapterSpec)}
+_KINDS: dict[str, type] = {kind.__name__: kind for kind in (*step_kinds(), AdapterSpec)}
 #: The largest depth of nested values.
 _DEEPEST = 40
 _Other = Callable[[Any], Any]

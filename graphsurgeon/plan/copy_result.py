@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,7 @@ from ..graph.names import join_scope, op_name
 from ..graph.variables import QUEUE_TYPES, TABLE_TYPES, CollectionEntry, VariableInfo, rename_variable
 from .dependencies import Closure
 from .mutable_graph import MutableGraph
-
-if TYPE_CHECKING:
-    from .steps.copy import CopyStep
+from .steps.copy_request import CopyRequest
 
 _TRANSFER_HINT = (
     "transfer its entries with table.export() in the original graph and tf.raw_ops.LookupTableImportV2("
@@ -187,7 +185,7 @@ class CopyResult:
             plan.
     """
 
-    step: CopyStep
+    step: CopyRequest
     ops: Ints
     names: list[str]
     positions: Ints

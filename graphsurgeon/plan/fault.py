@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import Kind, PlanError, SurgeryError
-from ..graph.graph import TensorInfo
-
-if TYPE_CHECKING:
-    from .adapters import Adapter
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,24 +70,6 @@ class Fault:
 
     def __str__(self) -> str:
         return str(self.to_error())
-
-
-@dataclass(frozen=True, kw_only=True)
-class MismatchFault(Fault):
-    """A fault of a tensor that does not fit in place of another. The resolver replaces it by a fault with fixes.
-
-    Args:
-        old, new: the tensor that is read now, and the tensor that is requested instead, by name.
-        target: the dtype and shape of `old`.
-        adapters: the adapters that would make `new` fit, the most sensible first.
-        data_format: the data format of the consumers; empty if it is not known.
-    """
-
-    old: str
-    new: str
-    target: TensorInfo
-    adapters: tuple[Adapter, ...]
-    data_format: str
 
 
 class PlanWarning(str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +13,11 @@ from ..graph.graph import Graph, Mask, TensorInfo
 from ..graph.names import free_name, invalid_name_fault, join_scope, name_problem, valid_name
 from ..graph.op_packages import refuse_unknown
 from .fault import Fault
-from .fixes import mapping_mismatch
 from .mutable_graph import MutableGraph
 from .plan_result import PlanResult
+from .steps.copy_request import CopyRequest
+from .steps.edge_checks import mapping_mismatch
 from .type_check import base_dtype, fits, fitting_text
-
-if TYPE_CHECKING:
-    from .steps.copy import CopyStep
 
 #: Ops that find their partners by a key, which is unique in a process or in several processes.
 _RENDEZVOUS_TYPES = ("_Send", "_Recv", "_HostSend", "_HostRecv", "Send", "Recv", "Collective", "XlaSend", "XlaRecv")
@@ -42,7 +40,7 @@ def attributes(graph: Graph, mask: Mask, name: str, types: tuple[str, ...] = ())
             yield i, attrs[name]
 
 
-def preflight_faults(step: CopyStep, mask: Mask, base: Graph, same_graph: bool) -> list[Fault]:
+def preflight_faults(step: CopyRequest, mask: Mask, base: Graph, same_graph: bool) -> list[Fault]:
     """Returns the faults of attributes of copied ops: a rendezvous key or a shared name that is already in use."""
     graph, request, out = step.selection.graph, f"copy(to={step.to!r})", []
     if step.to or same_graph:
@@ -99,7 +97,7 @@ def far_devices(graph: Graph, mask: Mask, devices: set[str]) -> list[tuple[str, 
     return [(graph.names[ops[k]], names[k]) for k in far if names[k] not in devices]
 
 
-def explicit_name_faults(step: CopyStep, base: MutableGraph) -> list[Fault]:
+def explicit_name_faults(step: CopyRequest, base: MutableGraph) -> list[Fault]:
     """Returns the faults of the scope and the new names of a copy that TensorFlow refuses.
 
     Kept names are not checked.
@@ -112,13 +110,13 @@ def explicit_name_faults(step: CopyStep, base: MutableGraph) -> list[Fault]:
     return [Fault(f"copy(to={step.to!r}, names=...)", *problem)] if problem else []
 
 
-def namespace_faults(step: CopyStep, base: MutableGraph) -> list[Fault]:
+def namespace_faults(step: CopyRequest, base: MutableGraph) -> list[Fault]:
     """Returns the faults of the scope that a copy is made under; if names are given, see `name_faults`."""
     problem = None if step.names is not None else _namespace_fault(step, base)
     return [Fault(step.request, *problem)] if problem else []
 
 
-def _namespace_fault(step: CopyStep, base: MutableGraph) -> tuple[str, str] | None:
+def _namespace_fault(step: CopyRequest, base: MutableGraph) -> tuple[str, str] | None:
     if step.reuse is not None:
         clash = [n for n in step.selection.names if n not in step.reuse and join_scope(step.to, n) in base.index]
         problem = (
@@ -132,7 +130,7 @@ def _namespace_fault(step: CopyStep, base: MutableGraph) -> tuple[str, str] | No
     return name_problem(step.to, base.is_name_used, base.title, what="a name scope", key="to")
 
 
-def name_faults(step: CopyStep, base: MutableGraph, names: Sequence[str]) -> list[Fault]:
+def name_faults(step: CopyRequest, base: MutableGraph, names: Sequence[str]) -> list[Fault]:
     """Returns the faults of the names of single copied ops: a name is taken in the destination or given twice."""
     new_names: set[str] = set()
     for name in names:
@@ -148,7 +146,7 @@ def name_faults(step: CopyStep, base: MutableGraph, names: Sequence[str]) -> lis
     return []
 
 
-def selection_faults(step: CopyStep, same_graph: bool) -> list[Fault]:
+def selection_faults(step: CopyRequest, same_graph: bool) -> list[Fault]:
     """Returns the faults of a copy that can be found without the destination.
 
     Args:
@@ -175,7 +173,7 @@ def selection_faults(step: CopyStep, same_graph: bool) -> list[Fault]:
     return out
 
 
-def unmapped_fault(step: CopyStep, same_graph: bool, tensors: Sequence[str]) -> Fault:
+def unmapped_fault(step: CopyRequest, same_graph: bool, tensors: Sequence[str]) -> Fault:
     """Returns the fault of tensors that a copy needs and that are not mapped."""
     are = "are" if len(tensors) > 1 else "is"
     return Fault(
@@ -186,7 +184,7 @@ def unmapped_fault(step: CopyStep, same_graph: bool, tensors: Sequence[str]) -> 
     )
 
 
-def unused_fault(step: CopyStep, tensor: str) -> Fault:
+def unused_fault(step: CopyRequest, tensor: str) -> Fault:
     """Returns the fault of a mapped tensor that does not enter the selection."""
     entering = list(step.selection.boundary.inputs)
     candidates = (
@@ -196,7 +194,7 @@ def unused_fault(step: CopyStep, tensor: str) -> Fault:
     return Fault(step.request, f"inputs names {tensor!r}, which does not enter the selection", hint)
 
 
-def control_fault(step: CopyStep, edges: Sequence[tuple[str, str]]) -> Fault:
+def control_fault(step: CopyRequest, edges: Sequence[tuple[str, str]]) -> Fault:
     """Returns the fault of control edges (inside, outside) that enter a selection."""
     inside, outside = edges[0]
     more = f" ({len(edges)} such edges)" if len(edges) > 1 else ""
@@ -207,7 +205,7 @@ def control_fault(step: CopyStep, edges: Sequence[tuple[str, str]]) -> Fault:
     )
 
 
-def mapping_faults(step: CopyStep, base: MutableGraph) -> tuple[dict[tuple[int, int], tuple[str, int]], list[Fault]]:
+def mapping_faults(step: CopyRequest, base: MutableGraph) -> tuple[dict[tuple[int, int], tuple[str, int]], list[Fault]]:
     """Returns ``inputs={...}`` as source tensor -> destination tensor, and the faults of its names and dtypes."""
     mapping, faults = {}, []
     graph = step.selection.graph
@@ -229,7 +227,7 @@ def mapping_faults(step: CopyStep, base: MutableGraph) -> tuple[dict[tuple[int, 
     return mapping, faults
 
 
-def reuse_faults(step: CopyStep, base: MutableGraph) -> list[Fault]:
+def reuse_faults(step: CopyRequest, base: MutableGraph) -> list[Fault]:
     """Returns a fault for each op in ``reuse={...}`` that the destination does not have."""
     faults = []
     for old, new in (step.reuse or {}).items():
@@ -240,7 +238,7 @@ def reuse_faults(step: CopyStep, base: MutableGraph) -> list[Fault]:
     return faults
 
 
-def mapping_proposals(step: CopyStep, base: Graph, old: tuple[str, TensorInfo], new: tuple[str, TensorInfo]) -> str:
+def mapping_proposals(step: CopyRequest, base: Graph, old: tuple[str, TensorInfo], new: tuple[str, TensorInfo]) -> str:
     """Returns, as text, the tensors that fit the input `old`, and another input that the tensor `new` fits."""
     graph, suggestion = step.selection.graph, fitting_text(base, old[1])
     for name in step.selection.boundary.inputs:

@@ -21,6 +21,7 @@ from ..plan.plan import Plan, without_muted
 from ..plan.plan_result import PlanResult
 from ..plan.steps.base import MutedStep, unwrap_muted
 from ..plan.steps.copy import CopyStep
+from ..plan.steps.copy_request import CopyRequest
 from ..view.boxes import Item
 from ..view.scene import Scene, label_of
 from ..view.tree import Tree
@@ -266,7 +267,7 @@ def plan_data(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
     }
 
 
-def _key(step: CopyStep) -> tuple[int, str]:
+def _key(step: CopyRequest) -> tuple[int, str]:
     return id(step.selection), step.to
 
 

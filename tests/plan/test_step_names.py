@@ -21,6 +21,7 @@ from graphsurgeon.plan.steps.base import (
     names_of,
     roles_of,
     scope_change,
+    step_kinds,
     with_names,
 )
 from graphsurgeon.plan.steps.copy import CopyStep
@@ -29,7 +30,7 @@ from graphsurgeon.plan.steps.replace import ReplaceStep
 from graphsurgeon.plan.steps.wiring import ConnectStep
 from tests.plain import net, plain, variable
 
-KINDS = Step.__subclasses__()
+KINDS = step_kinds()
 G = Graph.from_ops([("copy/x", "Placeholder", []), ("copy/y", "Neg", ["copy/x"])])
 BLOCK = select(G, name="copy/y")
 

@@ -7,7 +7,7 @@ import pytest
 from graphsurgeon.errors import PlanError
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.steps.base import MutedStep, Step
+from graphsurgeon.plan.steps.base import MutedStep, step_kinds
 from graphsurgeon.plan.steps.condition import ConditionStep
 from graphsurgeon.plan.steps.edit import BypassStep, RebuildStep, RemoveStep, RenameStep, SetStep
 from graphsurgeon.plan.steps.functions import CollapseStep, InlineStep, UnrollStep
@@ -49,7 +49,7 @@ EACH = (
 
 
 def test_each_kind_of_step_has_a_form():
-    for kind in set(Step.__subclasses__()) - {MutedStep, RebuildStep}:
+    for kind in set(step_kinds()) - {MutedStep, RebuildStep}:
         assert fields_of(kind), kind
 
 

@@ -1,1 +1,1 @@
-"""The steps of plans: each kind is one class. The families import `base`, `edge_checks` and families below them."""
+"""The steps of plans. Each kind is one class, except for a copy, whose request is a class of its result."""

@@ -11,16 +11,14 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from enum import Enum
 from functools import cache
+from inspect import isabstract
 from itertools import repeat
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Union, cast, get_args, get_origin, get_type_hints
 
 from ...errors import counted, few, one_or_all
 from ...graph.names import join_scope
 from ...graph.selection import Selection
 from ..function_source import Sources
-
-if TYPE_CHECKING:
-    from ..edit_state import Deltas, EditState
 
 #: The value of `values` that requests initial values instead of current values.
 INITIAL = "initial"
@@ -65,13 +63,13 @@ class Step(ABC):
     call: ClassVar[tuple[str, ...]]
 
     @abstractmethod
-    def resolve(self, state: EditState) -> Deltas:
-        """Yields the changes of the step. Each delta is added to the state before the next is requested.
+    def resolve(self, state: Any) -> Iterator[Any]:
+        """Yields the changes of the step: each `GraphDelta` is added to the state before the next is requested.
 
         If the step cannot be carried out, it yields a delta with a fault, or raises an error.
 
         Args:
-            state: the graph after the earlier steps.
+            state: the `EditState` after the earlier steps.
         """
 
     def code(self, sources: Sources) -> str:
@@ -128,7 +126,7 @@ class MutedStep(Step):
 
     step: Step
 
-    def resolve(self, state: EditState) -> Deltas:
+    def resolve(self, state: Any) -> Iterator[Any]:
         return iter(())
 
     def code(self, sources: Sources) -> str:
@@ -140,6 +138,11 @@ class MutedStep(Step):
     @property
     def request(self) -> str:
         return self.step.request
+
+
+def step_kinds() -> list[type[Step]]:
+    """Returns the classes of all steps."""
+    return [kind for kind in Step.__subclasses__() if not isabstract(kind)]
 
 
 def unwrap_muted(step: Step) -> Step:

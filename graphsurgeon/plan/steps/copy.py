@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from ...graph.control_flow import constant_entry, lone_loop_entries, loops_of
 from ...graph.graph import Graph, Ints, Mask, TensorInfo, value_info
 from ...graph.names import SINGLES, TRAINABLE_LISTS, UNSCOPED_COLLECTIONS, VARIABLE_LISTS, join_scope, placeholder_name
 from ...graph.parts import LostWrite, array_fault, lost_writes
-from ...graph.selection import Selection
 from ..copy_result import (
     Connection,
     CopyResult,
@@ -29,7 +27,6 @@ from ..copy_result import (
 from ..dependencies import Closure, copy_closure, policies, reference_faults, rule_faults, substitute_faults
 from ..edit_state import Deltas, EditState, GraphDelta
 from ..fault import Fault, PlanWarning
-from ..function_source import Sources
 from ..mutable_graph import MutableGraph
 from ..static_checks import (
     control_fault,
@@ -46,105 +43,21 @@ from ..static_checks import (
     unmapped_fault,
     unused_fault,
 )
-from .base import Adaptation, Code, DestinationName, NewName, NewScope, PlainText, Policy, SourceName, Step, call_code
-
-#: The values of the arguments of `Plan.copy`.
-UNMAPPED = ("include", "keep", "placeholder", "refuse")
-CONTROL = ("drop", "include", "keep", "refuse")
-SEEDS = ("keep", "new")
-COLLECTIONS = ("keep", "none", "rename", "variables")
+from .base import Step
+from .copy_request import CopyRequest
 
 
 @dataclass(frozen=True)
-class CopyStep(Step):
+class CopyStep(CopyRequest, Step):
     """Copy a selection under a name scope; see `Plan.copy`."""
-
-    selection: Selection
-    to: Annotated[NewScope, "Scope"]
-    inputs: tuple[tuple[SourceName, DestinationName], ...] = ()
-    unmapped: Annotated[PlainText, "Unmapped inputs", UNMAPPED] = "refuse"
-    control: Annotated[PlainText, "Control inputs from outside", CONTROL] = ""
-    variables: tuple[tuple[SourceName, Policy], ...] = (("*", "copy"),)
-    values: Any = None
-    collections: Annotated[PlainText, "Collections", COLLECTIONS] = "rename"
-    device: PlainText | tuple[tuple[PlainText, PlainText], ...] = "keep"
-    seeds: Annotated[PlainText, "Seeds of random ops", SEEDS] = "keep"
-    reuse: Mapping[SourceName, DestinationName] | None = (
-        None  # source op -> op of the destination that is already its copy
-    )
-    constants: tuple[tuple[SourceName, Any], ...] = ()  # source tensor -> array that replaces it
-    names: Mapping[SourceName, NewName] | None = (
-        None  # source op, or tensor with a placeholder -> full name of the new op
-    )
-    trainable: bool = True
-
-    @property
-    def request(self) -> str:
-        return f"copy(to={self.to!r})"
 
     def resolve(self, state: EditState) -> Deltas:
         """Copies the selection and all ops that it needs."""
         faults = explicit_name_faults(self, state.bench)
         yield GraphDelta(faults=faults) if faults else resolve_copy(self, state)
 
-    def code(self, sources: Sources) -> str:
-        sources.selections.append(f"{sources.block} = {sources.selection(self.selection)}")
-        # The values are before the constants, so that the parameters of a script are in this order.
-        values = None if self.values is None else Code(sources.names.values_code(self))
-        inputs = _inputs_code(self, sources.names.constants_code(self) if self.constants else "")
-        control = "keep" if self.selection.graph.folded.owner is sources.owner else "refuse"
-        policy, devices = dict(self.variables), self.device if isinstance(self.device, str) else dict(self.device)
-        return call_code(
-            "copy",
-            Code(sources.block),
-            to=self.to,
-            inputs=Code(inputs) if inputs else None,
-            **self.given("unmapped"),
-            control=None if self.control == control else self.control,
-            variables=_only_rule(policy) if self.given("variables") else None,
-            values=values,
-            **self.given("collections"),
-            device=_only_rule(devices) if self.given("device") else None,
-            **self.given("seeds"),
-            reuse=_plain_names(self.reuse),
-            names=_plain_names(self.names),
-            **self.given("trainable"),
-        )
 
-    def describe(self) -> str:
-        place = f"{self.to}/" if self.to else "the top"
-        graph, ops = self.selection.graph, counted(len(self.selection), "ops")
-        inside = f" inside {few(graph.unfolded.outer_calls)}, left as it is," if graph.unfolded else ""
-        return f"copy {ops}{inside} of {graph.title} to {place}"
-
-    def adapted(self, old: str, new: str, name: str) -> Adaptation:
-        inputs = tuple((one, f"{name}:0" if one == old else by) for one, by in self.inputs)
-        return {"name": name}, (replace(self, inputs=inputs),), f", then inputs={{{old!r}: '{name}:0'}}"
-
-
-def _inputs_code(step: CopyStep, constants: str) -> str:
-    """Returns the tensors and constants that replace tensors, as one mapping; `constants` is a mapping or its name."""
-    if not step.inputs:
-        return constants
-    pairs = [f"{a!r}: {b!r}" for a, b in step.inputs]
-    if constants:
-        pairs.append(constants[1:-1] if constants.startswith("{") else f"**{constants}")
-    return "{" + ", ".join(pairs) + "}"
-
-
-def _only_rule(rules: str | dict[str, str]) -> str | dict[str, str]:
-    """Returns the value of the only rule, ``"*"``, or all rules."""
-    return rules["*"] if isinstance(rules, dict) and list(rules) == ["*"] else rules
-
-
-def _plain_names(pairs: Mapping[Any, Any] | None) -> dict[str, str] | None:
-    """Returns pairs of ops, given by name or as objects, by name."""
-    if pairs is None:
-        return None
-    return {str(getattr(old, "name", old)): str(getattr(new, "name", new)) for old, new in pairs.items()}
-
-
-def resolve_copy(step: CopyStep, state: EditState) -> GraphDelta:
+def resolve_copy(step: CopyRequest, state: EditState) -> GraphDelta:
     """Returns the delta of a copy step; if there are faults, the delta contains them and copies no op."""
     bench, graph = state.bench, step.selection.graph
     same = graph.folded.owner is state.base.owner and state.base.owner is not None
@@ -204,7 +117,7 @@ class _CopySet:
     failed: bool
 
 
-def _copy_set(step: CopyStep, mutable_graph: MutableGraph) -> _CopySet:
+def _copy_set(step: CopyRequest, mutable_graph: MutableGraph) -> _CopySet:
     graph = step.selection.graph
     mapping, faults = mapping_faults(step, mutable_graph)
     baked = {graph.tensor(name): value for name, value in step.constants}
@@ -243,7 +156,7 @@ class _EnteringTensors:
 
 
 def _entering_tensors(
-    step: CopyStep, mutable_graph: MutableGraph, copy_set: _CopySet, same_graph: bool
+    step: CopyRequest, mutable_graph: MutableGraph, copy_set: _CopySet, same_graph: bool
 ) -> _EnteringTensors:
     selection, graph, closure = step.selection, step.selection.graph, copy_set.closure
     entry = _EnteringTensors({}, [], [], set(copy_set.originals), [])
@@ -317,7 +230,7 @@ def _outside(graph: Graph, tensor: Tensor) -> Tensor:
     return tensor
 
 
-def _stand_in(step: CopyStep, entry: _EnteringTensors, tensor: Tensor) -> str:
+def _stand_in(step: CopyRequest, entry: _EnteringTensors, tensor: Tensor) -> str:
     """A name for the stand-in of a tensor."""
     leaf = placeholder_name(step.selection.graph.names[tensor[0]], tensor[1], entry.used_names)
     entry.used_names.add(leaf)
@@ -325,7 +238,7 @@ def _stand_in(step: CopyStep, entry: _EnteringTensors, tensor: Tensor) -> str:
 
 
 def _inside_faults(
-    step: CopyStep, state: EditState, copy_set: _CopySet, entry: _EnteringTensors, same_graph: bool
+    step: CopyRequest, state: EditState, copy_set: _CopySet, entry: _EnteringTensors, same_graph: bool
 ) -> list[Fault]:
     """Returns the faults of ops with their new inputs, and of mapped tensors that do not enter the copy."""
     graph, mapping = step.selection.graph, copy_set.mapping
@@ -359,7 +272,7 @@ class _ControlInputs:
 
 
 def _control_inputs(
-    step: CopyStep, mutable_graph: MutableGraph, copy_set: _CopySet, entry: _EnteringTensors, same_graph: bool
+    step: CopyRequest, mutable_graph: MutableGraph, copy_set: _CopySet, entry: _EnteringTensors, same_graph: bool
 ) -> _ControlInputs:
     graph, closure = step.selection.graph, copy_set.closure
     mapping, crossing_edges, released, looping = dict[int, str](), list[tuple[str, str]](), list[str](), list[str]()
@@ -392,7 +305,7 @@ def _control_inputs(
     )
 
 
-def _names(step: CopyStep, graph: MutableGraph, copy_set: _CopySet) -> tuple[list[str], str]:
+def _names(step: CopyRequest, graph: MutableGraph, copy_set: _CopySet) -> tuple[list[str], str]:
     """The names of the copies, and the prefix of the names of state and of loops."""
     lead = join_scope(step.to, "")
     if step.names is None:
@@ -403,7 +316,7 @@ def _names(step: CopyStep, graph: MutableGraph, copy_set: _CopySet) -> tuple[lis
 
 
 def _copy_result(
-    step: CopyStep,
+    step: CopyRequest,
     mutable_graph: MutableGraph,
     copy_set: _CopySet,
     entry: _EnteringTensors,

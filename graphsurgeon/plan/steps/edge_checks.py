@@ -1,4 +1,4 @@
-"""The edges that steps set: their ops and tensors, and the reasons why an edge is refused."""
+"""The edges that steps set: their ops and tensors, the reasons against an edge, and the adapters that would help."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ import numpy as np
 
 from ...errors import PlanError, SelectionError, SurgeryError, counted
 from ...graph.boundary import Tensor
-from ...graph.graph import Graph
+from ...graph.graph import Graph, TensorInfo
 from ...graph.parts import is_array_type
 from ...graph.rewiring import TURNING, Edge
-from ...graph.traversal import backward, reachable_from
+from ...graph.traversal import backward, forward, reachable_from
+from ..adapters import Adapter, Dense, data_format_of, proposals
 from ..dependencies import writes
 from ..edit_state import EditState, GraphDelta
 from ..fault import Fault
-from ..fixes import tensor_mismatch
 from ..mutable_graph import MutableGraph
-from ..type_check import axis_text, base_dtype, handle_mismatch, mismatch, shapes_differ
+from ..type_check import axis_text, base_dtype, handle_mismatch, is_training_op, mismatch, shapes_differ
+from .copy_request import CopyRequest
 
 
 class RefusedStep(Exception):
@@ -237,6 +238,105 @@ def incompatibility(graph: MutableGraph, op: int, index: int, tensor: Tensor) ->
     if shapes_differ(new.shape, old.shape):
         return f"reads {graph.name(reads)!r}, {old}: {axis_text(new.shape, old.shape)}"
     return ""
+
+
+def fitting_adapters(
+    mutable_graph: MutableGraph, tensor: Tensor, target: TensorInfo, readers: Sequence[int]
+) -> tuple[Adapter, ...]:
+    """Returns the adapters that make a tensor fit ops of the same graph, the most sensible first.
+
+    There are no adapters between data of a model and tensors of gradients or savers.
+
+    Args:
+        mutable_graph: the graph.
+        tensor: the tensor that the ops should read.
+        target: the tensor that the ops read now.
+        readers: the ops; tensors that are computed from these ops never fit.
+    """
+    source, graph = mutable_graph.info(*tensor), mutable_graph.snapshot()
+    if forward(graph, graph.mask(readers))[tensor[0]]:
+        return ()
+    if source is None or is_training_op(mutable_graph, tensor[0]) != all(
+        is_training_op(mutable_graph, op) for op in readers
+    ):
+        return ()
+    layout = data_format_of(graph, readers)
+    return _proposals(
+        mutable_graph, tensor, source, target, {mutable_graph.outermost_loop(op) for op in readers}, layout
+    )
+
+
+def _proposals(
+    graph: MutableGraph, tensor: Tensor, source: TensorInfo, target: TensorInfo, loops: set[int], data_format: str
+) -> tuple[Adapter, ...]:
+    """Like `fitting_adapters`; no variable is made inside a loop, and no loop is entered without an Enter."""
+    adapters, loop = proposals(source, target, data_format), graph.outermost_loop(tensor[0])
+    if loops - {loop}:
+        return ()
+    return adapters if loop < 0 else tuple(one for one in adapters if not any(isinstance(p, Dense) for p in one.parts))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MismatchFault(Fault):
+    """A fault of a tensor that does not fit in place of another. The resolver replaces it by a fault with fixes.
+
+    Args:
+        old, new: the tensor that is read now, and the tensor that is requested instead, by name.
+        target: the dtype and shape of `old`.
+        adapters: the adapters that would make `new` fit, the most sensible first.
+        data_format: the data format of the consumers; empty if it is not known.
+    """
+
+    old: str
+    new: str
+    target: TensorInfo
+    adapters: tuple[Adapter, ...]
+    data_format: str
+
+
+def tensor_mismatch(graph: MutableGraph, fault: Fault, old: Tensor, new: Tensor, readers: Sequence[int]) -> Fault:
+    """Returns the fault of a tensor that cannot replace another tensor, with the adapters that make it fit.
+
+    Args:
+        graph: the graph.
+        fault: the fault.
+        old, new: the tensors.
+        readers: the ops that should read the new tensor.
+    """
+    target = graph.info(*old)
+    if target is None:
+        return fault
+    return MismatchFault(
+        **vars(fault), old=graph.name(old), new=graph.name(new), target=target,
+        adapters=fitting_adapters(graph, new, target, readers), data_format=data_format_of(graph.snapshot(), readers),
+    )  # fmt: skip
+
+
+def mapping_mismatch(base: MutableGraph, fault: Fault, step: CopyRequest, old: str, new: str) -> Fault:
+    """Returns the fault of a tensor that cannot feed an input of a copy, with the adapters that make it fit.
+
+    Args:
+        base: the destination.
+        fault: the fault.
+        step: the copy.
+        old, new: the tensor of the source, and the tensor that should feed the copy instead.
+    """
+    if (old, new) not in step.inputs:
+        return fault
+    graph, source = step.selection.graph, base.tensor(new)
+    op, port = graph.tensor(old)
+    info, target = base.info(*source), graph.info(op, port)
+    readers = graph.consumers.row(op)[graph.consumers.ports(op) == port].tolist()
+    readers = [reader for reader in readers if step.selection.mask[reader]]
+    if (
+        info is None
+        or target is None
+        or is_training_op(base, source[0]) != all(is_training_op(graph, one) for one in readers)
+    ):
+        return fault
+    layout = data_format_of(graph, readers)
+    adapters = _proposals(base, source, info, target, {-1}, layout)
+    return MismatchFault(**vars(fault), old=old, new=new, target=target, adapters=adapters, data_format=layout)
 
 
 @dataclass(frozen=True)

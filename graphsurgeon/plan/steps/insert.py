@@ -20,7 +20,7 @@ from ..adapters import KINDS, Adapter, AdapterSpec, data_format_of, proposals, r
 from ..backend import InsertionSite
 from ..copy_result import Connection, CopyResult, current_externals
 from ..edit_state import Deltas, EditState, GraphDelta
-from ..fault import Fault, Fix, MismatchFault
+from ..fault import Fault, Fix
 from ..function_source import Sources, literal
 from ..mutable_graph import MutableGraph
 from ..plan_result import NewNode, PlanResult
@@ -42,7 +42,7 @@ from .base import (
     names_of,
 )
 from .copy import CopyStep, resolve_copy
-from .edge_checks import consumers_of, input_of, rewire, tensors_of
+from .edge_checks import MismatchFault, consumers_of, input_of, rewire, tensors_of
 
 #: Tensors that new tensors replace, with their consumers: (op, input).
 Replaced = Sequence[tuple[Tensor, Sequence[tuple[int, int]]]]

@@ -12,12 +12,20 @@ from ...graph.names import free_name
 from ...graph.rewiring import Edge
 from ..edit_state import Deltas, EditState, GraphDelta
 from ..fault import Fault
-from ..fixes import tensor_mismatch
 from ..function_source import Sources
 from ..plan_result import NewNode
 from ..type_check import base_dtype, fit_suggestions, handle_mismatch
 from .base import Adaptation, OpName, OpNames, PlainText, Step, TensorName, TensorNames, call_code, consumers_text
-from .edge_checks import consumers_of, incompatibility, input_of, ops_of, order_fault, rewire, tensors_of
+from .edge_checks import (
+    consumers_of,
+    incompatibility,
+    input_of,
+    ops_of,
+    order_fault,
+    rewire,
+    tensor_mismatch,
+    tensors_of,
+)
 
 #: The values of `side` of `Plan.detach`.
 SIDES = ("both", "inputs", "outputs")

@@ -20,10 +20,10 @@ from ...graph.traversal import backward, forward
 from ...graph.types import TFGraph, TFNodeDef, TFOp, TFTensor
 from ...plan.copy_result import CopyResult, NewConstant
 from ...plan.fault import Fault
-from ...plan.fixes import mapping_mismatch
 from ...plan.mutable_graph import MutableGraph
 from ...plan.plan_result import InferenceResult, PlanResult
 from ...plan.static_checks import mapping_proposals
+from ...plan.steps.edge_checks import mapping_mismatch
 from ...plan.steps.edit import SetStep
 from ...plan.steps.insert import InsertStep, with_fixes
 from ...plan.type_check import axis_text, base_dtype, shapes_differ

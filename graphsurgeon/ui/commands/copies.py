@@ -17,10 +17,9 @@ from ...graph.selection import Selection, selection_from
 from ...graph.traversal import backward
 from ...plan.copy_result import CopyResult
 from ...plan.editor_like import EditorLike
-from ...plan.fixes import fitting_adapters
 from ...plan.mutable_graph import MutableGraph
 from ...plan.plan import Plan
-from ...plan.steps.edge_checks import consumers_of, find_input_candidates, input_of
+from ...plan.steps.edge_checks import consumers_of, find_input_candidates, fitting_adapters, input_of
 from ...view.helper_ops import CONSTANT, VARIABLE, Helpers
 from ..render_context import RenderContext
 from ..state import Marks, State, ops_of

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar, get_args
 
 from ...errors import PlanError, SelectionError
 from ...graph.names import invalid_name_fault, valid_name
-from ...plan.steps.copy import CONTROL
+from ...plan.steps.copy_request import CONTROL
 from ..run_results import MEASURES
 
 

@@ -14,7 +14,7 @@ from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.plan_result import PlanResult
 from graphsurgeon.plan.predicted_state import finalize
 from graphsurgeon.plan.resolver import resolve
-from graphsurgeon.plan.steps.base import Step
+from graphsurgeon.plan.steps.base import step_kinds
 
 OPS = [("a", "Const", []), ("b", "Const", []), ("s/x", "Neg", ["a"]), ("s/y", "Add", ["s/x", "b", "^a"]),
        ("z", "Exp", ["s/y"]), ("end", "NoOp", ["^z", "^s/x"])]  # fmt: skip
@@ -59,7 +59,7 @@ def test_the_effect_is_the_sum_of_deltas(kind, monkeypatch):
 
 
 def test_what_steps_and_their_deltas_are_cannot_be_changed():
-    for kind in (GraphDelta, PlanResult, *Step.__subclasses__()):
+    for kind in (GraphDelta, PlanResult, *step_kinds()):
         assert kind.__dataclass_params__.frozen, kind
 
 
