@@ -79,7 +79,8 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: CallTree | None = Non
 
     Returns:
         plain data. ``python`` is the code that returns the box, ``histogram`` shows the values of a constant, ``value``
-        is true if a value can be fetched, and ``totals`` has the full lengths of the lists.
+        is true if a value can be fetched, and ``totals`` has the full lengths of the lists that are
+        not complete.
 
     Raises:
         SelectionError: if nothing has that name.
@@ -157,14 +158,17 @@ def _panel(
     graph: Graph, title: str, rows: list[list[str]], ends: Mapping[str, Sequence[str]], limit: int | None, **fields: Any
 ) -> dict[str, Any]:
     """Returns the details of a box for the page, with limited lists of tensors, control inputs and consumers."""
+    listed = {
+        "inputs": ends["inputs"][:limit], "outputs": ends["outputs"][:limit],
+        "control_inputs": ends["control_inputs"][:_MAX_NAMES], "consumers": ends["consumers"][:_MAX_NAMES],
+    }  # fmt: skip
     return {
         "title": title,
         "rows": rows,
-        "inputs": [_tensor(graph, t) for t in ends["inputs"][:limit]],
-        "outputs": [_tensor(graph, t) for t in ends["outputs"][:limit]],
-        "control_inputs": ends["control_inputs"][:_MAX_NAMES],
-        "consumers": ends["consumers"][:_MAX_NAMES],
-        "totals": {key: len(names) for key, names in ends.items()},
+        **listed,
+        "inputs": [_tensor(graph, t) for t in listed["inputs"]],
+        "outputs": [_tensor(graph, t) for t in listed["outputs"]],
+        "totals": {key: len(names) for key, names in ends.items() if len(names) > len(listed[key])},
         "doc": "",
         "histogram": None,
         "value": False,
@@ -228,7 +232,8 @@ def reasons(editor: EditorLike, name: str, region: Selection | None) -> list[lis
 
 
 def _tensor(graph: Graph, name: str) -> dict[str, str]:
-    info = graph.declared_info(*graph.tensor(name))
+    op, _, port = name.rpartition(":")
+    info = graph.declared_info(graph.index[op], int(port))
     return {"tensor": name, "text": str(info) if info else ""}
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SurgeryError, counted
+from ..graph.concurrency import gc_paused
 from ..graph.graph import Graph
 from ..view.edge_paths import CONTROL_MOST
 from ..view.layout import PlacedScene, place
@@ -31,6 +32,7 @@ NAMES = 200_000
 """The maximum number of ops that the search of a page finds."""
 
 
+@gc_paused()
 def html_page(
     graph: Graph,
     facts: Facts,
@@ -104,7 +106,7 @@ def _pack(tree: Tree, first: Scene, layout: PlacedScene, facts: Facts, marks: Ma
             **_details(tree, nesting, facts),
         }
         text = json.dumps(data, separators=(",", ":")).encode("ascii")
-        packed = base64.b64encode(gzip.compress(text, 9, mtime=0)).decode()
+        packed = base64.b64encode(gzip.compress(text, 6, mtime=0)).decode()
         if len(packed) <= LARGEST or rows < 200:
             return packed
         rows = int(0.8 * LARGEST / len(packed) * len(nesting.rows))

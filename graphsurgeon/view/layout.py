@@ -242,6 +242,7 @@ class _Picture:
     def __init__(self, scene: Scene, direction: str, run: Run, only: Iterable[int] | None = None) -> None:
         self.scene, self.direction, self.run, self.down = scene, direction, run, direction == "TB"
         self._crossings: dict[tuple[int, int], tuple[int, list[Key], list[Key]]] = {}
+        self._equal_levels: dict[Any, tuple[list[Any], list[Any], list[Any]]] = {}
         self.items: dict[int, dict[Key, int]] = {-1: {}}  # level -> item or gate -> number
         for i, box in enumerate(scene.boxes):
             level = -1
@@ -407,26 +408,50 @@ class _Picture:
         if level >= 0:
             start, size, group = self._inner(level), self._size(("frame", level)), self.scene.groups[level]
             row, label, heading = row_of[group.name], group.label, self._heading(level)
-        items: list[Box | Group] = []
-        for key, corner in zip(self.items[level], (layout.positions + start).tolist(), strict=False):
-            thing: Box | Group = self.scene.boxes[key[1]] if key[0] == "box" else self.scene.groups[key[1]]
-            (x, y), (w, h) = corner[::turn], self._size(key)[::turn]
-            items.append(replace(thing, x=round(x, 1), y=round(y, 1), w=round(w, 1), h=round(h, 1)))
-        lines: list[list[Any]] = []
-        edges, paths = list[Edge](), layout.paths[: len(ends)]
-        texts = list(line_texts(paths, start, self.down))
-        for number, ((tail, head), points) in enumerate(zip(ends, paths, strict=True)):
-            path = np.round((points + start)[:, ::turn], 1).ravel().tolist()
-            lines.append([row_of[self._name(tail)], row_of[self._name(head)], path])
-            edge, whole = self.lines[level][tail, head][0], tail[0] == head[0] == "box"
-            edges.append(replace(edge, path=[number], label=edge.label if whole else ""))
-        w, h = (round(v, 1) for v in size[::turn])
-        boxes, groups = [b for b in items if isinstance(b, Box)], [g for g in items if isinstance(g, Group)]
-        place_labels(boxes, groups, edges, texts, w)
-        for line, edge in zip(lines, edges, strict=True):
-            line += [edge.label_x, edge.label_y] if edge.label else []
-        rects = [[row_of[one.name], one.x, one.y, one.w, one.h] for one in items]
+        rows, w, h = {key: row_of[self._name(key)] for key in self.items[level]}, *(round(v, 1) for v in size[::turn])
+        rects, paths, centers = self._drawn(level, start, w)
+        rects = [[rows[key], *rect] for key, rect in zip(self.items[level], rects, strict=False)]
+        lines = [
+            [rows[tail], rows[head], path, *center]
+            for (tail, head), path, center in zip(ends, paths, centers, strict=True)
+        ]
         return row, {"size": [w, h], "label": label, "heading": heading, "rects": rects, "lines": lines}
+
+    def _drawn(self, level: int, start: tuple[float, float], w: float) -> tuple[list[Any], list[Any], list[Any]]:
+        """Returns the rectangles of the items of a level, its paths, and the centers of its labels.
+
+        Equal levels, such as the layers of a model, share them.
+        """
+        turn = 1 if self.down else -1
+        layout, (_, ends) = self.levels[level], self.structures[level]
+        keys = list(self.items[level])[: len(layout.positions)]
+        sizes = tuple(self._size(key)[::turn] for key in keys)
+        edges = [self.lines[level][line][0] for line in ends]
+        labels = tuple(
+            (edge.label if tail[0] == head[0] == "box" else "", edge.quiet, edge.state)
+            for (tail, head), edge in zip(ends, edges, strict=True)
+        )
+        equal = (layout, start, w, sizes, tuple(key[0] for key in keys), labels)
+        if equal in self._equal_levels:
+            return self._equal_levels[equal]
+        items: list[Box | Group] = []
+        for key, corner, size in zip(keys, (layout.positions + start).tolist(), sizes, strict=True):
+            thing: Box | Group = self.scene.boxes[key[1]] if key[0] == "box" else self.scene.groups[key[1]]
+            x, y, width, height = (round(v, 1) for v in (*corner[::turn], *size))
+            items.append(replace(thing, x=x, y=y, w=width, h=height))
+        edges = [
+            replace(edge, path=[i], label=label)
+            for i, (edge, (label, *_)) in enumerate(zip(edges, labels, strict=True))
+        ]
+        boxes, groups = [b for b in items if isinstance(b, Box)], [g for g in items if isinstance(g, Group)]
+        lines = layout.paths[: len(ends)]
+        place_labels(boxes, groups, edges, list(line_texts(lines, start, self.down)), w)
+        self._equal_levels[equal] = (
+            [[one.x, one.y, one.w, one.h] for one in items],
+            [np.round((points + start)[:, ::turn], 1).ravel().tolist() for points in lines],
+            [(edge.label_x, edge.label_y) if edge.label else () for edge in edges],
+        )
+        return self._equal_levels[equal]
 
     def placed(self) -> PlacedScene:
         """Returns the scene with its coordinates."""

@@ -197,7 +197,7 @@ def test_long_lists_say_how_long_they_are_in_truth():
     g = gs.open(graph).snapshot
     of_x, of_sum, scope, of_gate = (details_of(Tree(g), name, op_facts) for name in ("x", "sum", "s/", "gate"))
     assert (len(of_x["consumers"]), of_x["totals"]["consumers"]) == (60, 70)
-    assert (len(of_sum["inputs"]), of_sum["totals"]["inputs"]) == (70, 70)
+    assert (len(of_sum["inputs"]), "inputs" in of_sum["totals"]) == (70, False)
     assert (len(of_sum["control_inputs"]), of_sum["totals"]["control_inputs"]) == (60, 70)
     assert (len(scope["outputs"]), scope["totals"]["outputs"]) == (60, 70)
     assert dict(of_gate["rows"])["waited for by"] == "70 ops"
