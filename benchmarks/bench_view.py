@@ -378,7 +378,8 @@ def _growth(corpus: Corpus) -> float:
     """Returns the memory that unfolding and folding leaves, in MB, after a first half that fills what is kept."""
     screen = gs.open(corpus.path(CROWDED)).screen
     grow(screen, 100)
-    names = [box["name"] for box in screen.traits()["scenes"]["source"]["boxes"] if box["kind"] == "scope"]
+    scene: Any = screen.traits()["scenes"]["source"]
+    names = [box["name"] for box in scene["boxes"] if box["kind"] == "scope"]
     held = []
     for turn in range(TURNS // 2):
         name = names[turn % len(names)]

@@ -12,6 +12,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import Any
 
+from graphsurgeon.view import page_types
 from graphsurgeon.view.boxes import HEADING, size_of, width
 from graphsurgeon.view.edge_paths import place_labels
 from graphsurgeon.view.graphviz import live
@@ -63,13 +64,13 @@ def dot_of(scene: Any, direction: str = "TB") -> str:
 
 def place(scene: Scene, *, direction: str = "auto", **_: Any) -> PlacedScene:
     """Returns a scene as plain Graphviz places it; takes the arguments of `graphsurgeon.view.layout.place`."""
-    direction = "LR" if direction == "LR" else "TB"
+    way: page_types.Direction = "LR" if direction == "LR" else "TB"
     boxes, groups = [replace(box) for box in scene.boxes], [replace(group) for group in scene.groups]
     if not boxes:
-        return PlacedScene(scene.rev, 24, 24, direction, [], [], [], [], dict(scene.stats), {})
+        return PlacedScene(scene.rev, 24, 24, way, [], [], [], [], scene.stats.copy(), {})
     engine = live()
     assert engine is not None
-    found = json.loads(engine.run(dot_of(scene, direction), 600, lambda: False))
+    found = json.loads(engine.run(dot_of(scene, way), 600, lambda: False))
     left, bottom, right, top = _numbers(found["bb"])
 
     def at(text: str) -> tuple[float, float]:
@@ -99,7 +100,7 @@ def place(scene: Scene, *, direction: str = "auto", **_: Any) -> PlacedScene:
     edges = [replace(e, path=paths[places[e.source], places[e.target]]) for e in scene.edges]
     w, h = right - left + 2 * MARGIN, top - bottom + 2 * MARGIN
     place_labels(boxes, groups, edges, lines, w)
-    return PlacedScene(scene.rev, w, h, direction, boxes, groups, edges, lines, dict(scene.stats), {})
+    return PlacedScene(scene.rev, w, h, way, boxes, groups, edges, lines, scene.stats.copy(), {})
 
 
 def _numbers(text: str) -> list[float]:

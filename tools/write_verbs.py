@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
-from collections.abc import Iterable
+import types
+import typing
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,12 @@ from graphsurgeon.ui.commands.specs import (
     PANE,
     PLAN_VIEW,
     POLICY,
+    RUN_TARGET,
     UNMAPPED,
     ArgType,
 )
 from graphsurgeon.ui.screen import COMMAND_SPECS  # with the commands that are methods
+from graphsurgeon.view import page_types
 from graphsurgeon.view.boxes import OP_RADIUS, RADIUS
 from graphsurgeon.view.edge_paths import QUIET_WIDTH, WIDTHS
 from graphsurgeon.view.op_colors import COLORS as FAMILIES
@@ -26,11 +30,8 @@ from graphsurgeon.view.plan_marks import SIGNS
 
 ROOT = Path(__file__).resolve().parent.parent
 FRONTEND = ROOT / "graphsurgeon" / "ui" / "frontend"
-ALIASES = {
-    "PaneName": PANE, "Mode": MODE, "Unmapped": UNMAPPED,
-    "ColorBy": COLORS, "Policy": POLICY, "PlanView": PLAN_VIEW, "Waits": CONTROL_POLICY,
-}  # fmt: skip
-"""Kinds that have their own name in TypeScript."""
+ALIASES = {"Mode": MODE, "Unmapped": UNMAPPED, "ColorBy": COLORS, "Policy": POLICY, "Waits": CONTROL_POLICY}
+"""Kinds that have their own name in TypeScript, next to those in page_types.py."""
 _REFERENCE = "reference/screen.md#graphsurgeon.ui.screen.Screen"
 _PAGE = """# All verbs of the screen
 
@@ -43,8 +44,7 @@ Python, `widget.simulate("select", names=["a"])` sends the same message as a cli
 def written() -> dict[Path, str]:
     """Returns what each file must hold."""
     return {
-        FRONTEND / "src" / "model" / "verbs.generated.ts": typescript(),
-        FRONTEND / "src" / "model" / "results.generated.ts": typescript_results(),
+        FRONTEND / "src" / "model" / "types.generated.ts": typescript(),
         FRONTEND / "src" / "model" / "signs.generated.ts": typescript_signs(),
         FRONTEND / "src" / "model" / "sizes.generated.ts": typescript_sizes(),
         FRONTEND / "src" / "css" / "palette.generated.css": palette(),
@@ -54,14 +54,57 @@ def written() -> dict[Path, str]:
 
 
 def typescript() -> str:
-    """Returns the types of what the page may ask for."""
-    out = ["// The verbs, written from graphsurgeon/ui/commands/specs.py by tools/write_verbs.py.", ""]
+    """Returns the types of the data of the page, of the messages that it may send, and of the answers to them."""
+    out = ["// The data from Python and the messages to it, written from graphsurgeon/view/page_types.py and from the",
+           "// signatures of the commands in graphsurgeon/ui/commands by tools/write_verbs.py.", ""]  # fmt: skip
+    for name, kind in vars(page_types).items():
+        if typing.is_typeddict(kind):
+            out += [f"/** {inspect.cleandoc(kind.__doc__)} */"] if kind.__doc__ else []
+            out += [f"export interface {name} {_fields(kind)}", ""]
+        elif typing.get_origin(kind) in (typing.Literal, types.UnionType, typing.Union):
+            out += [f"export type {name} = {_kind(kind, expand=True)};", ""]
     out += [f"export type {alias} = {kind.ts};" for alias, kind in ALIASES.items()]
     out += ["", "/** Verb -> its arguments. */", "export interface Verbs {"]
     for verb in COMMAND_SPECS.values():
         fields = "; ".join(f"{arg.name}: {_ts(arg.kind)}" for arg in verb.args)
         out.append(f"  {verb.name}: " + (f"{{ {fields} }};" if fields else "Record<string, never>;"))
+    out += ["}", "", "/** Verb -> its answer, for the verbs that have one. */", "export interface Results {"]
+    out += [f"  {verb.name}: {_kind(verb.result_type)};" for verb in COMMAND_SPECS.values() if verb.result_type]
     return "\n".join([*out, "}", ""])
+
+
+_PLAIN = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
+
+
+def _fields(kind: type) -> str:
+    hints = typing.get_type_hints(kind, include_extras=True)
+    lines = []
+    for name, hint in hints.items():
+        optional = typing.get_origin(hint) is typing.NotRequired
+        lines.append(f"  {name}{'?' if optional else ''}: {_kind(typing.get_args(hint)[0] if optional else hint)};")
+    return "\n".join(["{", *lines, "}"]) if lines else "{}"
+
+
+def _kind(hint: Any, expand: bool = False) -> str:
+    """Returns a type in TypeScript; a type that has a name in page_types.py by this name."""
+    named = next((name for name, kind in vars(page_types).items() if kind == hint and not name.startswith("_")), "")
+    if hint is page_types.Empty:
+        return "Record<string, never>"
+    if named and not expand:
+        return named
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Literal:
+        return " | ".join(_quoted(one) for one in args)
+    if origin in (types.UnionType, typing.Union):
+        return " | ".join(map(_kind, args))
+    if origin is list:
+        inner = _kind(args[0])
+        return f"({inner})[]" if " | " in inner else f"{inner}[]"
+    if origin is tuple:
+        return f"[{', '.join(map(_kind, args))}]"
+    if origin is dict:
+        return f"Record<string, {_kind(args[1])}>"
+    return _PLAIN[hint]
 
 
 def key_groups() -> dict[str, list[list[Any]]]:
@@ -72,21 +115,10 @@ def key_groups() -> dict[str, list[list[Any]]]:
     return {group: [[*row, *[""] * (5 - len(row))] for row in rows] for group, rows in groups}
 
 
-def typescript_results() -> str:
-    """Returns the types of what verbs answer."""
-    answers = {verb.name: verb.result_type for verb in COMMAND_SPECS.values() if verb.result_type}
-    named = sorted({name for answer in answers.values() for name in re.findall(r"\b[A-Z]\w+", answer)})
-    out = ["// What the verbs answer, written from graphsurgeon/ui/commands/specs.py by tools/write_verbs.py.",
-           f'import type {{ {", ".join(named)} }} from "./types";', ""]  # fmt: skip
-    out += ["/** Verb -> what it answers, for the verbs that answer something. */", "export interface Results {"]
-    out += [f"  {name}: {answer};" for name, answer in answers.items()]
-    return "\n".join([*out, "}", ""])
-
-
 def typescript_signs() -> str:
     """Returns the signs of what a plan does, as static pictures have them."""
     out = ["// The signs on boxes and edges, written from graphsurgeon/view/plan_marks.py by tools/write_verbs.py.",
-           'import type { EdgeMark, Mark } from "./types";', "",
+           'import type { EdgeMark, Mark } from "./types.generated";', "",
            "export const SIGN: Record<Mark | EdgeMark, string> = {"]  # fmt: skip
     out += [f"  {state or _quoted('')}: {_quoted(sign)}," for state, sign in {"": "", **SIGNS}.items()]
     return "\n".join([*out, "};", ""])
@@ -115,7 +147,7 @@ def palette() -> str:
 def typescript_examples() -> str:
     """Returns a message for each verb, with types: the source of the page's `tests/examples.ts`."""
     out = ["// A few messages of each verb, written by tools/write_verbs.py; the compiler checks their types.",
-           'import type { Verbs } from "../src/model/verbs.generated";', "",
+           'import type { Verbs } from "../src/model/types.generated";', "",
            "export type Example = { [V in keyof Verbs]: { verb: V; args: Verbs[V] } }[keyof Verbs];", "",
            "export const EXAMPLES: Example[] = ["]  # fmt: skip
     for verb in COMMAND_SPECS.values():
@@ -148,21 +180,12 @@ def verbs_table() -> str:
 
 
 def _ts(kind: ArgType) -> str:
-    return next((alias for alias, known in ALIASES.items() if known is kind), kind.ts)
+    shared = {"PaneName": PANE, "PlanView": PLAN_VIEW, "RunTarget": RUN_TARGET}
+    return next((alias for alias, known in (ALIASES | shared).items() if known is kind), kind.ts)
 
 
 def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
-
-
-def _wrapped(names: Iterable[str]) -> list[str]:
-    lines, line = [], "  "
-    for name in names:
-        if len(line) > 110:
-            lines.append(line.rstrip())
-            line = "  "
-        line += f'| "{name}" '
-    return [*lines, line.rstrip() + ";"]
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from ..graph.selection import Query, Selection
 from ..graph.types import TFNodeDef
 from ..graph.variables import VariableInfo
 from ..plan.editor_like import EditorLike
+from ..view import page_types
 from ..view.tree import Tree
 from .run_results import numbers
 from .state import Facts, ops_of
@@ -68,7 +69,7 @@ _MAX_FLOP_OPS = 2000
 """The largest number of ops whose floating-point operations are counted: TensorFlow takes about 20 µs for each."""
 
 
-def details_of(tree: Tree, name: str, facts: Facts, calls: CallTree | None = None) -> dict[str, Any]:
+def details_of(tree: Tree, name: str, facts: Facts, calls: CallTree | None = None) -> page_types.Details:
     """Returns title, rows, inputs, outputs, control inputs, consumers and documentation of a box, and more for an op.
 
     Args:
@@ -155,24 +156,31 @@ def _within(expanded: ExpandedGraph, picture: ExpandedGraph, ops: Any) -> Mask:
 
 
 def _panel(
-    graph: Graph, title: str, rows: list[list[str]], ends: Mapping[str, Sequence[str]], limit: int | None, **fields: Any
-) -> dict[str, Any]:
+    graph: Graph,
+    title: str,
+    rows: list[list[str]],
+    ends: Mapping[str, Sequence[str]],
+    limit: int | None,
+    python: str,
+    doc: str = "",
+    histogram: page_types.Histogram | None = None,
+    value: bool = False,
+) -> page_types.Details:
     """Returns the details of a box for the page, with limited lists of tensors, control inputs and consumers."""
-    listed = {
-        "inputs": ends["inputs"][:limit], "outputs": ends["outputs"][:limit],
-        "control_inputs": ends["control_inputs"][:_MAX_NAMES], "consumers": ends["consumers"][:_MAX_NAMES],
-    }  # fmt: skip
+    limits = {"inputs": limit, "outputs": limit, "control_inputs": _MAX_NAMES, "consumers": _MAX_NAMES}
+    listed = {key: list(names[: limits[key]]) for key, names in ends.items()}
     return {
         "title": title,
         "rows": rows,
-        **listed,
         "inputs": [_tensor(graph, t) for t in listed["inputs"]],
         "outputs": [_tensor(graph, t) for t in listed["outputs"]],
+        "control_inputs": listed["control_inputs"],
+        "consumers": listed["consumers"],
         "totals": {key: len(names) for key, names in ends.items() if len(names) > len(listed[key])},
-        "doc": "",
-        "histogram": None,
-        "value": False,
-        **fields,
+        "doc": doc,
+        "histogram": histogram,
+        "value": value,
+        "python": python,
     }
 
 
@@ -231,7 +239,7 @@ def reasons(editor: EditorLike, name: str, region: Selection | None) -> list[lis
     return rows
 
 
-def _tensor(graph: Graph, name: str) -> dict[str, str]:
+def _tensor(graph: Graph, name: str) -> page_types.TensorText:
     op, _, port = name.rpartition(":")
     info = graph.declared_info(graph.index[op], int(port))
     return {"tensor": name, "text": str(info) if info else ""}
@@ -261,7 +269,7 @@ def _elsewhere(calls: CallTree, function: str, own: str) -> list[list[str]]:
     return [["also called by", few(others)]] if others else []
 
 
-def _op(tree: Tree, op: int, facts: Facts, calls: CallTree | None) -> dict[str, Any]:
+def _op(tree: Tree, op: int, facts: Facts, calls: CallTree | None) -> page_types.Details:
     graph = tree.graph
     node, kind = graph.nodes[op], graph.types[op]
     rows: list[list[str]] = [["type", kind], *_places(tree, op, calls)]
@@ -280,7 +288,7 @@ def _op(tree: Tree, op: int, facts: Facts, calls: CallTree | None) -> dict[str, 
     for key in sorted(getattr(node, "attr", {})):
         if key not in _HIDDEN_ATTRIBUTES and (key != "value" or value is None):
             rows.append([key, facts.attribute_text(node.attr[key])])
-    about = numbers(value) if value is not None else {"rows": [], "histogram": None}
+    about: page_types.Numbers = numbers(value) if value is not None else {"rows": [], "histogram": None}
     rows += about["rows"]
     readers = sorted({graph.names[i] for i in graph.consumers.row(op).tolist()})
     control_inputs = graph.control_names(op)

@@ -22,6 +22,7 @@ from ..plan.plan_result import PlanResult
 from ..plan.steps.base import MutedStep, unwrap_muted
 from ..plan.steps.copy import CopyStep
 from ..plan.steps.copy_request import CopyRequest
+from ..view import page_types
 from ..view.boxes import Item
 from ..view.scene import Scene, label_of
 from ..view.tree import Tree
@@ -83,7 +84,7 @@ _MAX_ROWS = 200
 _SCOPES = 5
 
 
-def tensor_row(graph: Graph, name: str) -> dict[str, str]:
+def tensor_row(graph: Graph, name: str) -> page_types.TensorRow:
     """Returns a tensor with its dtype and shape, for a list on the page. If an edit removed it, the text notes that."""
     if op_name(name) not in graph.index:
         return {"tensor": name, "dtype": "", "shape": "", "text": f"{name}  is gone"}
@@ -101,7 +102,7 @@ def boundary_data(
     problem: str,
     scene: Scene | None,
     spots: Ints | Sequence[int] = (),
-) -> dict[str, Any]:
+) -> page_types.Boundary:
     """Returns the marked boundary: its tensors, and the size, the leaks and the boxes of the region.
 
     Args:
@@ -112,7 +113,7 @@ def boundary_data(
         scene: the picture; None if it shows another graph.
         spots: numbers of the ops of the picture that are in the region, or contain ops of it.
     """
-    result: dict[str, Any] = {
+    result: page_types.Boundary = {
         "inputs": [tensor_row(graph, t) for t in marks.inputs],
         "outputs": [tensor_row(graph, t) for t in marks.outputs],
         "included": list(marks.included),
@@ -155,7 +156,7 @@ def receipt(effect: PlanResult) -> str:
     return "applied: " + ", ".join([*parts, "in a new graph"] if effect.mode == "materialize" else parts)
 
 
-def _variable_rows(copy_result: CopyResult, preview: Preview) -> list[dict[str, str]]:
+def _variable_rows(copy_result: CopyResult, preview: Preview) -> list[page_types.VariableRow]:
     """Returns a row for each variable of a copy with its policy: own, shared, frozen or replaced."""
     rows = [
         (v.info, v.name, v.policy, preview.start_value(copy_result, v.original, v.policy))
@@ -171,7 +172,7 @@ def _variable_rows(copy_result: CopyResult, preview: Preview) -> list[dict[str, 
     return [_variable_row(info, name, policy, values) for info, name, policy, values in rows]
 
 
-def _variable_row(info: VariableInfo, name: str, policy: str, values: str) -> dict[str, str]:
+def _variable_row(info: VariableInfo, name: str, policy: str, values: str) -> page_types.VariableRow:
     size = variable_bytes(info)
     return {
         "name": name, "original": info.op, "dtype": info.dtype, "shape": info.shape,
@@ -179,7 +180,7 @@ def _variable_row(info: VariableInfo, name: str, policy: str, values: str) -> di
     }  # fmt: skip
 
 
-def _requested_variables(step: CopyStep) -> list[dict[str, str]]:
+def _requested_variables(step: CopyStep) -> list[page_types.VariableRow]:
     """Returns the requested policies of a copy that cannot be made, so that they can be changed."""
     graph = step.selection.graph
     inside = [(v, how) for v, how in ((graph.state.variables[n], p) for n, p in policies(step, graph).items())
@@ -187,14 +188,14 @@ def _requested_variables(step: CopyStep) -> list[dict[str, str]]:
     return [_variable_row(v, join_scope(step.to, v.op), how, "") for v, how in inside]
 
 
-def _input_rows(number: int, step: CopyStep, copy_result: CopyResult | None, plan: Plan) -> list[dict[str, Any]]:
+def _input_rows(number: int, step: CopyStep, copy_result: CopyResult | None, plan: Plan) -> list[page_types.CopyEnd]:
     """Returns rows for the boundary inputs of a copy with their sources, and for its outputs."""
     graph, inputs = step.selection.graph, dict(step.inputs)
     constants, same = dict(step.constants), graph.folded.owner is plan.base.owner
     ends = Marks.around(step.selection)
     names = dict.fromkeys(ends.inputs if copy_result is None else _boundary_inputs(copy_result))
     new_names = {} if copy_result is None else {p.original: p.name for p in copy_result.placeholders}
-    rows = []
+    rows = list[page_types.CopyEnd]()
     for name in [*names, *(n for n in (*inputs, *constants) if n not in names)]:
         if name in constants:
             kind, by = "constant", repr(np.asarray(constants[name]).tolist())[:200]
@@ -208,8 +209,10 @@ def _input_rows(number: int, step: CopyStep, copy_result: CopyResult | None, pla
     if copy_result is None:
         return rows
     for name in ends.outputs:
-        row = {"step": number, "kind": "", "source": copy_result.renamed(name), "same": same, "end": "out"}
-        rows.append({**tensor_row(graph, name), **row})
+        source = copy_result.renamed(name)
+        rows.append(
+            {**tensor_row(graph, name), "step": number, "kind": "", "source": source, "same": same, "end": "out"}
+        )
     return rows
 
 
@@ -219,7 +222,7 @@ def _boundary_inputs(copy_result: CopyResult) -> list[str]:
     return [name for name in map(graph.name, copy_result.input_map) if op_name(name) not in variables]
 
 
-def plan_data(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
+def plan_data(plan: Plan, applied: str, source: Graph) -> page_types.DraftPlan:
     """Returns the plan bar: steps, errors, warnings, new ops, connections, and the code.
 
     Args:
@@ -228,15 +231,18 @@ def plan_data(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
         source: the graph of the source pane.
     """
     effect, preview = plan.effect, plan.preview()
+    counts = preview.counts
     faults = plan.check() if plan.steps else ()
     texts = [*effect.warnings, *(text for one in faults for text in (one.request, one.problem, one.suggestion))]
-    new = [{"name": p.name, "original": p.original, "op": "Placeholder"} for c in effect.copies for p in c.placeholders]
+    new: list[page_types.NewOp] = [
+        {"name": p.name, "original": p.original, "op": "Placeholder"} for c in effect.copies for p in c.placeholders
+    ]
     for copied in effect.copies:
         for number, name in zip(copied.ops[:_MAX_ROWS].tolist(), copied.names[:_MAX_ROWS], strict=True):
             kind = copied.new_types.get(number, copied.source.types[number])
             new.append({"name": name, "original": copied.source.names[number], "op": kind})
     copies_by_key = {_key(copied.step): copied for copied in effect.copies}  # a later step may have renamed its ops
-    variables = []
+    variables = list[page_types.StepVariable]()
     for number, step in enumerate(plan.steps):
         if isinstance(step, CopyStep):
             copied_step = copies_by_key.get(_key(step))
@@ -253,7 +259,14 @@ def plan_data(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
         "faults": [_fault(fault) for fault in faults],
         "warnings": list(effect.warnings),
         "links": links(texts, {"destination": plan.after(), "source": source} if texts else {}),
-        "counts": preview.counts,
+        "counts": {
+            "ops": counts["ops"],
+            "variables": counts["variables"],
+            "placeholders": counts["placeholders"],
+            "connections": counts["connections"],
+            "changed": counts["changed"],
+            "removed": counts["removed"],
+        },
         "rows": len(variables),
         "new": new[:_MAX_ROWS],
         "variables": variables[:_MAX_ROWS],
@@ -271,14 +284,15 @@ def _key(step: CopyRequest) -> tuple[int, str]:
     return id(step.selection), step.to
 
 
-def _fault(fault: Fault) -> dict[str, Any]:
+def _fault(fault: Fault) -> page_types.Fault:
     """Returns an error with its fixes and the number of its step."""
-    fixes = [{"kinds": list(fix.kinds), "text": fix.text} for fix in fault.fixes]
-    texts = {"request": fault.request, "problem": fault.problem, "suggestion": fault.suggestion}
-    return {**texts, "fixes": fixes, "step": fault.step}
+    return {
+        "request": fault.request, "problem": fault.problem, "suggestion": fault.suggestion,
+        "fixes": [{"kinds": list(fix.kinds), "text": fix.text} for fix in fault.fixes], "step": fault.step,
+    }  # fmt: skip
 
 
-def look_data(state: State) -> dict[str, Any]:
+def look_data(state: State) -> page_types.Look:
     """Returns the view options: hidden ops and colors."""
     filters, paint = state.filters, state.paint
     return {
@@ -287,9 +301,9 @@ def look_data(state: State) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def outline_data(tree: Tree, open_rows: Set[str]) -> dict[str, Any]:
+def outline_data(tree: Tree, open_rows: Set[str]) -> page_types.Outline:
     """Returns the visible rows of the outline tree, top to bottom."""
-    rows: list[dict[str, Any]] = []
+    rows = list[page_types.Row]()
     stack = [(item, 0) for item in reversed(tree.inside(tree.root))]
     while stack and len(rows) < 500:
         item, depth = stack.pop()
@@ -311,7 +325,9 @@ def _count(tree: Tree, item: Item) -> int:
     return len(tree.ops_of(item)) if call is None else call.count(tree.graph)
 
 
-def hits_data(graph: Graph, ops: list[int], scene: Scene | None, spots: NDArray[Any] | None = None) -> dict[str, Any]:
+def hits_data(
+    graph: Graph, ops: list[int], scene: Scene | None, spots: NDArray[Any] | None = None
+) -> page_types.SearchResult:
     """Returns the first hits of a search, with the boxes that contain them.
 
     Args:
@@ -327,7 +343,7 @@ def hits_data(graph: Graph, ops: list[int], scene: Scene | None, spots: NDArray[
     at, spots = np.full(len(ops), -1, np.int32), np.asarray(ops, np.int64) if spots is None else spots
     if scene is not None:
         at[spots >= 0] = scene.boxes_of(spots[spots >= 0])
-    first = [
+    first: list[page_types.Hit] = [
         {
             "name": graph.names[op], "label": graph.names[op].rpartition("/")[2], "op": graph.types[op],
             "inside": scene.boxes[box].name if scene is not None and box >= 0 else "",
@@ -338,7 +354,7 @@ def hits_data(graph: Graph, ops: list[int], scene: Scene | None, spots: NDArray[
     return {"hits": first, "total": len(ops), "boxes": boxes}
 
 
-def scope_hits(graph: Graph, query: str) -> list[dict[str, Any]]:
+def scope_hits(graph: Graph, query: str) -> list[page_types.Hit]:
     """Returns the name scopes whose path equals a query, or ends with it; up to `_SCOPES`, outer scopes first.
 
     A scope with the name of an op only contains helpers of the op, and is left out.

@@ -16,6 +16,7 @@ from ..graph.concurrency import gc_paused
 from ..graph.graph import Graph, Ints
 from ..graph.names import begins_with
 from ..plan.plan_result import PlanResult
+from ..view import page_types
 from ..view.comparison import align_scenes
 from ..view.first_picture import Endpoints, first_unfolded, pinned_ops
 from ..view.layout import LayoutCancelled, PlacedScene, place
@@ -87,10 +88,10 @@ class Pane:
 
     def __init__(self) -> None:
         self.scene: Scene | None = None
-        self.placed: dict[str, Any] | None = None
+        self.placed: page_types.Scene | None = None
         self._key: Any = None
-        self._last: deque[tuple[Any, Scene, dict[str, Any]]] = deque(maxlen=LAYOUTS)
-        self._colored: tuple[Any, dict[str, Any]] | None = None
+        self._last: deque[tuple[Any, Scene, page_types.Scene]] = deque(maxlen=LAYOUTS)
+        self._colored: tuple[Any, page_types.Scene] | None = None
         self._pinned: tuple[tuple[Graph, Endpoints, frozenset[str]], tuple[int, ...]] | None = None
 
     @gc_paused()
@@ -162,7 +163,7 @@ class Pane:
             self._pinned = (key, pinned_ops(tree, definitions))
         return self._pinned[1]
 
-    def colored(self, tree: Tree, paint: Paint, faded: tuple[str, ...], overlay: RunOverlay | None) -> dict[str, Any]:
+    def colored(self, tree: Tree, paint: Paint, faded: tuple[str, ...], overlay: RunOverlay | None) -> page_types.Scene:
         """Returns the current layout with colors and a legend, and with the shapes of a run."""
         assert self.scene is not None
         assert self.placed is not None
@@ -319,7 +320,7 @@ def plan_picture(effect: PlanResult, marks: Mapping[int, str], text: str) -> dic
     return {"image/svg+xml": svg, "text/html": picture_html(svg, text)}
 
 
-def _before_and_after(effect: PlanResult, after: PaneSpec) -> list[dict[str, Any]]:
+def _before_and_after(effect: PlanResult, after: PaneSpec) -> list[page_types.Scene]:
     """Returns the scenes before and after a plan, laid out as one, with removed ops as ghosts in the first."""
     tree, both = Tree(effect.base), (Pane(), Pane())
     step = EdgeStep(effect, effect.after, later=False)

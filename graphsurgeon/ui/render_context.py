@@ -26,6 +26,7 @@ from ..plan.plan import Plan
 from ..plan.recipe_registry import Recipe
 from ..plan.steps.base import MutedStep, unwrap_muted
 from ..plan.steps.copy import CopyStep
+from ..view import page_types
 from ..view.first_picture import Endpoints, first_unfolded
 from ..view.paint import Paint
 from ..view.scene import MAX_BOXES
@@ -340,7 +341,7 @@ class RenderContext:
         effect = self.draft(state).effect
         return renamed_keys(keys, effect.renamed, effect.after) | after
 
-    def draw(self, state: State, pane: str, limit: int = MAX_BOXES) -> dict[str, Any]:
+    def draw(self, state: State, pane: str, limit: int = MAX_BOXES) -> page_types.Scene:
         """Returns the placed and colored scene of a pane. It is only laid out again if it has changed.
 
         Args:

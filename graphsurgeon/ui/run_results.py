@@ -20,6 +20,7 @@ from ..graph.first_nan import FirstBad
 from ..graph.graph import Graph, shape_text
 from ..graph.tensor_stats import TensorStats
 from ..graph.trace import NUMBERS, FirstDifference, Trace
+from ..view import page_types
 
 BINS = 16
 """The number of bars of a histogram."""
@@ -27,7 +28,7 @@ FEW = 12
 """The maximum number of values that are shown as text."""
 
 
-def numbers(array: Any) -> dict[str, Any]:
+def numbers(array: Any) -> page_types.Numbers:
     """Returns a description of an array in rows, and a histogram if it has many numbers.
 
     Args:
@@ -63,7 +64,7 @@ def numbers(array: Any) -> dict[str, Any]:
     return {"rows": rows, "histogram": _histogram(finite) if finite.size else None}
 
 
-def output_data(tensor: str, array: Any) -> dict[str, Any]:
+def output_data(tensor: str, array: Any) -> page_types.OutputValues:
     """Returns an output of a run for the page: its dtype and shape, its values, and a picture if it is an image.
 
     Args:
@@ -77,18 +78,18 @@ def output_data(tensor: str, array: Any) -> dict[str, Any]:
 
     Example:
         >>> output_data("y:0", np.array([[0.1, 0.7, 0.2]], np.float32))["values"]
-        [['0', '0.1', 0.14], ['1', '0.7', 1.0], ['2', '0.2', 0.29]]
+        [('0', '0.1', 0.14), ('1', '0.7', 1.0), ('2', '0.2', 0.29)]
     """
     array = np.asarray(array)
     rows = dict(numbers(array)["rows"][:2])
-    text, values = rows.pop("value").rpartition(",")[0], list[list[Any]]()
+    text, values = rows.pop("value").rpartition(",")[0], list[tuple[str, str, float]]()
     example = array.reshape(-1, array.shape[-1])[0] if array.ndim > 1 and array.size else array
     flat = _numbers(example) if example.ndim == 1 and array.ndim <= 2 else None
     if flat is not None and flat.size > 1 and np.isfinite(flat).all():
         largest = np.argsort(-flat, kind="stable")[:_MAX_VALUES]
         order = np.arange(flat.size) if flat.size <= _MAX_VALUES else largest
         top = float(np.abs(flat).max()) or 1.0
-        values = [[str(i), _short(float(flat[i])), round(max(0.0, float(flat[i]) / top), 2)] for i in order.tolist()]
+        values = [(str(i), _short(float(flat[i])), round(max(0.0, float(flat[i]) / top), 2)) for i in order.tolist()]
         text += f"; the {counted(len(values), 'largest values')}" if flat.size > len(values) else ""
         text += f" of the first of {array.shape[0]} examples" if array.ndim == 2 and array.shape[0] > 1 else ""
     else:
@@ -96,7 +97,7 @@ def output_data(tensor: str, array: Any) -> dict[str, Any]:
     return {"tensor": tensor, "text": text, "values": values, "picture": image(array) if array.ndim > 2 else ""}
 
 
-def _histogram(finite: Any) -> dict[str, Any]:
+def _histogram(finite: Any) -> page_types.Histogram:
     low, high = float(finite.min()), float(finite.max())
     counts = np.histogram(finite, BINS, (low, high if high > low else low + 1.0))[0]
     return {"counts": [int(n) for n in counts], "low": low, "high": high}
@@ -234,7 +235,6 @@ MEASURES = (*NUMBERS, "difference")
 """The measures of a run for the colors of boxes."""
 _MAX_LISTED = 8
 """The number of ops in the list of the most expensive ones."""
-_ALL = ("ms", "bytes")
 _MAX_VALUES = 5
 """The number of elements of an output that are shown as bars."""
 
@@ -254,7 +254,7 @@ class RunOverlay:
 
     trace: Trace
     graph: Graph
-    pane: str = "source"
+    pane: page_types.PaneName = "source"
     code: str = ""
     distances: Mapping[str, float] | None = None
     first: FirstDifference | None = None
@@ -284,14 +284,10 @@ class RunOverlay:
         )
 
     @cached_property
-    def report_data(self) -> dict[str, Any]:
+    def report_data(self) -> page_types.RunReport:
         """The report for the page: one line, the outputs, the first value that is not finite, the costs, the code."""
         trace, first_bad = self.trace, self._first_bad
-        tops = {}
-        for what in _ALL:
-            top = sorted(trace.numbers(what).items(), key=lambda one: -one[1])[:_MAX_LISTED]
-            tops[what] = [[op, self.cost_text(what, number)] for op, number in top if number]
-        shown_bad = None if first_bad is None else {
+        shown_bad: page_types.BadOp | None = None if first_bad is None else {
             "op": first_bad.op,
             "text": f"{repr(first_bad.stats)[len(first_bad.tensor) :].strip()}, by {first_bad.type}",
             "inputs": [repr(note) for note in first_bad.inputs],
@@ -304,9 +300,14 @@ class RunOverlay:
             "stop_reason": trace.stop_reason,
             "bad": shown_bad,
             "first_difference": self.distance_data,
-            "tops": tops,
+            "tops": {"ms": self._largest("ms"), "bytes": self._largest("bytes")},
             "code": self.code,
         }
+
+    def _largest(self, measure: str) -> list[tuple[str, str]]:
+        """Returns the ops with the largest costs."""
+        top = sorted(self.trace.numbers(measure).items(), key=lambda one: -one[1])[:_MAX_LISTED]
+        return [(op, self.cost_text(measure, number)) for op, number in top if number]
 
     @property
     def first_op(self) -> str:
@@ -321,7 +322,7 @@ class RunOverlay:
         return "ms" if self.distances is None else "difference"
 
     @property
-    def distance_data(self) -> dict[str, str] | None:
+    def distance_data(self) -> page_types.DifferentOp | None:
         """The report of the comparison for the page: the first op whose outputs differ; None without a comparison."""
         if self.distances is None:
             return None
@@ -395,11 +396,11 @@ class RunOverlay:
             op: sorted(tensors, key=lambda one: int(one.partition(":")[2])) for op, tensors in tensors_by_op.items()
         }
 
-    def tensors(self, op: str) -> list[dict[str, Any]]:
+    def tensors(self, op: str) -> list[page_types.TensorValues]:
         """Returns the values of each output of an op: rows, a histogram and a picture."""
         return [one for name in self._by_op.get(op, ()) for one in self.tensor(name)]
 
-    def tensor(self, name: str, full_array: Any = None) -> list[dict[str, Any]]:
+    def tensor(self, name: str, full_array: Any = None) -> list[page_types.TensorValues]:
         """Returns the values of one tensor in the same form; empty if the trace does not have it.
 
         Args:
@@ -408,7 +409,7 @@ class RunOverlay:
         """
         return [self._tensor(self.trace[name], name, full_array)] if name in self.trace else []
 
-    def _tensor(self, stats: TensorStats, name: str, full_array: Any) -> dict[str, Any]:
+    def _tensor(self, stats: TensorStats, name: str, full_array: Any) -> page_types.TensorValues:
         rows, rounds = [["held", f"{stats.dtype} {shape_text(stats.shape)}"]], self.trace.rounds(stats.tensor)
         if stats.rounds:
             rows.append(["round", f"{'.'.join(map(str, stats.rounds))} of {len(rounds):,} recorded"])
@@ -423,7 +424,9 @@ class RunOverlay:
             rows += [["infinite", f"{stats.infinite:,}"]] if stats.infinite else []
         counts, edges = stats.histogram
         some = stats.numeric and stats.size > 1 and len(counts)
-        about = {"counts": counts.tolist(), "low": float(edges[0]), "high": float(edges[-1])} if some else None
+        about: page_types.Histogram | None = None
+        if some:
+            about = {"counts": counts.tolist(), "low": float(edges[0]), "high": float(edges[-1])}
         array = self._array_of(stats) if full_array is None else full_array
         own = name.partition(":")[0] in self.graph.index and not stats.rounds  # otherwise it cannot be fetched
         return {
@@ -431,7 +434,7 @@ class RunOverlay:
             "rows": rows,
             "histogram": about,
             "picture": "" if array is None else image(array),
-            "more": array is None and own and stats.numeric and len(stats.shape) > 1,
+            "more": bool(array is None and own and stats.numeric and len(stats.shape) > 1),
         }
 
     def _array_of(self, stats: TensorStats) -> Any:
@@ -443,7 +446,7 @@ class RunOverlay:
                 return np.asarray(arrays[stats.tensor])
         return stats.sample.reshape(stats.shape) if stats.size == len(stats.sample) else None
 
-    def with_run_shapes(self, scene: Mapping[str, Any]) -> dict[str, Any]:
+    def with_run_shapes(self, scene: page_types.Scene) -> page_types.Scene:
         """Returns a placed scene with the shapes of this run on its edges.
 
         Args:
@@ -451,9 +454,9 @@ class RunOverlay:
         """
         return {**scene, "edges": [self._on_edge(edge) for edge in scene["edges"]]}
 
-    def _on_edge(self, edge: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_edge(self, edge: page_types.Edge) -> page_types.Edge:
         text = self.shape_of(edge["tensor"])
-        return {**edge, "label": text} if text and edge.get("label") and edge["count"] == 1 else dict(edge)
+        return {**edge, "label": text} if text and edge.get("label") and edge["count"] == 1 else edge
 
     def shape_of(self, tensor: str) -> str:
         """Returns the dtype and shape of a tensor in this run; empty without a value of it."""

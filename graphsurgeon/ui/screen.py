@@ -19,9 +19,10 @@ from ..graph.selection import Selection
 from ..plan.editor_like import EditorLike, described
 from ..plan.plan import Plan
 from ..plan.recipe_registry import Recipe
+from ..view import page_types
 from ..view.first_picture import pinned_ops
 from ..view.tree import Tree
-from .commands import appearance, boundary, copies, edits, folds, navigation, runs, steps
+from .commands import appearance, boundary, copies, edits, navigation, runs, steps
 from .commands import plan as plan_commands
 from .commands import recipes as recipe_commands
 from .commands import save as save_commands
@@ -263,13 +264,13 @@ class Screen:
                 callback()
 
     @gc_paused()
-    def traits(self) -> dict[str, Any]:
+    def traits(self) -> page_types.State:
         """Returns everything the page shows; callable from any thread."""
         with self.lock:
             context, state = self._context, self._current_state()
             draft = context.draft(state)
-            status = {"text": state.status.text, "level": state.status.level}
-            scenes: dict[str, Any] = {"source": None, "destination": None}
+            status: page_types.Status = {"text": state.status.text, "level": state.status.level}
+            scenes: page_types.Scenes = {"source": None, "destination": None}
             for pane in ("source", "destination"):
                 if pane == "destination" and self.is_single_graph and not draft.steps:
                     context.clear_layout(pane)
@@ -302,7 +303,7 @@ class Screen:
                 "plan": {
                     **plan_data(draft, last_applied(context), self.source.snapshot),
                     "same": self.is_single_graph,
-                    "saved": dict(state.saved),
+                    "saved": state.saved,
                     "history": history_data(context),
                 },
                 "status": status,
@@ -329,17 +330,20 @@ class Screen:
         from ..view.svg import panes, to_svg, words
 
         traits, pictures = self.traits(), []
+        titles, scenes = traits["titles"], traits["scenes"]
         hidden = {"before": "destination", "after": "source"}.get(
             self.state.plan_view if self.is_single_graph else "both"
         )
-        for pane in ("source", "destination"):
-            title, scene = traits["titles"][pane], traits["scenes"][pane]
+        for pane, title, scene in (
+            ("source", titles["source"], scenes["source"]),
+            ("destination", titles["destination"], scenes["destination"]),
+        ):
             if scene is None or (pane == hidden and self.draft.steps):
                 continue
-            marks = {"selected": traits["selected"], "boundary": traits["boundary"]} if pane == "source" else {}
-            pictures.append((title, to_svg(scene, title=title, **marks)))
+            selected, boundary = (traits["selected"], traits["boundary"]) if pane == "source" else ([], None)
+            pictures.append((title, to_svg(scene, title=title, selected=selected, boundary=boundary)))
         if not pictures:
-            return words(traits["titles"]["source"], traits["status"]["text"])
+            return words(titles["source"], traits["status"]["text"])
         return pictures[0][1] if len(pictures) == 1 else panes(pictures)
 
     def svg_of(self, open_folds: frozenset[str]) -> str:
@@ -399,20 +403,20 @@ class Screen:
     # -- commands ---------------------------------------------------------------------------------
 
     select = command(navigation.select)
-    unfold = command(folds.unfold)
-    fold = command(folds.fold)
-    fold_all = command(folds.fold_all)
+    unfold = command(navigation.unfold)
+    fold = command(navigation.fold)
+    fold_all = command(navigation.fold_all)
     reveal = command(navigation.reveal)
     show_signature = command(navigation.show_signature)
-    outline_open = command(folds.outline_open)
-    outline_close = command(folds.outline_close)
+    outline_open = command(navigation.outline_open)
+    outline_close = command(navigation.outline_close)
     details = command(navigation.details)
     edge_tensors = command(navigation.edge_tensors)
     value = command(navigation.value)
     find = command(navigation.find)
     set_direction = command(navigation.set_direction)
-    set_depth = command(folds.set_depth)
-    set_budget = command(folds.set_budget)
+    set_depth = command(navigation.set_depth)
+    set_budget = command(navigation.set_budget)
     back = command(navigation.back)
     forward = command(navigation.forward)
     save_view = command(navigation.save_view)

@@ -15,6 +15,7 @@ from ..graph.selection import Selection, selection_from
 from ..graph.types import TFNodeDef
 from ..graph.variables import QUERY_TYPES, VARIABLE_TYPES
 from ..plan.plan import Plan
+from ..view import page_types
 from ..view.helper_ops import Filters
 from ..view.paint import Paint
 from ..view.tree import Tree, ops_named
@@ -280,7 +281,7 @@ class Status:
     """The status line: a text, and info, warn or error."""
 
     text: str = ""
-    level: str = "info"
+    level: page_types.Level = "info"
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,9 +342,9 @@ class State:
     paint: Paint = field(default_factory=Paint)
     faded: tuple[str, ...] = ()
     budget: int = BUDGET
-    plan_view: str = "both"
+    plan_view: page_types.PlanView = "both"
     run: RunOverlay | None = None
-    saved: Mapping[str, Any] = field(default_factory=dict)
+    saved: page_types.Report | page_types.Empty = field(default_factory=page_types.Empty)
     op_names: tuple[Mapping[str, str], ...] = ({}, {})
 
     @property
@@ -380,6 +381,6 @@ class State:
         """Returns the state with parts of its source view changed."""
         return replace(self, view=replace(self.view, **changes))
 
-    def with_status(self, text: str, level: str = "info") -> State:
+    def with_status(self, text: str, level: page_types.Level = "info") -> State:
         """Returns the state with another status line."""
         return replace(self, status=Status(text, level))

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..graph.graph import Ints
 from ..graph.traversal import connected_parts
+from . import page_types
 
 FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
 """Fonts of equal advance widths on Windows, Linux and macOS."""
@@ -299,14 +300,14 @@ class Box:
     """A rectangle of an op, a scope, a series or a variable; sizes in px."""
 
     id: str
-    kind: str
+    kind: page_types.BoxKind
     name: str
     label: str
     subtitle: str
     count: int
     family: str
     group: int = -1
-    state: str = ""
+    state: page_types.Mark = ""
     outputs: int = 0
     hidden: dict[str, int] = field(default_factory=dict)
     detail: str = ""
@@ -331,7 +332,7 @@ class Group:
     count: int
     depth: int
     group: int = -1
-    state: str = ""
+    state: page_types.Mark = ""
     x: float = 0.0
     y: float = 0.0
     w: float = 0.0
@@ -352,7 +353,7 @@ class Edge:
     count: int
     control: bool
     tensor: str
-    state: str = ""
+    state: page_types.EdgeMark = ""
     label: str = ""
     quiet: bool = False
     path: list[int] = field(default_factory=list)
@@ -396,7 +397,7 @@ class Item:
         holds: a text about the members of a series or block, or about the function of a call.
     """
 
-    kind: str
+    kind: page_types.ItemKind
     name: str
     label: str
     op: int = -1

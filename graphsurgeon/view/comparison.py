@@ -12,6 +12,7 @@ from ..errors import LayoutError
 from ..graph.diff import Diff, OpDifference
 from ..graph.edges import Edges
 from ..graph.graph import Graph, Ints, Mask
+from . import page_types
 from .boxes import Box, Edge, Group, Item, elide, frames, size_of
 from .edge_paths import place_labels
 from .first_picture import first_unfolded, open_item
@@ -149,7 +150,7 @@ def _mark_box(box: Box, states: Counter[str], neighbor_states: Counter[str], tex
     uniform = (
         len(kinds) == 1 and sum(states.values()) >= box.count - sum(neighbor_states.values()) and kinds != {"changed"}
     )
-    box.state = kinds.pop() if uniform else "changed"
+    box.state = "changed" if not uniform else "new" if kinds == {"new"} else "removed"
     texts = []
     if states and not uniform and box.kind not in ("op", "variable"):
         texts.append(count_text(states + neighbor_states))
@@ -164,7 +165,7 @@ def _mark_box(box: Box, states: Counter[str], neighbor_states: Counter[str], tex
 
 def _mark_groups(scene: Scene) -> None:
     """Marks frames as new or removed if all their boxes are."""
-    states: dict[int, set[str]] = {}
+    states: dict[int, set[page_types.Mark]] = {}
     for box in scene.boxes:
         for group in frames(scene.groups, box.group):
             states.setdefault(group, set()).add(box.state)
@@ -213,7 +214,7 @@ class Aligned:
         for edge in edges:
             edge.path = [renumbered[number] for number in edge.path]
         place_labels(boxes, groups, edges, lines, layout.w)
-        stats = dict(scene.stats, degraded=layout.stats["degraded"])
+        stats: page_types.SceneStats = {**scene.stats, "degraded": layout.stats["degraded"]}
         return PlacedScene(
             scene.rev, layout.w, layout.h, layout.direction, boxes, groups, edges, lines, stats, layout.columns
         )
@@ -246,7 +247,9 @@ def align_scenes(before: Scene, after: Scene, common_ops: tuple[Ints, Ints]) -> 
     }
     boxes, place = _union_boxes(before, after, twins, place_of_group)
     edges, place_of_edge = _union_edges(before, after, place)
-    stats = {"ops": after.stats["ops"], "boxes": len(boxes), "edges": len(edges), "hidden": {}, "degraded": ""}
+    stats: page_types.SceneStats = {
+        "ops": after.stats["ops"], "boxes": len(boxes), "edges": len(edges), "hidden": {}, "degraded": "",
+    }  # fmt: skip
     nowhere = np.empty(0, np.int32)
     whole = Scene(f"{before.rev}-{after.rev}", boxes, groups, edges, stats, nowhere, nowhere)
     return Aligned((before, after), whole, place, place_of_group, place_of_edge)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import LayoutError, counted
-from . import graphviz
+from . import graphviz, page_types
 from .boxes import HEADING, Box, Edge, Group, frames, size_of, width
 from .edge_paths import line_texts, place_labels
 from .graphviz import Engine, LayoutCancelled, LayoutTimeout
@@ -55,41 +55,61 @@ class PlacedScene:
     rev: str
     w: float
     h: float
-    direction: str
+    direction: page_types.Direction
     boxes: list[Box]
     groups: list[Group]
     edges: list[Edge]
     lines: list[str]
-    stats: dict[str, Any]
+    stats: page_types.SceneStats
     columns: dict[str, list[str]]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> page_types.Scene:
         """Returns the scene for the page: plain JSON values only."""
         return {
             "rev": self.rev, "w": self.w, "h": self.h, "direction": self.direction,
             "boxes": [box_data(b) for b in self.boxes],
-            "groups": [_shown(g) for g in self.groups],
+            "groups": [_group_data(g) for g in self.groups],
             "edges": [_edge_data(e) for e in self.edges],
-            "lines": self.lines, "stats": dict(self.stats), "columns": dict(self.columns),
+            "lines": self.lines, "stats": self.stats.copy(), "columns": dict(self.columns),
         }  # fmt: skip
 
 
-def box_data(box: Box) -> dict[str, Any]:
+def box_data(box: Box) -> page_types.Box:
     """Returns a box for the page."""
-    return _shown(box) | ({"lines": box.lines} if len(box.lines) > 1 else {})
+    data: page_types.Box = {
+        "id": box.id, "kind": box.kind, "name": box.name, "label": box.label, "subtitle": box.subtitle,
+        "count": box.count, "family": box.family, "state": box.state, "outputs": box.outputs, "hidden": box.hidden,
+        "detail": box.detail, "x": box.x, "y": box.y, "w": box.w, "h": box.h,
+    }  # fmt: skip
+    if len(box.lines) > 1:
+        data["lines"] = box.lines
+    return data
 
 
-def _edge_data(edge: Edge) -> dict[str, Any]:
+def _edge_data(edge: Edge) -> page_types.Edge:
     """Returns an edge for the page, without the values that are the same for most edges."""
-    data = {"from": edge.source, "to": edge.target, "count": edge.count, "tensor": edge.tensor, "path": edge.path}
-    more = {"control": edge.control, "quiet": edge.quiet, "state": edge.state, "label": edge.label}
-    data |= {key: value for key, value in more.items() if value}
-    return data | ({"label_x": edge.label_x, "label_y": edge.label_y} if edge.label or edge.state else {})
+    data: page_types.Edge = {
+        "from": edge.source, "to": edge.target, "count": edge.count, "tensor": edge.tensor, "path": edge.path,
+    }  # fmt: skip
+    if edge.control:
+        data["control"] = True
+    if edge.quiet:
+        data["quiet"] = True
+    if edge.label:
+        data["label"] = edge.label
+    if edge.state:
+        data["state"] = edge.state
+    if edge.label or edge.state:
+        data["label_x"], data["label_y"] = edge.label_x, edge.label_y
+    return data
 
 
-def _shown(thing: Box | Group) -> dict[str, Any]:
-    """Returns the fields of a box or frame without those that only the layout needs."""
-    return {k: v for k, v in vars(thing).items() if k != "group"}
+def _group_data(group: Group) -> page_types.Group:
+    """Returns a frame for the page."""
+    return {
+        "id": group.id, "name": group.name, "label": group.label, "count": group.count, "depth": group.depth,
+        "state": group.state, "x": group.x, "y": group.y, "w": group.w, "h": group.h,
+    }  # fmt: skip
 
 
 def place(
@@ -138,7 +158,7 @@ def place(
         )
     measure(scene)
     if not scene.boxes:
-        return PlacedScene(scene.rev, 2 * MARGIN, 2 * MARGIN, "TB", [], [], [], [], dict(scene.stats), {})
+        return PlacedScene(scene.rev, 2 * MARGIN, 2 * MARGIN, "TB", [], [], [], [], scene.stats.copy(), {})
     end = time.monotonic() + timeout
     axis = str(previous["direction"]) if previous and direction == "auto" else direction
     failed: LayoutError | None = None
@@ -176,7 +196,7 @@ def measure(scene: Scene) -> None:
 def inside_frames(
     scene: Scene,
     levels: Iterable[int],
-    direction: str,
+    direction: page_types.Direction,
     row_of: Mapping[str, int],
     previous: Mapping[str, Any] | None = None,
 ) -> dict[int, dict[str, Any]]:
@@ -221,7 +241,7 @@ def _shape(placed: PlacedScene) -> float:
 
 def _place_scene(
     scene: Scene,
-    direction: str,
+    direction: page_types.Direction,
     columns: bool,
     run: Run,
     previous: Mapping[str, Any] | None,
@@ -239,7 +259,9 @@ def _place_scene(
 class _Picture:
     """A scene as nested levels; the picture itself is level -1."""
 
-    def __init__(self, scene: Scene, direction: str, run: Run, only: Iterable[int] | None = None) -> None:
+    def __init__(
+        self, scene: Scene, direction: page_types.Direction, run: Run, only: Iterable[int] | None = None
+    ) -> None:
         self.scene, self.direction, self.run, self.down = scene, direction, run, direction == "TB"
         self._crossings: dict[tuple[int, int], tuple[int, list[Key], list[Key]]] = {}
         self._equal_levels: dict[Any, tuple[list[Any], list[Any], list[Any]]] = {}
@@ -483,7 +505,7 @@ class _Picture:
             columns[name] = [self._name(keys[number]) for number in layout.starts]
         across, along = self.levels[-1].size
         w, h = (round(v + 2 * MARGIN, 1) for v in ((across, along) if self.down else (along, across)))
-        return PlacedScene(scene.rev, w, h, self.direction, boxes, groups, edges, texts, dict(scene.stats), columns)
+        return PlacedScene(scene.rev, w, h, self.direction, boxes, groups, edges, texts, scene.stats.copy(), columns)
 
 
 def _is_reversed(old: list[float], level: Level, sizes: Iterable[tuple[float, float]], ranks: list[int]) -> bool:

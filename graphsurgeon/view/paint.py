@@ -18,6 +18,7 @@ from ..errors import LayoutError, counted
 from ..graph.graph import DTYPES, Graph
 from ..graph.traversal import connected_parts
 from ..graph.types import TFNodeDef
+from . import page_types
 from .boxes import elide
 from .op_colors import COLORS
 from .scene import Scene
@@ -207,10 +208,10 @@ def read_numbers(path: str | os.PathLike[str]) -> tuple[dict[str, float], str]:
     return numbers, name
 
 
-Legend = list[dict[str, Any]]
+Items = list[page_types.LegendItem]
 
 
-def paint_scene(scene: Scene, tree: Tree, layout: Mapping[str, Any], paint: Paint) -> dict[str, Any]:
+def paint_scene(scene: Scene, tree: Tree, layout: page_types.Scene, paint: Paint) -> page_types.Scene:
     """Returns a placed scene with ``paint`` on its boxes and a legend.
 
     The paint of a box is ``{"key", "color", "bars", "text"}``: its entry of the legend, its color, the shares of its
@@ -243,24 +244,29 @@ def paint_scene(scene: Scene, tree: Tree, layout: Mapping[str, Any], paint: Pain
     else:
         colors, items = _kinds(scene, tree.graph, paint.by)
         title = paint.by
-    boxes = [{**box, "paint": one} for box, one in zip(layout["boxes"], colors, strict=True)]
+    boxes: list[page_types.Box] = [{**box, "paint": one} for box, one in zip(layout["boxes"], colors, strict=True)]
     counts = Counter(one["key"] for one in colors)
     for item in items:
         item["boxes"] = counts[item["key"]]
-    return {**layout, "boxes": boxes, "legend": {"by": paint.by, "title": title, "items": items}}
+    return {**layout, "boxes": boxes, "legend": {"by": paint.by, "title": title, "items": items, "faded": []}}
 
 
-def _families(boxes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _families(boxes: Sequence[page_types.Box]) -> page_types.Legend:
     there = Counter(box["family"] for box in boxes)
-    items = [
+    items: Items = [
         {"key": kin, "text": ink.description, "color": ink.line, "boxes": there[kin]}
         for kin, ink in COLORS.items()
         if there[kin]
     ]
-    return {"by": "family", "title": "", "items": items}
+    return {"by": "family", "title": "", "items": items, "faded": []}
 
 
-def _kinds(scene: Scene, graph: Graph, by: str) -> tuple[list[dict[str, Any]], Legend]:
+def _item(key: str, text: str, color: str) -> page_types.LegendItem:
+    """Returns an item of the legend; `paint_scene` counts its boxes."""
+    return {"key": key, "text": text, "color": color, "boxes": 0}
+
+
+def _kinds(scene: Scene, graph: Graph, by: str) -> tuple[list[page_types.Paint], Items]:
     words = _words(graph, by)
     inside: list[Counter[str]] = [Counter() for _ in scene.boxes]
     for op, box in enumerate(scene.op_box.tolist()):
@@ -270,16 +276,16 @@ def _kinds(scene: Scene, graph: Graph, by: str) -> tuple[list[dict[str, Any]], L
     order = [word for word, _ in total.most_common()]
     color = {word: HUES[i] if i < len(HUES) else GREY for i, word in enumerate(order)}
     key = {word: f"c{min(i, len(HUES))}" for i, word in enumerate(order)}
-    colors = []
+    colors = list[page_types.Paint]()
     for counts in inside:
         whole = sum(counts.values()) or 1
         most = counts.most_common(1)[0][0] if counts else order[0] if order else ""
-        bars = [[color[w], round(n / whole, 4)] for w, n in counts.most_common(6)] if len(counts) > 1 else []
+        bars = [(color[w], round(n / whole, 4)) for w, n in counts.most_common(6)] if len(counts) > 1 else []
         text = ", ".join(f"{w} {n / whole:.0%}" for w, n in counts.most_common(3)) if len(counts) > 1 else most
         colors.append({"key": key.get(most, "c10"), "color": color.get(most, GREY), "bars": bars, "text": text})
-    items = [{"key": key[w], "text": elide(w, 40), "color": color[w]} for w in order[: len(HUES)]]
+    items = [_item(key[w], elide(w, 40), color[w]) for w in order[: len(HUES)]]
     if len(order) > len(HUES):
-        items.append({"key": "c10", "text": counted(len(order) - len(HUES), "others"), "color": GREY})
+        items.append(_item("c10", counted(len(order) - len(HUES), "others"), GREY))
     return colors, items
 
 
@@ -297,7 +303,7 @@ def _words(graph: Graph, by: str) -> list[str]:
     return ["/".join(n.split("/")[: depth + 1]) if n.count("/") > depth else "top level" for n in graph.names]
 
 
-def _structure(scene: Scene, tree: Tree) -> tuple[list[dict[str, Any]], Legend]:
+def _structure(scene: Scene, tree: Tree) -> tuple[list[page_types.Paint], Items]:
     groups = repeated_scopes(tree, [box.name for box in scene.boxes if box.kind == "scope"])
     of = {name: i for i, group in enumerate(groups) for name in group}
     for box in scene.boxes:
@@ -307,10 +313,10 @@ def _structure(scene: Scene, tree: Tree) -> tuple[list[dict[str, Any]], Legend]:
         if alike and len(alike[0]) == len(inner):
             of[box.name] = len(groups)
             groups.append(alike[0])
-    colors, items = [], []
+    colors, items = list[page_types.Paint](), Items()
     for i, group in enumerate(groups[: len(HUES)]):
         size = len(tree.ops_below(tree.graph.scopes.index[group[0].rstrip("/")]))
-        items.append({"key": f"c{i}", "text": f"{len(group)} × {counted(size, 'ops')}", "color": HUES[i]})
+        items.append(_item(f"c{i}", f"{len(group)} × {counted(size, 'ops')}", HUES[i]))
     for box in scene.boxes:
         at = of.get(box.name, len(HUES))
         has_color = at < len(HUES)
@@ -376,7 +382,7 @@ def _straight(place: float, tiny: float) -> float:
     return math.copysign(tiny * 10 ** (abs(place) - 1), place) if abs(place) >= 1 else 0.0
 
 
-def _numbers(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, Any]], Legend, str]:
+def _numbers(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[page_types.Paint], Items, str]:
     by_box: list[list[float]] = [[] for _ in scene.boxes]
     for at, value in _op_values(scene, graph, paint):
         by_box[at].append(float(value))
@@ -385,7 +391,7 @@ def _numbers(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, A
     finite = [t for t in totals if t is not None and math.isfinite(t)]
     scale = _ColorScale.from_numbers([t for t in finite if t], paint.scale)
 
-    colors: list[dict[str, Any]] = []
+    colors = list[page_types.Paint]()
     for total, values in zip(totals, by_box, strict=True):
         if total is None:
             colors.append({"key": "c10", "color": "", "bars": [], "text": ""})
@@ -393,23 +399,21 @@ def _numbers(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, A
         of = f" ({reduce} of {len(values)})" if len(values) > 1 and reduce != "sum" else ""
         text = f"{figure(total, 4)} {paint.name}{of}"
         if not math.isfinite(total):
-            colors.append({"key": "odd", "color": ODD, "bars": [[ODD, 1.0]], "text": text})
+            colors.append({"key": "odd", "color": ODD, "bars": [(ODD, 1.0)], "text": text})
         elif not total:
             colors.append({"key": "zero", "color": ZERO, "bars": [], "text": text})
         else:
             at, color = scale.step(total), scale.color(total)
             share = abs(total) / max(map(abs, finite)) if not scale.tiny else max(0.04, scale.position(total))
-            colors.append({"key": f"c{at}", "color": color, "bars": [[color, round(share, 4)]], "text": text})
+            colors.append({"key": f"c{at}", "color": color, "bars": [(color, round(share, 4))], "text": text})
     used_steps = {scale.step(t) for t in finite if t}
-    items: Legend = [
-        {"key": f"c{i}", "text": words, "color": STEPS[i]} for i, words in enumerate(scale.labels()) if i in used_steps
-    ]
+    items = [_item(f"c{i}", words, STEPS[i]) for i, words in enumerate(scale.labels()) if i in used_steps]
     if 0.0 in finite:
-        items.insert(0, {"key": "zero", "text": "0", "color": ZERO})
+        items.insert(0, _item("zero", "0", ZERO))
     if len(finite) < sum(t is not None for t in totals):
-        items.append({"key": "odd", "text": "not finite", "color": ODD})
+        items.append(_item("odd", "not finite", ODD))
     if any(t is None for t in totals):
-        items.append({"key": "c10", "text": "no value", "color": GREY})
+        items.append(_item("c10", "no value", GREY))
     folds = any(len(values) > 1 for values in by_box)
     folded = f"{reduce} in each fold" if folds and reduce != "sum" else ""
     words = [paint.name, folded, "log scale" if scale.tiny else ""]
@@ -429,7 +433,7 @@ def _op_values(scene: Scene, graph: Graph, paint: Paint) -> Iterator[tuple[int, 
                 yield at, value
 
 
-def _word_colors(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, Any]], Legend]:
+def _word_colors(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[page_types.Paint], Items]:
     """Returns colors by words. A fold has the color of the most frequent word of its ops."""
     inside: list[Counter[str]] = [Counter() for _ in scene.boxes]
     for at, word in _op_values(scene, graph, paint):
@@ -437,14 +441,14 @@ def _word_colors(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[st
     order = list(dict.fromkeys(str(word) for word in paint.values.values()))
     key = {word: f"c{i}" if i < len(WORD_COLORS) else "c10" for i, word in enumerate(order)}
     color = {word: WORD_COLORS[i] if i < len(WORD_COLORS) else GREY for i, word in enumerate(order)}
-    colors = []
+    colors = list[page_types.Paint]()
     for counts in inside:
         most = counts.most_common(1)[0][0] if counts else ""
         text = ", ".join(f"{word}: {counted(n, 'ops')}" if sum(counts.values()) > 1 else word
                          for word, n in counts.most_common(3))  # fmt: skip
         colors.append({"key": key.get(most, "none"), "color": color.get(most, ""), "bars": [], "text": text})
-    items = [{"key": key[word], "text": elide(word, 40), "color": color[word]} for word in order[: len(WORD_COLORS)]]
-    return colors, [*items, {"key": "none", "text": "all others", "color": GREY}]
+    items = [_item(key[word], elide(word, 40), color[word]) for word in order[: len(WORD_COLORS)]]
+    return colors, [*items, _item("none", "all others", GREY)]
 
 
 def _reduction(by_box: Sequence[Sequence[float]], preferred: str) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..graph.edges import Edges
 from ..graph.graph import Graph, Ints
+from . import page_types
 from .boxes import Box, Edge, Group, frames
 
 Marks = Mapping[int, str]
@@ -41,7 +42,7 @@ MEANINGS = {
     "conflict": "cannot be done",
 }
 """The text of each state in the legend, in order."""
-_PRIORITY = ("conflict", "changed", "new", "removed", "shape", "orphan")
+_PRIORITY: tuple[page_types.Mark, ...] = ("conflict", "changed", "new", "removed", "shape", "orphan")
 _COUNT_SIGNS = {"new": "+", "removed": "\u2212", "changed": SIGNS["changed"]}  # before a count, × would multiply
 
 
@@ -66,9 +67,9 @@ def mark(marks: Marks, boxes: Sequence[Box], groups: Sequence[Group], op_box: In
         groups[group].state = _state(states, members[group])
 
 
-def _state(states: Mapping[str, int], count: int) -> str:
+def _state(states: Mapping[str, int], count: int) -> page_types.Mark:
     """Returns the worst state of the drawn ops of a box. All ops must have the states new, removed and orphan."""
-    worst = next((s for s in _PRIORITY if s in states), "")
+    worst: page_types.Mark = next((s for s in _PRIORITY if s in states), "")
     if worst in ("new", "removed", "orphan") and states[worst] < count:
         return "" if worst == "orphan" else "changed"
     return worst

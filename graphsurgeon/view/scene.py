@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import LayoutError, counted
 from ..graph.graph import DTYPES, Graph, Ints, shape_text
+from . import page_types
 from .boxes import Box, Edge, Group, Item, clean, edge_title, elide, frames
 from .edge_paths import wires
 from .helper_ops import KINDS
@@ -102,7 +103,7 @@ class Scene:
     boxes: list[Box]
     groups: list[Group]
     edges: list[Edge]
-    stats: dict[str, Any]
+    stats: page_types.SceneStats
     op_box: Ints
     helped_box: Ints
 
@@ -179,7 +180,7 @@ def build(
     for box in boxes:
         box.detail = _detail(box)
     undone = sum(name in graph.index for name in tree.filters.hidden_orphans)
-    stats: dict[str, Any] = {
+    stats: page_types.SceneStats = {
         "ops": graph.size - undone, "boxes": len(boxes), "edges": len(edges), "hidden": hidden, "degraded": "",
     }  # fmt: skip
     texts = [graph.fingerprint, str(tree.filters), *sorted(keys)]
@@ -287,7 +288,8 @@ def _too_many(count: int, item: Item) -> LayoutError:
 def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
     """Returns the box of a folded item, with its texts."""
     graph = tree.graph
-    kind, label, count, outputs = item.kind, elide(label_of(tree, item)), len(tree.ops_of(item)), 0
+    label, count, outputs = elide(label_of(tree, item)), len(tree.ops_of(item)), 0
+    kind: page_types.BoxKind = "scope" if item.kind == "block" else item.kind  # both are drawn in the same way
     if item.one_op:
         sub, kin, count = item.holds or _type_of(tree, item), family(graph.types[item.op]), 1
         infos = graph.declared_outputs(item.op)
@@ -302,8 +304,8 @@ def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
         kin = family(graph.types[one.op]) if one.one_op else _main_family(tree, item)
     elif kind == "series":
         sub, kin = item.holds or _holding(tree, item), _main_family(tree, item)
-    elif kind == "block":  # drawn like a scope
-        kind, sub, kin = "scope", _block(tree, item), _main_family(tree, item)
+    elif item.kind == "block":
+        sub, kin = _block(tree, item), _main_family(tree, item)
     else:
         sub = " · ".join(filter(None, (tree.layer_class(item.name), counted(count, "ops"))))
         kin = _main_family(tree, item)

@@ -229,8 +229,8 @@ class Tree:
             if call.functions and call.is_plain
             else f"{self.graph.types[op]} · {call.function_names}"
         )
-        kind, keys = ("call", (f"{call.scope}/",)) if call.functions else ("op", ())
-        return Item(kind, name, label, op, scopes, keys=keys, first=op, leaf=leaf, holds=words)
+        keys = (f"{call.scope}/",) if call.functions else ()
+        return Item("call" if keys else "op", name, label, op, scopes, keys=keys, first=op, leaf=leaf, holds=words)
 
     def _scope(self, scope: int) -> Item:
         """Returns the item of a scope. A scope with a single item is combined with it."""

@@ -46,7 +46,7 @@ def test_what_an_op_may_be_is_told_with_it_and_what_the_plan_makes_of_it():
 def test_of_several_all_that_they_have_in_common():
     screen = pools()
     found = screen.attributes(["s/"])
-    assert found["types"] == [["MaxPool", 2]]
+    assert found["types"] == [("MaxPool", 2)]
     assert by_name(found)["padding"]["value"] == "SAME"
     assert by_name(found)["ksize"]["value"] == ""
     assert "shape" not in by_name(screen.attributes(["s/", "x"]))

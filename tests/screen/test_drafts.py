@@ -26,7 +26,7 @@ def test_copy_apply_undo_redo():
     assert look(m.graph) == before
     shown = traits(screen)
     assert shown["plan"]["ready"]
-    assert shown["plan"]["counts"] == wanted.preview().counts
+    assert shown["plan"]["counts"].items() <= wanted.preview().counts.items()
     assert shown["plan"]["code"] == wanted.to_code()
     assert [v["name"] for v in shown["plan"]["variables"]] == ["copy/net/w", "copy/net/b"]
     assert {v["values"] for v in shown["plan"]["variables"]} == {"current value"}

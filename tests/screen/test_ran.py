@@ -24,15 +24,15 @@ def test_a_run_is_one_line_and_lists_what_costs_the_most():
     shown = some.report_data
     assert shown["bad"]["op"] == "y"
     assert shown["bad"]["text"].startswith("float32 (2)")
-    assert shown["tops"]["ms"] == [["y", "2 ms"], ["z", "1 ms"]]
-    assert shown["tops"]["bytes"] == [["y", "400 bytes"]]
+    assert shown["tops"]["ms"] == [("y", "2 ms"), ("z", "1 ms")]
+    assert shown["tops"]["bytes"] == [("y", "400 bytes")]
     assert ran(x=[1.0], y=[0.0], z=[0.0]).line == "3 tensors, 3.0 ms in ops; all values are finite"
 
 
 def test_an_output_is_shown_as_bars_numbers_or_an_image():
     scores = output_data("y:0", np.array([[0.1, 0.7, 0.0, 0.2], [1, 2, 3, 4]], np.float32))
     assert scores["text"] == "float32 (2, 4) of the first of 2 examples"
-    assert scores["values"] == [["0", "0.1", 0.14], ["1", "0.7", 1.0], ["2", "0", 0.0], ["3", "0.2", 0.29]]
+    assert scores["values"] == [("0", "0.1", 0.14), ("1", "0.7", 1.0), ("2", "0", 0.0), ("3", "0.2", 0.29)]
     classes = output_data("y:0", np.arange(1000, dtype=np.float32)[None])
     assert classes["text"] == "float32 (1, 1000); the 5 largest values"
     assert [one[0] for one in classes["values"]] == ["999", "998", "997", "996", "995"]

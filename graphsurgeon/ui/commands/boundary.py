@@ -22,6 +22,7 @@ from ...graph.selection import Query, Selection, selection_from
 from ...graph.training import Gradients
 from ...graph.traversal import backward, forward, reachable_mask, shortest_between
 from ...graph.variables import FEED_TYPES
+from ...view import page_types
 from ..page_data import boundary_data, boundary_text, leak_count
 from ..render_context import RenderContext
 from ..state import Marks, State, ops_of
@@ -253,10 +254,10 @@ def select_between(context: RenderContext, state: State, a: Text, b: Text) -> St
     return state.with_view(selected=names).with_status(f"{counted(len(inside), 'ops')} are between {a} and {b}")
 
 
-@look("show the shortest path between two boxes: why one needs the other", gesture="menu", result_type="DependencyPath")
+@look("show the shortest path between two boxes: why one needs the other", gesture="menu")
 def show_path(
     context: RenderContext, state: State, a: Text, b: Text, pane: PaneName = "source"
-) -> tuple[State, dict[str, Any]]:
+) -> tuple[State, page_types.DependencyPath]:
     """Returns the shortest path between two boxes, which is the reason why one depends on the other.
 
     Args:
@@ -274,7 +275,7 @@ def show_path(
     plain = shortest_between(graph, first, last, control=False)
     way = plain if len(plain) == len(way) else way
     names = [graph.names[op] for op in way]
-    steps = [{"op": names[0], "text": names[0]}]
+    steps: list[page_types.PathStep] = [{"op": names[0], "text": names[0]}]
     steps += [{"op": graph.names[v], "text": str(link_between(graph, u, v))} for u, v in pairwise(way)]
     text = f"{names[-1]} needs {names[0]}: {counted(len(way) - 1, 'steps')}"
     return state.with_status(text), {"text": text, "steps": steps}
@@ -359,8 +360,8 @@ def set_boundary(context: RenderContext, state: State, inputs: Names, outputs: N
     return _with_marks(context, state, marks)
 
 
-@look("suggest boundaries near the selection that few tensors cross", gesture="menu", result_type="SuggestedBoundary[]")
-def suggest_boundaries(context: RenderContext, state: State) -> tuple[State, list[dict[str, Any]]]:
+@look("suggest boundaries near the selection that few tensors cross", gesture="menu")
+def suggest_boundaries(context: RenderContext, state: State) -> tuple[State, list[page_types.SuggestedBoundary]]:
     """Suggests boundaries: directly around the selection, and further away at places that few tensors cross.
 
     Returns:
@@ -375,7 +376,7 @@ def suggest_boundaries(context: RenderContext, state: State) -> tuple[State, lis
         context.draw(state, "source")
     own = Marks.around(context.selection(state))
     candidates = [own, *(Marks(cut.inputs, cut.outputs) for cut in cuts(tree.graph, mask))]
-    suggestions = []
+    suggestions = list[page_types.SuggestedBoundary]()
     for marks in dict.fromkeys(candidates):
         region = context.region(state.replace(marks=marks))[0]
         if region is None:

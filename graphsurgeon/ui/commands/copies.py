@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from ...plan.editor_like import EditorLike
 from ...plan.mutable_graph import MutableGraph
 from ...plan.plan import Plan
 from ...plan.steps.edge_checks import consumers_of, find_input_candidates, fitting_adapters, input_of
+from ...view import page_types
 from ...view.helper_ops import CONSTANT, VARIABLE, Helpers
 from ..render_context import RenderContext
 from ..state import Marks, State, ops_of
@@ -272,10 +272,10 @@ _MAX_CHECKED = 300
 """The maximum number of inputs of a box that are checked."""
 
 
-@look("list the possible consumers of a tensor", gesture="drag from a port or an edge", result_type="InputCandidates")
+@look("list the possible consumers of a tensor", gesture="drag from a port or an edge")
 def input_candidates(
     context: RenderContext, state: State, tensor: Text, pane: PaneName = "source"
-) -> tuple[State, dict[str, Any]]:
+) -> tuple[State, page_types.InputCandidates]:
     """Returns the inputs of the boxes of the destination that could read a tensor, and why the others cannot.
 
     Args:
@@ -296,7 +296,9 @@ def input_candidates(
         if tensor[:1] == "~" or tensor[-1:] == "/"
         else tensor
     )
-    where = "source" if context.is_single_graph and not context.draft(state).steps else "destination"
+    where: page_types.PaneName = (
+        "source" if context.is_single_graph and not context.draft(state).steps else "destination"
+    )
     state = context.current_state(state)
     context.draw(state, where)
     scene, graph = context.panes[where].scene, context.picture(state, where).graph
@@ -308,7 +310,7 @@ def input_candidates(
     is_single_op = np.array([one.kind in ("op", "call", "variable") for one in scene.boxes] or [False])
     edges = np.flatnonzero((box >= 0) & ((box != other) | is_single_op[box]))
     edges = edges[np.argsort(box[edges], kind="stable")]
-    candidates: dict[str, Any] = {}
+    candidates: dict[str, list[page_types.InputCandidate]] = {}
     for group in np.split(edges, np.flatnonzero(np.diff(box[edges])) + 1):
         if not len(group):
             continue
@@ -337,11 +339,10 @@ def input_candidates(
 @look(
     "list the adapters that make a tensor fit an input",
     gesture="drop it on an input that it does not fit",
-    result_type="Adapter[]",
 )
 def adapters(
     context: RenderContext, state: State, tensor: Text, to: Text, input: Count = 0, pane: PaneName = "destination"
-) -> tuple[State, list[dict[str, Any]]]:
+) -> tuple[State, list[page_types.Adapter]]:
     """Returns the adapters that make a tensor fit an input of an op, the best first.
 
     Args:

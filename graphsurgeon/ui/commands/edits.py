@@ -12,6 +12,7 @@ from ...graph.names import free_name, op_name, tensor_name
 from ...graph.pattern_match import Matches, match
 from ...graph.selection import Query, Selection, selection_from
 from ...plan.steps.edge_checks import consumers_of
+from ...view import page_types
 from ...view.tree import Tree, ops_named
 from ..page_data import hits_data
 from ..render_context import RenderContext
@@ -303,8 +304,8 @@ def _ops(context: RenderContext, state: State, names: Sequence[str], verb: str) 
 _MAX_ELEMENTS = 100
 
 
-@look("find and select all parts similar to some boxes", gesture="menu", result_type="SimilarParts")
-def find_similar(context: RenderContext, state: State, names: Names) -> tuple[State, dict[str, Any]]:
+@look("find and select all parts similar to some boxes", gesture="menu")
+def find_similar(context: RenderContext, state: State, names: Names) -> tuple[State, page_types.SimilarParts]:
     """Finds all parts of the source that are similar to some boxes together, and selects them.
 
     Args:

@@ -1,18 +1,20 @@
-"""Commands that navigate: selection, search, visited places, saved views, and before or after the plan."""
+"""Commands that navigate: folds, selection, search, visited places, saved views, and before or after the plan."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
-from ...errors import PlanError, SelectionError, counted, did_you_mean, few
+from ...errors import LayoutError, PlanError, SelectionError, counted, did_you_mean, few
 from ...graph.functions import callees_of
 from ...graph.graph import Graph
 from ...graph.names import op_name
 from ...graph.search import search_hits
 from ...plan.plan_result import OpChange
-from ...view.tree import keys_to, ops_named
+from ...view import page_types
+from ...view.first_picture import first_unfolded, folds_to_depth
+from ...view.scene import MAX_BOXES
+from ...view.tree import find_item, keys_to, ops_named
 from ..inspector import details_of, layer_rows, ops_inside, reasons
 from ..page_data import hits_data, scope_hits
 from ..pane import keys_above
@@ -85,10 +87,10 @@ def show_signature(context: RenderContext, state: State, name: Text) -> State:
     return new_state.with_status(f"{name} of {context.source.title}")
 
 
-@look("show the details of a box", gesture="click a box", result_type="Details")
+@look("show the details of a box", gesture="click a box")
 def details(
     context: RenderContext, state: State, name: Text, pane: PaneName = "source"
-) -> tuple[State, dict[str, Any]]:
+) -> tuple[State, page_types.Details]:
     """Returns the details of a box for the inspector; for an op also its origin, and why it is in the region.
 
     Args:
@@ -119,7 +121,7 @@ _EDGE_VALUES = 8
 """The maximum number of these tensors with their values in a run."""
 
 
-@look("show the tensors of an edge", gesture="click an edge", result_type="EdgeTensors")
+@look("show the tensors of an edge", gesture="click an edge")
 def edge_tensors(
     context: RenderContext,
     state: State,
@@ -127,7 +129,7 @@ def edge_tensors(
     target: Text,
     control: YesOrNo = False,
     pane: PaneName = "source",
-) -> tuple[State, dict[str, Any]]:
+) -> tuple[State, page_types.EdgeTensors]:
     """Returns the tensors of an edge, each with its dtype and shape, and their values in the run on the screen.
 
     Args:
@@ -146,7 +148,7 @@ def edge_tensors(
             f"edge_tensors({source!r}, {target!r})", "no such edge is in the picture", "Choose two boxes with an edge"
         )
     run = state.run if state.run is not None and state.run.pane == pane and not control else None
-    tensors, values = list[dict[str, str]](), list[dict[str, Any]]()
+    tensors, values = list[page_types.TensorText](), list[page_types.TensorValues]()
     for op, port in found[:_EDGE_TENSORS]:
         name = f"^{graph.names[op]}" if control else f"{graph.names[op]}:{port}"
         info = None if control else graph.declared_info(op, port)
@@ -155,8 +157,8 @@ def edge_tensors(
     return state, {"tensors": tensors, "values": values}
 
 
-@look("fetch the value of a constant or variable", gesture="button", result_type="Numbers")
-def value(context: RenderContext, state: State, name: Text) -> tuple[State, dict[str, Any]]:
+@look("fetch the value of a constant or variable", gesture="button")
+def value(context: RenderContext, state: State, name: Text) -> tuple[State, page_types.Numbers]:
     """Fetches the value of a constant or variable, and returns it as rows and a histogram.
 
     Args:
@@ -165,8 +167,10 @@ def value(context: RenderContext, state: State, name: Text) -> tuple[State, dict
     return state, numbers(context.source.value(name))
 
 
-@look("find ops that match a query", gesture="search field", result_type="SearchResult")
-def find(context: RenderContext, state: State, query: Text, pane: PaneName = "source") -> tuple[State, dict[str, Any]]:
+@look("find ops that match a query", gesture="search field")
+def find(
+    context: RenderContext, state: State, query: Text, pane: PaneName = "source"
+) -> tuple[State, page_types.SearchResult]:
     """Returns the ops of a pane that match a query, also inside calls, with the boxes that contain them.
 
     Args:
@@ -227,7 +231,7 @@ def forward(context: RenderContext, state: State) -> State:
     return _step_through_visits(context, state, "forward", "back", "there is no later view", "Go back first")
 
 
-@look("save this view under a name", gesture="menu", result_type="string")
+@look("save this view under a name", gesture="menu")
 def save_view(context: RenderContext, state: State, name: TextOrNone = None, at: Numbers = ()) -> tuple[State, str]:
     """Saves the open folds and the selection under a name, and returns the name.
 
@@ -242,7 +246,7 @@ def save_view(context: RenderContext, state: State, name: TextOrNone = None, at:
     return state.replace(views=saved).with_status(f"saved as {called!r}"), called
 
 
-@look("go to a saved view", gesture="menu", result_type="number[]")
+@look("go to a saved view", gesture="menu")
 def show_view(context: RenderContext, state: State, name: Text) -> tuple[State, list[float]]:
     """Goes to a saved view and returns its camera.
 
@@ -335,7 +339,7 @@ _MAX_OPS = 500
 
 def attributes_of(
     facts: Facts, graph: Graph, ops: Sequence[int], changes: Mapping[str, OpChange] = {}
-) -> list[dict[str, Any]]:
+) -> list[page_types.Attribute]:
     """Returns the editable attributes that some ops have in common.
 
     Args:
@@ -345,15 +349,15 @@ def attributes_of(
         changes: the effects of the plan on ops, by name.
 
     Returns:
-        for each attribute its ``name``, its ``value`` as text (empty if the ops differ), in ``was`` its value before
-        the plan if the plan changes it, and its possible ``choices`` if these are few.
+        for each attribute its ``name``, its ``value`` as text (empty if the ops differ), in ``previous`` its value
+        before the plan if the plan changes it, and its possible ``choices`` if these are few.
     """
     rows_by_attribute: dict[str, list[tuple[str, str, list[str]]]] = {}
     for op in ops:
         change = changes.get(graph.names[op], OpChange()).attributes
         for name, value, choices in facts.attributes(graph.nodes[op]):
             rows_by_attribute.setdefault(name, []).append((str(change.get(name, value)), value, choices))
-    out = []
+    out = list[page_types.Attribute]()
     for name, rows in rows_by_attribute.items():
         now, was = {row[0] for row in rows}, {row[1] for row in rows}
         if len(rows) == len(ops):
@@ -364,10 +368,10 @@ def attributes_of(
     return out
 
 
-@look("list the attributes of boxes", gesture="click a box", result_type="Attributes")
+@look("list the attributes of boxes", gesture="click a box")
 def attributes(
     context: RenderContext, state: State, names: Names, pane: PaneName = "source"
-) -> tuple[State, dict[str, Any]]:
+) -> tuple[State, page_types.Attributes]:
     """Returns the attributes that all ops of boxes have in common.
 
     Args:
@@ -387,7 +391,7 @@ def attributes(
     counts = Counter(graph.types[op] for op in ops)
     devices = {device_of(graph, op, changes) for op in ops}
     return state, {
-        "types": [[kind, count] for kind, count in counts.most_common()],
+        "types": counts.most_common(),
         "device": next(iter(devices)) if len(devices) == 1 else "",
         "attributes": attributes_of(context.facts, graph, ops, changes) if len(ops) <= _MAX_OPS else [],
     }
@@ -399,10 +403,10 @@ def device_of(graph: Graph, op: int, changes: Mapping[str, OpChange]) -> str:
     return str(getattr(graph.nodes[op], "device", "") or "") if change is None else change
 
 
-@look("find op types by name or description", gesture="button", result_type="OpType[]")
+@look("find op types by name or description", gesture="button")
 def op_types(
     context: RenderContext, state: State, query: Text = "", names: Names = (), inputs: Count = 0
-) -> tuple[State, list[dict[str, str]]]:
+) -> tuple[State, list[page_types.OpType]]:
     """Returns op types and their descriptions, best first.
 
     Args:
@@ -415,3 +419,113 @@ def op_types(
     like = "" if at is None else graph.types[at]
     matches: Iterable[tuple[str, str]] = context.facts.op_types(query, like, inputs or None)
     return state, [{"name": kind, "doc": doc} for kind, doc in matches]
+
+
+@look("open a scope, series or call", gesture="double click")
+def unfold(context: RenderContext, state: State, name: Text, pane: PaneName = "source") -> State:
+    """Opens a closed scope, series, block or call in its place.
+
+    Args:
+        name: the fold key: a scope with its ``/``, or the name of a series, block or call.
+        pane: ``source`` or ``destination``.
+    """
+    tree = context.tree(state, pane)
+    item = find_item(tree, name)
+    call = None if item is None else tree.call(item)
+    if call is not None:
+        context.calls(state, pane).check_unfoldable(call.scope, f"unfold({name!r})")
+    if item is None or not item.keys:
+        raise SelectionError(
+            f"unfold({name!r})",
+            "no scope, series, block or call has this name",
+            did_you_mean(name.rstrip("/") + "/", [f"{path}/" for path in tree.graph.scopes.names[1:]]),
+        )
+    key = item.name if item.members else item.keys[-1]
+    return context.fold(with_visit(state, pane), pane, lambda keys: keys | {key})
+
+
+@look("close a scope, series or call", gesture="double click its frame")
+def fold(context: RenderContext, state: State, name: Text, pane: PaneName = "source") -> State:
+    """Closes an open scope, series or block, with all open boxes inside.
+
+    Args:
+        name: the fold key: a scope with its ``/``, or the name of a series, block or call.
+        pane: ``source`` or ``destination``.
+    """
+    item = find_item(context.tree(state, pane), name)
+    inner, stack = {name, name.rstrip("/")}, [item] if item is not None else []
+    while stack:
+        one = stack.pop()
+        inner |= {one.name, *one.keys}
+        stack.extend(one.members)
+    paths = tuple(f"{key.rstrip('/')}/" for key in inner if not key.startswith("~"))
+    return context.fold(
+        with_visit(state, pane),
+        pane,
+        lambda keys: frozenset(k for k in keys if k not in inner and not k.lstrip("~").startswith(paths)),
+    )
+
+
+@look("return to the initial view", gesture="button")
+def fold_all(context: RenderContext, state: State, pane: PaneName = "source") -> State:
+    """Shows the folds of the first picture.
+
+    Args:
+        pane: ``source`` or ``destination``.
+    """
+    tree = context.tree(state, pane)
+    keys = first_unfolded(tree, context.panes[pane].pins(tree, context.ends(pane)))
+    return context.fold(with_visit(state, pane), pane, lambda _: keys)
+
+
+@look("open all scopes down to a depth", gesture="menu")
+def set_depth(context: RenderContext, state: State, depth: Count, pane: PaneName = "source") -> State:
+    """Opens all scopes down to `depth` levels and folds deeper scopes; 0 folds all.
+
+    Args:
+        depth: the number of open levels of scopes.
+        pane: ``source`` or ``destination``.
+    """
+    tree = context.tree(state, pane)
+    return context.fold(state, pane, lambda _: folds_to_depth(tree, depth))
+
+
+@look("set the largest number of boxes", gesture="menu")
+def set_budget(context: RenderContext, state: State, boxes: Count) -> State:
+    """Sets the maximum number of boxes in a picture, up to 400; the default is 200.
+
+    Args:
+        boxes: the number of boxes.
+    """
+    if not 1 <= boxes <= MAX_BOXES:
+        raise LayoutError(
+            f"set_budget({boxes!r})",
+            f"the limit is {MAX_BOXES} boxes",
+            f"Choose a number from 1 to {MAX_BOXES}",
+        )
+    return state.replace(budget=boxes).with_status(f"up to {counted(boxes, 'boxes')}")
+
+
+@look("open a row of the outline", gesture="click its arrow")
+def outline_open(context: RenderContext, state: State, name: Text) -> State:
+    """Opens a row of the outline.
+
+    Args:
+        name: the name of the scope.
+    """
+    return state.with_view(rows=state.view.rows | {*_row_keys(context, state, name)})
+
+
+@look("close a row of the outline", gesture="click its arrow")
+def outline_close(context: RenderContext, state: State, name: Text) -> State:
+    """Closes a row of the outline.
+
+    Args:
+        name: the name of the scope.
+    """
+    return state.with_view(rows=state.view.rows - {name, *_row_keys(context, state, name)})
+
+
+def _row_keys(context: RenderContext, state: State, name: str) -> tuple[str, ...]:
+    item = find_item(context.tree(state, "source", state.view.rows), name)
+    return item.keys if item is not None and item.keys else (name,)

@@ -14,6 +14,7 @@ from ...graph.names import free_name, op_name, tensor_name
 from ...plan.plan import Plan
 from ...plan.plan_result import PlanResult
 from ...plan.steps.copy import CopyStep
+from ...view import page_types
 from ..page_data import receipt
 from ..pane import keys_at
 from ..render_context import RenderContext
@@ -195,8 +196,8 @@ def parse_literal(value: Any) -> Any:
         return value
 
 
-@edit("apply the plan", gesture="button", result_type="{ applied: string }")
-def apply(context: RenderContext, state: State) -> tuple[State, dict[str, Any]]:
+@edit("apply the plan", gesture="button")
+def apply(context: RenderContext, state: State) -> tuple[State, page_types.Applied]:
     """Applies the plan completely, or not at all."""
     plan = context.draft(state)
     if not plan.steps:

@@ -11,6 +11,7 @@ from ...graph.conversion_verdict import TARGETS
 from ...graph.names import free_name, tensor_name
 from ...plan.editor_like import EditorLike, default_ends
 from ...plan.recipe_registry import EDITORS, PLAN, Recipe, RecipeParameter
+from ...view import page_types
 from ...view.paint import Paint
 from ..render_context import RenderContext
 from ..state import State
@@ -78,8 +79,8 @@ _ROWS = 60
 _MAX_OPS = 20_000
 
 
-@look("list the recipes, and why some do not apply", gesture="button", result_type="RecipeEntry[]")
-def recipes(context: RenderContext, state: State) -> tuple[State, list[dict[str, Any]]]:
+@look("list the recipes, and why some do not apply", gesture="button")
+def recipes(context: RenderContext, state: State) -> tuple[State, list[page_types.RecipeEntry]]:
     """Returns the recipes, in the order of the menu.
 
     Returns:
@@ -95,27 +96,28 @@ def recipes(context: RenderContext, state: State) -> tuple[State, list[dict[str,
     ]
 
 
-def _recipe_data(recipe: Recipe, editor: EditorLike, ends: Mapping[str, Any], disabled_reason: str) -> dict[str, Any]:
+def _recipe_data(
+    recipe: Recipe, editor: EditorLike, ends: Mapping[str, Any], disabled_reason: str
+) -> page_types.RecipeEntry:
     rows = recipe.table_rows(editor)
     more = f" (below: {_ROWS} of {counted(len(rows), 'names')})" if len(rows) > _ROWS else ""
-    form = [
-        {
-            "name": wish.name,
-            "label": wish.label + more * (wish.name == recipe.table_parameter),
-            "value": _with_defaults(wish, ends),
-            "hint": wish.hint or ("" if wish.required else "as it is"),
-            **({"options": [list(one) for one in wish.choices]} if wish.choices else {}),
-        }
-        for wish in recipe.parameters
-    ]
+    form = list[page_types.Field]()
+    for wish in recipe.parameters:
+        label = wish.label + more * (wish.name == recipe.table_parameter)
+        hint = wish.hint or ("" if wish.required else "as it is")
+        form.append({"name": wish.name, "label": label, "value": _with_defaults(wish, ends), "hint": hint})
+        if wish.choices:
+            form[-1]["options"] = list(wish.choices)
     form += [{"name": _ROW + old, "label": old, "value": old, "hint": "as it is"} for old in rows[:_ROWS]]
-    words = {
+    return {
+        "name": recipe.name,
         "summary": recipe.summary,
         "description": recipe.description,
         "group": recipe.group,
         "unavailable_reason": disabled_reason,
+        "adds_steps": recipe.result_kind == PLAN,
+        "form": form,
     }
-    return {"name": recipe.name, **words, "adds_steps": recipe.result_kind == PLAN, "form": form}
 
 
 def _with_defaults(parameter: RecipeParameter, ends: Mapping[str, Mapping[str, str]]) -> str:
@@ -145,8 +147,10 @@ def _unavailable(context: RenderContext, state: State, recipe: Recipe, obj: Any,
     return ""
 
 
-@edit("run a recipe", gesture="menu", result_type="{ line: string }")
-def run_recipe(context: RenderContext, state: State, name: Text, values: FeedTexts | None = None) -> tuple[State, Any]:
+@edit("run a recipe", gesture="menu")
+def run_recipe(
+    context: RenderContext, state: State, name: Text, values: FeedTexts | None = None
+) -> tuple[State, page_types.Line]:
     """Runs a recipe: it adds steps to the plan, or makes new editors and assigns them to variables of the notebook.
 
     Args:
@@ -190,14 +194,14 @@ def run_recipe(context: RenderContext, state: State, name: Text, values: FeedTex
     else:
         lines = repr(result).split("\n")
         message = f"{name}: {lines[0]}"
-    receipt = {"title": "Recipe", "lines": lines, "code": code}
+    receipt: page_types.Report = {"title": "Recipe", "lines": lines, "code": code}
     return state.replace(saved=receipt).with_status(message), {"line": lines[0]}
 
 
-@look("check whether the graph converts to a target", gesture="menu", result_type="Report")
+@look("check whether the graph converts to a target", gesture="menu")
 def check(
     context: RenderContext, state: State, target: Target, outputs: Text = "", inputs: Text = "", verify: YesOrNo = False
-) -> tuple[State, dict[str, Any]]:
+) -> tuple[State, page_types.Report]:
     """Checks whether the graph converts to a target, with the target's converter, and colors the ops that prevent it.
 
     Args:
@@ -217,7 +221,11 @@ def check(
     report = context.destination.check(target, **arguments, verify=verify)
     more = [f"{key}={one_or_all(names)!r}" for key, names in arguments.items()] + ["verify=True"] * verify
     lines = str(report).split("\n")
-    receipt = {"title": "Check", "lines": lines, "code": f"ed.check({', '.join([repr(target), *more])})"}
+    receipt: page_types.Report = {
+        "title": "Check",
+        "lines": lines,
+        "code": f"ed.check({', '.join([repr(target), *more])})",
+    }
     painted = Paint("words", report.kinds, TARGETS[target]) if report.kinds and context.is_single_graph else state.paint
     state = state.replace(saved=receipt, paint=painted, faded=())
     return state.with_status(lines[0], "warn" if report else "info"), receipt

@@ -21,6 +21,7 @@ from ...graph.trace import FirstDifference, Trace
 from ...plan.editor_like import EditorLike
 from ...plan.plan import Plan, without_muted
 from ...plan.plan_result import PlanResult
+from ...view import page_types
 from ...view.paint import Paint
 from ..render_context import RenderContext
 from ..run_results import RunOverlay
@@ -145,8 +146,8 @@ _NAMES = 8
 """The maximum number of variables of the notebook that are offered for a feed."""
 
 
-@look("list the inputs that a run needs", gesture="button", result_type="RunForm")
-def run_form(context: RenderContext, state: State, target: RunTarget = "graph") -> tuple[State, dict[str, Any]]:
+@look("list the inputs that a run needs", gesture="button")
+def run_form(context: RenderContext, state: State, target: RunTarget = "graph") -> tuple[State, page_types.RunForm]:
     """Returns the form of a run: the placeholders that it needs, and a description of random values for them.
 
     If the graph came from a file that you have not trusted yet, ``risk`` describes its risks.
@@ -160,7 +161,7 @@ def run_form(context: RenderContext, state: State, target: RunTarget = "graph") 
     else:
         ends = _call_arguments(context, state, target, "run_form")
         needed = context.source.feeds_needed(ends.get("fetches"))
-    feeds = []
+    feeds = list[page_types.Feed]()
     for name, info in needed.items():
         has_random = info is not None and can_be_random(info)
         sizes = [1 if size is None else size for size in info.shape or ()] if has_random and info is not None else []
@@ -172,8 +173,9 @@ def run_form(context: RenderContext, state: State, target: RunTarget = "graph") 
         })  # fmt: skip
     selected = context.selection(state) if state.view.selected else None
     strange = [f"{one.title} came from a file. It holds {one.risks().summary}." for one in _strangers(context, target)]
-    more = {"target": target, "risk": " ".join([*strange, *["You have not trusted it yet."] * bool(strange)])}
-    return state, {"feeds": feeds, "selected": len(selected) if selected is not None else 0, **more}
+    risk = " ".join([*strange, *["You have not trusted it yet."] * bool(strange)])
+    count = len(selected) if selected is not None else 0
+    return state, {"feeds": feeds, "selected": count, "target": target, "risk": risk}
 
 
 @look("trust a file, so that it can run", gesture="button")
@@ -197,7 +199,7 @@ def _strangers(context: RenderContext, target: str) -> list[EditorLike]:
     return [one for one in dict.fromkeys(ran) if not one.trusted]
 
 
-@look("run the graph and show the results", gesture="button", result_type="{ line: string }")
+@look("run the graph and show the results", gesture="button")
 def run(
     context: RenderContext,
     state: State,
@@ -206,7 +208,7 @@ def run(
     seed: Count = 0,
     limit: Count = 0,
     memory: Count = 0,
-) -> tuple[State, dict[str, str]]:
+) -> tuple[State, page_types.Line]:
     """Runs the graph in a separate copy, and shows the run: shapes on edges, colors, values of tensors.
 
     If a value is not finite, the screen shows the op that produced it.
@@ -247,10 +249,8 @@ def run(
             comparison.first,
         )
     elif target == "applied":
-        comparison, pane = (
-            compare_with_previous(context.destination, feed_values, how),
-            "source" if context.is_single_graph else "destination",
-        )
+        comparison = compare_with_previous(context.destination, feed_values, how)
+        pane: page_types.PaneName = "source" if context.is_single_graph else "destination"
         overlay = RunOverlay(
             comparison.trace, context.graph(state, pane), pane, code, comparison.distances, comparison.first
         )
@@ -273,8 +273,8 @@ def _show_run(context: RenderContext, state: State, overlay: RunOverlay) -> Stat
     return state.with_status(overlay.line, "warn" if first_bad or overlay.trace.stop_reason else "info")
 
 
-@look("fetch a whole tensor of the run as a picture", gesture="button", result_type="TensorValues")
-def fetch(context: RenderContext, state: State, tensor: Text) -> tuple[State, dict[str, Any]]:
+@look("fetch a whole tensor of the run as a picture", gesture="button")
+def fetch(context: RenderContext, state: State, tensor: Text) -> tuple[State, page_types.TensorValues]:
     """Returns all values of a tensor of the run, with its picture. Its ancestors run again on the same feeds.
 
     Args:

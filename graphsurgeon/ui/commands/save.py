@@ -10,6 +10,7 @@ from ...errors import PlanError, about, counted
 from ...graph.atomic_files import TargetExistsError, ensure_writable, write_atomic
 from ...graph.names import tensor_name, tensors_by_key
 from ...plan.editor_like import EditorLike, default_ends
+from ...view import page_types
 from ..render_context import RenderContext
 from ..state import State
 from .plan import parse_literal
@@ -34,8 +35,8 @@ _SUFFIXES = (".pb", ".pbtxt", ".gz", ".meta", ".ckpt", ".tflite", ".svg", ".html
 _WITH_SIGNATURES = ("saved_model", "saved_model_tf2")
 
 
-@look("list the formats, inputs and outputs for a save", gesture="button", result_type="SaveForm")
-def save_form(context: RenderContext, state: State) -> tuple[State, dict[str, Any]]:
+@look("list the formats, inputs and outputs for a save", gesture="button")
+def save_form(context: RenderContext, state: State) -> tuple[State, page_types.SaveForm]:
     """Returns the form for a save: the formats, the usual one first, and the inputs and outputs of the signature.
 
     If a region is marked, these are its inputs and outputs, and only the region is saved.
@@ -50,7 +51,7 @@ def save_form(context: RenderContext, state: State) -> tuple[State, dict[str, An
     usual = "saved_model_tf2" if editor.opened_graph.variable_paths else "saved_model"
     return state, {
         "path": f"{stem}_saved",
-        "formats": [[name, FORMATS[name][0]] for name in sorted(FORMATS, key=lambda name: name != usual)],
+        "formats": [(name, FORMATS[name][0]) for name in sorted(FORMATS, key=lambda name: name != usual)],
         "inputs": ends_code(ends.inputs),
         "outputs": ends_code(ends.outputs),
         "note": f"The plan, {counted(step_count, 'steps')}, is not applied and will not be saved"
@@ -59,7 +60,7 @@ def save_form(context: RenderContext, state: State) -> tuple[State, dict[str, An
     }
 
 
-@edit("save the graph, or a picture of it, and check the file", gesture="button", result_type="Report")
+@edit("save the graph, or a picture of it, and check the file", gesture="button")
 def save(
     context: RenderContext,
     state: State,
@@ -70,7 +71,7 @@ def save(
     outputs: Text = "",
     values: ValueSource = "current",
     if_exists: IfExists = "ask",
-) -> tuple[State, dict[str, Any]]:
+) -> tuple[State, page_types.Report]:
     """Writes the graph that plans are applied to, or a picture of it. A file is checked before it gets its name.
 
     Args:
@@ -106,7 +107,7 @@ def save(
     return state.replace(saved=receipt).with_status(f"saved: {receipt['lines'][0]}"), receipt
 
 
-def _write_file(editor: EditorLike, path: str, format: str, options: dict[str, Any]) -> dict[str, Any]:
+def _write_file(editor: EditorLike, path: str, format: str, options: dict[str, Any]) -> page_types.Report:
     """Writes the file; returns the report for the page."""
     if format in ("picture", "page"):
         call = "to_svg" if format == "picture" else "to_html"
@@ -125,8 +126,8 @@ def _write_file(editor: EditorLike, path: str, format: str, options: dict[str, A
     return {"title": "Saved", "lines": lines, "code": code}
 
 
-@look("show all applied plans as a script", gesture="button", result_type="{ code: string }")
-def history_code(context: RenderContext, state: State) -> tuple[State, dict[str, str]]:
+@look("show all applied plans as a script", gesture="button")
+def history_code(context: RenderContext, state: State) -> tuple[State, page_types.Code]:
     """Returns all applied plans as one script."""
     return state, {"code": context.destination.to_code()}
 

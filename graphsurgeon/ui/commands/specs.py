@@ -7,11 +7,12 @@ import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from ...errors import PlanError, SelectionError
 from ...graph.names import invalid_name_fault, valid_name
 from ...plan.steps.copy_request import CONTROL
+from ...view import page_types
 from ..run_results import MEASURES
 
 
@@ -82,7 +83,6 @@ class CommandSpec:
         function: the function of the context, the state and the arguments.
         gesture: the gesture of the mouse; empty without one.
         read_only: whether it changes no graph and no plan, so that it may run while a cell of the notebook runs.
-        result_type: the TypeScript type of its result; empty without a result.
     """
 
     name: str
@@ -90,7 +90,6 @@ class CommandSpec:
     function: Callable[..., Any]
     gesture: str = ""
     read_only: bool = False
-    result_type: str = ""
 
     @cached_property
     def args(self) -> tuple[Arg, ...]:
@@ -103,6 +102,12 @@ class CommandSpec:
             out += [Arg(parameter.name, kind, default) for kind in parts if isinstance(kind, ArgType)]
         return tuple(out)
 
+    @cached_property
+    def result_type(self) -> Any:
+        """The type of its result, from its annotation; None without a result."""
+        returned = inspect.signature(self.function, eval_str=True).return_annotation
+        return get_args(returned)[1] if get_origin(returned) is tuple else None
+
     @property
     def is_query(self) -> bool:
         """Whether it changes nothing and has a result, so that the result and errors are only for the caller.
@@ -111,7 +116,7 @@ class CommandSpec:
             >>> COMMAND_SPECS["details"].is_query, COMMAND_SPECS["select"].is_query
             (True, False)
         """
-        return self.read_only and bool(self.result_type)
+        return self.read_only and self.result_type is not None
 
     @property
     def usage(self) -> str:
@@ -234,7 +239,7 @@ NUMBERS = ArgType(
     ([0, -12.5, 0.75], []),
 )
 YES_OR_NO = ArgType("true or false", lambda value: isinstance(value, bool), "boolean", (True, False))
-PANE = choice_of("source", "destination")
+PANE = choice_of(*get_args(page_types.PaneName))
 MODE = choice_of("set", "add", "toggle")
 UNMAPPED = choice_of("placeholder", "keep", "include", "refuse")
 CONTROL_POLICY = choice_of("auto", *CONTROL)
@@ -250,8 +255,8 @@ FEED_TEXTS = ArgType(
     ({"x:0": "batch"}, {}, {_HOSTILE: _HOSTILE}),
     _as_it_is,
 )
-PLAN_VIEW = choice_of("after", "before", "both")
-RUN_TARGET = choice_of("applied", "graph", "plan", "selection")
+PLAN_VIEW = choice_of(*get_args(page_types.PlanView))
+RUN_TARGET = choice_of(*get_args(page_types.RunTarget))
 POLICY = choice_of("copy", "freeze", "initial", "share")
 # The types of arguments, for the signatures of commands.
 Text = Annotated[str, TEXT]
@@ -265,7 +270,7 @@ Count = Annotated[int, COUNT]
 Names = Annotated[Sequence[str], NAMES]
 Numbers = Annotated[Sequence[float], NUMBERS]
 YesOrNo = Annotated[bool, YES_OR_NO]
-PaneName = Annotated[str, PANE]
+PaneName = Annotated[page_types.PaneName, PANE]
 Mode = Annotated[str, MODE]
 Unmapped = Annotated[str, UNMAPPED]
 ControlPolicy = Annotated[str, CONTROL_POLICY]
@@ -275,32 +280,30 @@ External = Annotated[str, EXTERNAL]
 Side = Annotated[str, SIDE]
 ColorBy = Annotated[str, COLORS]
 FeedTexts = Annotated[Mapping[str, str], FEED_TEXTS]
-PlanView = Annotated[str, PLAN_VIEW]
-RunTarget = Annotated[str, RUN_TARGET]
+PlanView = Annotated[page_types.PlanView, PLAN_VIEW]
+RunTarget = Annotated[page_types.RunTarget, RUN_TARGET]
 Policy = Annotated[str, POLICY]
 
 COMMAND_SPECS: dict[str, CommandSpec] = {}
 """All commands by name, in the order of their definition."""
 
 
-def edit(
-    summary: str, *, gesture: str = "", result_type: str = "", read_only: bool = False
-) -> Callable[[Command], Command]:
+def edit(summary: str, *, gesture: str = "", read_only: bool = False) -> Callable[[Command], Command]:
     """Makes a command of a function; its signature declares the types and defaults of the arguments.
 
     Args:
         summary: the effect; a phrase that begins with a verb.
-        gesture, result_type, read_only: as in `CommandSpec`.
+        gesture, read_only: as in `CommandSpec`.
     """
 
     def register(function: Command) -> Command:
         name = function.__name__
-        COMMAND_SPECS[name] = CommandSpec(name, summary, function, gesture, read_only, result_type)
+        COMMAND_SPECS[name] = CommandSpec(name, summary, function, gesture, read_only)
         return function
 
     return register
 
 
-def look(summary: str, *, gesture: str = "", result_type: str = "") -> Callable[[Command], Command]:
+def look(summary: str, *, gesture: str = "") -> Callable[[Command], Command]:
     """Makes a command of a function that changes no graph and no plan; see `edit`."""
-    return edit(summary, gesture=gesture, result_type=result_type, read_only=True)
+    return edit(summary, gesture=gesture, read_only=True)

@@ -33,6 +33,7 @@ from ...plan.steps.base import (
 )
 from ...plan.steps.edit import SetStep, later_steps
 from ...plan.steps.insert import InsertStep
+from ...view import page_types
 from ..render_context import RenderContext
 from ..state import State
 from .plan import parse_literal, with_message
@@ -168,7 +169,7 @@ def _has_pairs(value: Any) -> bool:
     return isinstance(value, tuple) and bool(value) and isinstance(value[0], tuple)
 
 
-def form_of(step: Step, choices: Callable[[str, str], list[str]] = lambda op, name: []) -> list[dict[str, Any]]:
+def form_of(step: Step, choices: Callable[[str, str], list[str]] = lambda op, name: []) -> list[page_types.Argument]:
     """Returns the arguments of a step that can be changed, with name, label, value as text, and choices.
 
     Args:
@@ -180,7 +181,7 @@ def form_of(step: Step, choices: Callable[[str, str], list[str]] = lambda op, na
         >>> [(row["label"], row["value"]) for row in form_of(ConnectStep("a:0", "b", 1))]
         [('Tensor', 'a:0'), ('Consumer', 'b'), ('Input', '1')]
     """
-    out = []
+    out = list[page_types.Argument]()
     for name, (label, kind) in fields_of(type(step)).items():
         value, options = getattr(step, name), list(kind.choices)
         if _has_pairs(value):
@@ -288,8 +289,8 @@ def mute_step(context: RenderContext, state: State, step: Count, on: YesOrNo = T
     return with_message(context, state, f"{'muted' if on else 'no longer muted'}: {text}", warn=False)
 
 
-@look("list the arguments of a step of the plan", gesture="button", result_type="Argument[]")
-def step_form(context: RenderContext, state: State, step: Count) -> tuple[State, list[dict[str, Any]]]:
+@look("list the arguments of a step of the plan", gesture="button")
+def step_form(context: RenderContext, state: State, step: Count) -> tuple[State, list[page_types.Argument]]:
     """Returns the arguments of a step of the plan that can be changed.
 
     Args:

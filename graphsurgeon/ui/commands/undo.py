@@ -7,6 +7,7 @@ from typing import Any
 
 from ...errors import PlanError, few
 from ...plan.steps.base import Step, steps_text
+from ...view import page_types
 from ..page_data import receipt
 from ..render_context import RenderContext
 from ..state import State, UndoEntry
@@ -84,13 +85,13 @@ def go_to_step(context: RenderContext, state: State, step: Count) -> State:
     return state.replace(redo_entries=redo_entries).with_status(f"the graph {descriptions[step]}")
 
 
-def history_data(context: RenderContext) -> list[dict[str, Any]]:
+def history_data(context: RenderContext) -> list[page_types.Event]:
     """Returns the steps of the history that can be shown; ``ahead`` is true for undone steps."""
     events = [event for event in context.destination.history if not event.discarded]
     return [{"step": event.number, "text": event.text, "ahead": event.undone} for event in events]
 
 
-def undo_data(context: RenderContext, state: State) -> dict[str, int]:
+def undo_data(context: RenderContext, state: State) -> page_types.UndoCounts:
     """Returns how many actions, with applied plans, can be undone and redone, and how often a state was restored."""
     undone_flags, redo_count = [event.undone for event in context.destination.history], len(undone(state))
     again = int(undone_flags[-1:] == [True] and not context.draft(state).steps)

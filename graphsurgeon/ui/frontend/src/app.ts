@@ -18,8 +18,8 @@ import { Store, type ViewState } from "./state/store";
 import { followTheme } from "./panels/theme";
 import { TopBar } from "./panels/topbar";
 import type { Transform } from "./canvas/view";
-import type { PaneName, PlanView, Verbs } from "./model/verbs.generated";
-import type { Model, State } from "./model/types";
+import type { Model } from "./model/api";
+import type { PaneName, PlanView, State, Verbs } from "./model/types.generated";
 
 const NARROW = 900,
   SMALL = 620,

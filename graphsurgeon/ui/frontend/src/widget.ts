@@ -1,6 +1,7 @@
 // The module that anywidget loads.
 import { mount } from "./app";
-import type { Model, State } from "./model/types";
+import type { Model } from "./model/api";
+import type { State } from "./model/types.generated";
 
 /** The model of the notebook, in which scenes are JSON texts. */
 function received(model: Model): Model {

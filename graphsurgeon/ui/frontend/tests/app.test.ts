@@ -1,6 +1,6 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import { brightness } from "../src/panels/theme";
-import { box, edge, group, NO_BOUNDARY, NO_PLAN, scene } from "./fake";
+import { box, edge, group, NO_BOUNDARY, NO_PLAN, scene, tensorRow } from "./fake";
 import { click, close, drawing, host, item, key, model, settled, start } from "./mounted";
 
 beforeEach(() => start());
@@ -37,7 +37,12 @@ test("Python's selections win once our own are answered", async () => {
 
 test("a selection that is refused is taken back and said", async () => {
   click(item("a"));
-  model.emit("msg:custom", { v: 1, id: model.sent[0].id, ok: false, error: { request: "select", problem: "no", suggestion: "yes" } });
+  model.emit("msg:custom", {
+    v: 1,
+    id: model.sent[0].id,
+    ok: false,
+    error: { request: "select", problem: "no", suggestion: "yes", fixes: [], step: null },
+  });
   await settled();
   expect(item("a").classList.contains("gs-selected")).toBe(false);
   expect(host.querySelector(".gs-status-text")!.textContent).toBe("select: no. yes.");
@@ -54,7 +59,7 @@ test("details of what is not there any more are no error", async () => {
   model.update({ selected: [] });
   click(item("a"));
   const asked = model.sent.filter(m => m.verb === "details");
-  const refused = { request: "details", problem: "nothing in graph has this name", suggestion: "Select another" };
+  const refused = { request: "details", problem: "nothing in graph has this name", suggestion: "Select another", fixes: [], step: null };
   model.emit("msg:custom", { v: 1, id: asked.at(-2).id, ok: false, error: refused });
   await settled();
   expect(text()).toBe("");
@@ -107,7 +112,7 @@ test("keys act on the widget only while the focus is inside it, wherever the poi
 test("without a kernel, what asks it is grey, and what looks around works", async () => {
   start({
     boundary: { ...NO_BOUNDARY, inputs: [{ tensor: "a:0", text: "" }], ops: 1, leaks: [{ tensor: "b:0", text: "" }] },
-    plan: { ...NO_PLAN, steps: [{ text: "copy of a" }], ready: true, code: "plan", scopes: { 0: "copy" } },
+    plan: { ...NO_PLAN, steps: [{ text: "copy of a", muted: false }], ready: true, code: "plan", scopes: { 0: "copy" } },
     views: { back: 1, forward: 1, undo: 1, redo: 1, saved: ["head"] },
   });
   model.update({ selected: ["a"] });
@@ -177,18 +182,29 @@ test("after a copy by hand its steps are shown; after one that is refused nothin
   const field = host.querySelector<HTMLInputElement>(".gs-copy-to")!,
     panel = host.querySelector<HTMLElement>(".gs-panel")!;
   key(field, "Enter");
-  model.emit("msg:custom", { v: 1, id: model.sent.at(-1).id, ok: false, error: { request: "copy", problem: "no", suggestion: "yes" } });
+  model.emit("msg:custom", {
+    v: 1,
+    id: model.sent.at(-1).id,
+    ok: false,
+    error: { request: "copy", problem: "no", suggestion: "yes", fixes: [], step: null },
+  });
   await settled();
   expect(panel.hidden).toBe(true);
   key(field, "Enter");
-  model.update({ plan: { ...NO_PLAN, steps: [{ text: "copy of a" }] } });
+  model.update({ plan: { ...NO_PLAN, steps: [{ text: "copy of a", muted: false }] } });
   model.answer("copy");
   await settled();
   expect(panel.textContent).toContain("copy of a");
 });
 
 test("apply is not sent for a plan with faults", () => {
-  model.update({ plan: { ...NO_PLAN, steps: [{ text: "x" }], faults: [{ request: "copy", problem: "taken", suggestion: "other" }] } });
+  model.update({
+    plan: {
+      ...NO_PLAN,
+      steps: [{ text: "x", muted: false }],
+      faults: [{ request: "copy", problem: "taken", suggestion: "other", fixes: [], step: null }],
+    },
+  });
   item("a").focus();
   key(item("a"), "Enter", { ctrlKey: true });
   expect(model.verbs).toEqual([]);
@@ -397,7 +413,10 @@ test("a value is changed where it is shown: from a menu where all that it may be
 });
 
 test("what is selected is inserted elsewhere as a copy; the edits so far go on copies", () => {
-  start({ scenes: { source: scene([box("a"), box("b")]), destination: null }, plan: { ...NO_PLAN, steps: [{ text: "bypass a" }] } });
+  start({
+    scenes: { source: scene([box("a"), box("b")]), destination: null },
+    plan: { ...NO_PLAN, steps: [{ text: "bypass a", muted: false }] },
+  });
   click(item("a"));
   edit("b", "Insert a copy");
   key(fields()[0]!, "Enter");
@@ -466,7 +485,7 @@ test("marks in the boundary are pressed buttons in the inspector", async () => {
   await settled();
   const press = () => host.querySelector<HTMLElement>('[aria-label="Boundary input a:0"]')!;
   expect(press().getAttribute("aria-pressed")).toBe("false");
-  model.update({ boundary: { ...NO_BOUNDARY, inputs: [{ tensor: "a:0", text: "float32" }] } });
+  model.update({ boundary: { ...NO_BOUNDARY, inputs: [tensorRow("a:0", "float32")] } });
   expect(press().getAttribute("aria-pressed")).toBe("true");
   click(press());
   expect(model.verbs.at(-1)).toEqual(["unmark", { tensor: "a:0" }]);
@@ -569,10 +588,16 @@ test("a button of the plan bar that goes with its row leaves the keyboard to its
   first!.focus();
   model.update({ boundary: some("c:0") });
   expect(at()).toBe("Add as input c:0");
-  model.update({ boundary: some("c:0"), plan: { ...NO_PLAN, steps: [{ text: "copy" }] } });
+  model.update({ boundary: some("c:0"), plan: { ...NO_PLAN, steps: [{ text: "copy", muted: false }] } });
   expect(at()).toBe("Add as input c:0");
   // another list came up: the keyboard is on it, not on a button nobody chose
-  model.update({ plan: { ...NO_PLAN, steps: [{ text: "copy" }], faults: [{ request: "copy", problem: "no", suggestion: "yes" }] } });
+  model.update({
+    plan: {
+      ...NO_PLAN,
+      steps: [{ text: "copy", muted: false }],
+      faults: [{ request: "copy", problem: "no", suggestion: "yes", fixes: [], step: null }],
+    },
+  });
   expect(document.activeElement).toBe(host.querySelector(".gs-panel"));
   host.querySelector<HTMLElement>(".gs-summary button:last-child")!.focus();
   model.update({ boundary: NO_BOUNDARY });
@@ -585,10 +610,20 @@ test("what would make a tensor fit stands beside its fault, as buttons", () => {
     { kinds: ["pool", "dense"], text: "mean of each channel, then dense to 3" },
   ];
   const faults = [
-    { request: "copy", problem: "no", suggestion: "yes" },
+    { request: "copy", problem: "no", suggestion: "yes", fixes: [], step: null },
     { request: "connect", problem: "it is int32", suggestion: "yes", fixes, step: 1 },
   ];
-  model.update({ plan: { ...NO_PLAN, steps: [{ text: "connect" }, { text: "connect" }, { text: "connect" }], faults } });
+  model.update({
+    plan: {
+      ...NO_PLAN,
+      steps: [
+        { text: "connect", muted: false },
+        { text: "connect", muted: false },
+        { text: "connect", muted: false },
+      ],
+      faults,
+    },
+  });
   const buttons = [...host.querySelectorAll<HTMLElement>(".gs-problems [role=group] button")];
   expect(buttons.map(b => b.textContent)).toEqual(["Cast", "Pool + dense", "Edit this step", "Remove this step"]);
   click(buttons[3]!);
@@ -643,7 +678,7 @@ test("a form that is refused goes to the field of the argument that is wrong", a
 });
 
 test("apply asks only where something is lost", () => {
-  const ready = { ...NO_PLAN, steps: [{ text: "copy" }], ready: true },
+  const ready = { ...NO_PLAN, steps: [{ text: "copy", muted: false }], ready: true },
     applied = () => model.verbs.filter(([verb]) => verb === "apply").length,
     asked = () => document.querySelector('[role="alertdialog"]');
   model.update({ plan: ready });
@@ -659,8 +694,8 @@ test("apply asks only where something is lost", () => {
 
 test("names in faults and warnings lead to what they name, in the pane that shows it", () => {
   const links = { "x:0 is int32": [["x:0", "x", "source"], [" is int32"]], "unread: n/y": [["unread: "], ["n/y", "n/y", "destination"]] };
-  const faults = [{ request: "connect", problem: "x:0 is int32", suggestion: "yes" }];
-  model.update({ plan: { ...NO_PLAN, steps: [{ text: "connect" }], faults, warnings: ["unread: n/y"], links } as any });
+  const faults = [{ request: "connect", problem: "x:0 is int32", suggestion: "yes", fixes: [], step: null }];
+  model.update({ plan: { ...NO_PLAN, steps: [{ text: "connect", muted: false }], faults, warnings: ["unread: n/y"], links } as any });
   expect(host.querySelector(".gs-problems li > div > div")!.textContent).toBe("connect: x:0 is int32");
   const named = [...host.querySelectorAll<HTMLElement>(".gs-problems .gs-link")];
   expect(named.map(e => e.textContent)).toEqual(["x:0", "n/y"]);
@@ -686,7 +721,7 @@ test("what feeds a copy is said in its table: by a choice, by typing, or by pick
     { ...row, end: "in" as const },
     { ...row, tensor: "y:0", text: "y:0", kind: "", source: "copy/y:0", end: "out" as const },
   ];
-  model.update({ plan: { ...NO_PLAN, steps: [{ text: "copy" }], inputs, scopes: { 0: "copy" } } });
+  model.update({ plan: { ...NO_PLAN, steps: [{ text: "copy", muted: false }], inputs, scopes: { 0: "copy" } } });
   click([...host.querySelectorAll<HTMLElement>("[role=tab]")].find(t => t.textContent!.startsWith("Mapping"))!);
   const panel = () => host.querySelector<HTMLElement>(".gs-mapping")!;
   const named = (label: string) =>

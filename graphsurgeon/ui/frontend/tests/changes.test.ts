@@ -15,7 +15,7 @@ test("keys and buttons go from change to change, and around; a pane that is away
       source: scene([at("a", 0), at("gone", 50, "removed"), at("c", 100)], [edge("a", "gone")]),
       destination: scene([at("a", 0), at("c", 100, "changed")]),
     },
-    plan: { ...NO_PLAN, steps: [{ text: "remove gone" }], same: true },
+    plan: { ...NO_PLAN, steps: [{ text: "remove gone", muted: false }], same: true },
   });
   expect(position()).toBe("2 changes");
   key(item("a"), "z");

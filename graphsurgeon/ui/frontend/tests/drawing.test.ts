@@ -5,7 +5,7 @@ import { entry, contains, neighbor, placeOf } from "../src/state/places";
 import { Drawing } from "../src/canvas/scene";
 import { arrow } from "../src/canvas/shapes";
 import { View } from "../src/canvas/view";
-import { box, edge, group, NO_BOUNDARY, scene } from "./fake";
+import { box, edge, group, NO_BOUNDARY, scene, tensorRow } from "./fake";
 
 const HOSTILE = [
   "<img src=x onerror=alert(1)>",
@@ -57,7 +57,7 @@ test("a box that has another number only is not drawn anew, and what is new is p
 test.each(HOSTILE.map(n => [n.slice(0, 20), n]))("a hostile name stays text: %s", (_, name) => {
   const d = new Drawing();
   d.draw(scene([box(name!)], [], [group(name + "/")]));
-  d.mark({ ...NO_BOUNDARY, outputs: [{ tensor: name + ":0", text: name! }] });
+  d.mark({ ...NO_BOUNDARY, outputs: [tensorRow(name + ":0", name!)] });
   expect(d.root.querySelector("script, img, a")).toBe(null);
   expect(d.find(name!)!.g.querySelector(".gs-label")!.textContent).toBe(clean(name!));
   expect([...d.root.querySelectorAll("*")].flatMap(e => [...e.attributes]).filter(a => /^on|href/.test(a.name))).toEqual([]);
@@ -75,11 +75,8 @@ test("each state has a class and a second sign", () => {
   d.mark(
     {
       ...NO_BOUNDARY,
-      inputs: [{ tensor: "i:0", text: "" }],
-      outputs: [
-        { tensor: "o:0", text: "" },
-        { tensor: "s/x:0", text: "" },
-      ],
+      inputs: [tensorRow("i:0", "")],
+      outputs: [tensorRow("o:0", ""), tensorRow("s/x:0", "")],
       leaks: [{ tensor: "l:0", text: "" }],
       boxes: { "s/": 3 },
     },
@@ -124,7 +121,7 @@ test("a tensor is shown at its box, at the fold it is in, or at the group", () =
 
 test("many marks on one box are counted", () => {
   const s = scene([box("a/")]);
-  const marks = marksOf(s, { ...NO_BOUNDARY, inputs: [1, 2, 3].map(i => ({ tensor: `a/${i}:0`, text: "" })) });
+  const marks = marksOf(s, { ...NO_BOUNDARY, inputs: [1, 2, 3].map(i => tensorRow(`a/${i}:0`, "")) });
   expect(chipsOf(marks.get("a/"), false)).toEqual([{ kind: "in", text: "\u25b7 3 in" }]);
 });
 

@@ -1,5 +1,5 @@
 // A few messages of each verb, written by tools/write_verbs.py; the compiler checks their types.
-import type { Verbs } from "../src/model/verbs.generated";
+import type { Verbs } from "../src/model/types.generated";
 
 export type Example = { [V in keyof Verbs]: { verb: V; args: Verbs[V] } }[keyof Verbs];
 

@@ -1,6 +1,6 @@
 // A model and scenes for tests.
 import { LocalModel, NO_BOUNDARY, NO_PLAN } from "../src/page/model";
-import type { Box, Edge, Group, Scene, State } from "../src/model/types";
+import type { Box, Edge, Group, Scene, State, TensorRow } from "../src/model/types.generated";
 
 export { NO_BOUNDARY, NO_PLAN };
 
@@ -57,7 +57,6 @@ export class FakeModel extends LocalModel {
 
   constructor(state: Partial<State> = {}) {
     super({
-      protocol: 1,
       scenes: { source: scene([box("a"), box("b", { y: 100 })], [edge("a", "b")]), destination: null },
       titles: { source: "s", destination: "d" },
       selected: [],
@@ -65,7 +64,7 @@ export class FakeModel extends LocalModel {
       plan: NO_PLAN,
       status: { text: "", level: "info" },
       outline: { rows: [] },
-      look: { shown: [], hidden: [], training: true, by: "family", name: "", faded: [], budget: 200 },
+      look: { shown: [], hidden: [], training: true, by: "family", name: "", faded: [], budget: 200, plan_view: "both" as const },
       theme: "light",
       ...state,
     });
@@ -89,3 +88,6 @@ export class FakeModel extends LocalModel {
     this.emit("msg:custom", { v: 1, id: asked.id, ok: false, error: { request: verb, problem, suggestion: "Type another" } });
   }
 }
+
+/** A tensor of a list, of unknown dtype and shape. */
+export const tensorRow = (tensor: string, text: string): TensorRow => ({ tensor, dtype: "", shape: "", text });

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { box, edge, NO_BOUNDARY, NO_PLAN, scene } from "./fake";
+import { box, edge, NO_BOUNDARY, NO_PLAN, scene, tensorRow } from "./fake";
 import { choices, click, drawing, host, item, key, model, settled, start } from "./mounted";
 
 const taker = (op: string, input = 0, reason = "", adaptable = false) => ({ op, input, current_input: "x:0", reason, adaptable });
@@ -495,7 +495,7 @@ test("the region stands alone with its ports, or else what is selected", () => {
   item("a").focus();
   key(item("a"), "Q", { shiftKey: true });
   expect(status()).toContain("Mark a boundary");
-  model.update({ boundary: { ...NO_BOUNDARY, inputs: [{ tensor: "x:0", text: "" }], ops: 2, boxes: { a: 1, b: 1 } } });
+  model.update({ boundary: { ...NO_BOUNDARY, inputs: [tensorRow("x:0", "")], ops: 2, boxes: { a: 1, b: 1 } } });
   key(item("a"), "Q", { shiftKey: true });
   expect(having("gs-away")).toEqual(["id", "c", "d"]);
   key(item("a"), "Q", { shiftKey: true });

@@ -1,12 +1,12 @@
 // What is shown and in which colors: menus, keys, legend, and what the inspector fetches.
 import { beforeEach, expect, test } from "vitest";
 import { countOf } from "../src/panels/dom";
-import type { Details, Legend } from "../src/model/types";
+import type { Details, Legend } from "../src/model/types.generated";
 import { sharedScope } from "../src/state/places";
 import { box, edge, scene } from "./fake";
 import { click, drawing, host, item, key, model, settled, start } from "./mounted";
 
-const LOOK = { shown: [], hidden: [], training: true, by: "family", name: "", faded: [], budget: 200 };
+const LOOK = { shown: [], hidden: [], training: true, by: "family", name: "", faded: [], budget: 200, plan_view: "both" as const };
 const press = (text: string, within = host) => {
   const found = [...within.querySelectorAll<HTMLButtonElement>("button")].find(b => (b.textContent || b.title).includes(text));
   if (!found)
@@ -20,7 +20,11 @@ const details = (more: Partial<Details>): Details => ({
   outputs: [],
   control_inputs: [],
   consumers: [],
+  totals: {},
   doc: "",
+  histogram: null,
+  value: false,
+  python: "",
   ...more,
 });
 

@@ -2,6 +2,7 @@ import { beforeEach, expect, test, vi } from "vitest";
 import { Minimap } from "../src/canvas/minimap";
 import { View } from "../src/canvas/view";
 import { box, edge, NO_PLAN, scene } from "./fake";
+import { NO_VIEWS } from "../src/page/model";
 import { choices, click, host, item, key, model, settled, start } from "./mounted";
 
 beforeEach(() =>
@@ -71,7 +72,7 @@ test("back and forward by keys and buttons, as far as there is a way", () => {
     ["back", {}],
     ["back", {}],
   ]);
-  model.update({ views: { back: 0, forward: 1, saved: [] } });
+  model.update({ views: { ...NO_VIEWS, forward: 1 } });
   expect(buttons.map(b => b.disabled)).toEqual([true, false]);
   key(item("a"), ".");
   expect(model.verbs.at(-1)).toEqual(["forward", {}]);
@@ -80,7 +81,7 @@ test("back and forward by keys and buttons, as far as there is a way", () => {
 test("the list of signatures is at the top where a file has several, and asks for the one that is chosen", () => {
   const button = () => host.querySelector<HTMLButtonElement>(".gs-serves")!;
   expect(button().hidden).toBe(true);
-  model.update({ views: { back: 0, forward: 0, saved: [], signatures: ["double", "scale"], signature: "double" } });
+  model.update({ views: { ...NO_VIEWS, signatures: ["double", "scale"], signature: "double" } });
   expect(button().hidden).toBe(false);
   expect(button().textContent).toContain("double");
   button().click();
@@ -196,7 +197,7 @@ test("the map and the inspector go back to the source when the pane that was loo
   start({ scenes: { source: before, destination: null }, plan: NO_PLAN });
   const maps = () => [...host.querySelectorAll<HTMLElement>(".gs-dock .gs-map")].map(map => !map.hidden);
   expect(maps()).toEqual([true, false]);
-  const plan = { ...NO_PLAN, steps: [{ text: "copy" }] };
+  const plan = { ...NO_PLAN, steps: [{ text: "copy", muted: false }] };
   model.update({ scenes: { source: before, destination: after }, plan, selected: ["a"] });
   click(host.querySelectorAll(".gs-pane-destination .gs-item")[1]!);
   expect(maps()).toEqual([false, true]);

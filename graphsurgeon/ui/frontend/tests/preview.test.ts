@@ -4,8 +4,8 @@ import { fresh } from "../src/state/places";
 import { Drawing } from "../src/canvas/scene";
 import { textWidthAttributes, measure } from "../src/model/text";
 import { View } from "../src/canvas/view";
-import type { Mark } from "../src/model/types";
-import { box, edge, group, NO_BOUNDARY, scene } from "./fake";
+import type { Mark } from "../src/model/types.generated";
+import { box, edge, group, NO_BOUNDARY, scene, tensorRow } from "./fake";
 
 const NEW = { state: "new" } as const;
 const names = (list: object[]) => list.map(b => (b as { name: string }).name);
@@ -91,7 +91,7 @@ test("what can be unfolded has a plus, and the chips of a box stand beside its p
   const d = new Drawing();
   d.draw(scene([box("s/", { kind: "scope", w: 60 }), box("a", { w: 60 })]));
   expect(["s/", "a"].map(name => d.find(name)!.g.querySelectorAll(".gs-more").length)).toEqual([1, 0]);
-  d.mark({ ...NO_BOUNDARY, outputs: [{ tensor: "a:0", text: "a:0" }], inputs: [{ tensor: "s/x:0", text: "s/x:0" }] });
+  d.mark({ ...NO_BOUNDARY, outputs: [tensorRow("a:0", "a:0")], inputs: [tensorRow("s/x:0", "s/x:0")] });
   const [x] = d
     .find("a")!
     .g.querySelector(".gs-chip-out")!

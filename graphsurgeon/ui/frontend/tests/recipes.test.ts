@@ -1,7 +1,7 @@
 // The menu of recipes: what applies, what does not and why; and the checks for targets.
 import { beforeEach, expect, test } from "vitest";
 import { click, host, item, key, model, settled, start } from "./mounted";
-import type { RecipeEntry } from "../src/model/types";
+import type { RecipeEntry } from "../src/model/types.generated";
 
 const FIELD = { name: "at", label: "At", value: "", hint: "" };
 const OUTPUTS = { name: "outputs", label: "Outputs", value: "y:0", hint: "" };

@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from "vitest";
 import { Drawing } from "../src/canvas/scene";
 import { Minimap } from "../src/canvas/minimap";
 import { View } from "../src/canvas/view";
-import { box, group, NO_BOUNDARY, NO_PLAN, scene } from "./fake";
+import { box, group, NO_BOUNDARY, NO_PLAN, scene, tensorRow } from "./fake";
 import { click, host, item, key, model, settled, start } from "./mounted";
 
 beforeEach(() => {
@@ -132,7 +132,7 @@ test("boxes move from where they stood, over the pan that keeps the clicked one 
   ]);
 });
 
-const PLAN = { ...NO_PLAN, steps: [{ text: "rename a" }], code: "plan = ed.plan()", ready: true },
+const PLAN = { ...NO_PLAN, steps: [{ text: "rename a", muted: false }], code: "plan = ed.plan()", ready: true },
   tab = (text: string) => [...host.querySelectorAll<HTMLElement>('[role="tab"]')].find(t => t.textContent!.startsWith(text));
 
 test("without its kernel a plan cannot be applied, and is shown as code", () => {
@@ -193,7 +193,7 @@ test("tabs and lists say how many there are, not how many came", () => {
   click(tab("Variables")!);
   expect(host.querySelector(".gs-panel")!.textContent).toContain("and 374 more");
   click(tab("New ops")!);
-  model.update({ boundary: { ...model.get("boundary"), inputs: [{ tensor: "a:0", text: "a:0" }], ops: 5, leak_count: 231, leaks: [] } });
+  model.update({ boundary: { ...model.get("boundary"), inputs: [tensorRow("a:0", "a:0")], ops: 5, leak_count: 231, leaks: [] } });
   expect(host.querySelector(".gs-tag-leak")!.textContent).toContain("231 leaks");
 });
 

@@ -1,9 +1,9 @@
 // A run: its form, its panel, and what the inspector shows of it.
 import { beforeEach, expect, test } from "vitest";
 import { choices, click, drawing, host, item, key, model, settled, start } from "./mounted";
-import type { TensorValues, RunShown } from "../src/model/types";
+import type { RunReport, TensorValues } from "../src/model/types.generated";
 
-const RUN: RunShown = {
+const RUN: RunReport = {
   line: "3 tensors; first not finite: b:0",
   pane: "source",
   stop_reason: "",
@@ -20,6 +20,7 @@ const RUN: RunShown = {
     },
     { tensor: "a:0", text: "uint8 (8, 8, 3)", values: [], picture: "data:image/png;base64,AAAA" },
   ],
+  first_difference: null,
   tops: { ms: [["b", "2 ms"]], bytes: [["a", "8 bytes"]] },
   code: "trace = ed.trace(random=0)",
 };
@@ -28,8 +29,18 @@ const HELD: TensorValues = {
   rows: [["held", "float32 (2,)"]],
   histogram: { counts: [1, 1], low: 0, high: 1 },
   picture: "data:image/png;base64,AAAA",
+  more: false,
 };
-const LOOK = { shown: [], hidden: [], training: true, by: "values", name: "not finite", faded: [], budget: 200 };
+const LOOK = {
+  shown: [],
+  hidden: [],
+  training: true,
+  by: "values",
+  name: "not finite",
+  faded: [],
+  budget: 200,
+  plan_view: "both" as const,
+};
 
 const panel = () => host.querySelector<HTMLElement>(".gs-panel")!;
 const named = (text: string) => [...host.querySelectorAll<HTMLElement>("button")].find(b => b.textContent === text)!;

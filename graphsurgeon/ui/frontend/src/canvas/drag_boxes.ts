@@ -3,7 +3,7 @@ import type { Actions } from "../commands/actions";
 import type { Pane } from "./pane";
 import type { Drag } from "./pointer";
 import type { Item } from "./scene";
-import type { Edge } from "../model/types";
+import type { Edge } from "../model/types.generated";
 
 export class BoxDrag {
   readonly #actions: Actions;

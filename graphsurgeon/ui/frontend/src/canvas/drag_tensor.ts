@@ -8,7 +8,7 @@ import type { Pane } from "./pane";
 import type { Drag } from "./pointer";
 import type { Choice, Position } from "../panels/popup";
 import type { Item } from "./scene";
-import type { Box, Edge, Group, InputCandidate, InputCandidates } from "../model/types";
+import type { Box, Edge, Group, InputCandidate, InputCandidates } from "../model/types.generated";
 
 const OFFERED = 12,
   ADAPTED = 4,

@@ -1,6 +1,6 @@
 // Finds the edge at a point of the picture by its coordinates: an edge has no element.
 import { numbers } from "./shapes";
-import type { Edge, Scene } from "../model/types";
+import type { Edge, Scene } from "../model/types.generated";
 import type { Point } from "../state/places";
 
 /** The number of lines that approximate a bend. */

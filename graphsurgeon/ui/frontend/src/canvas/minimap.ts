@@ -2,7 +2,7 @@
 import { button, h, consume, s } from "../panels/dom";
 import { icon } from "../panels/icons";
 import { overlap } from "../state/places";
-import type { Scene } from "../model/types";
+import type { Scene } from "../model/types.generated";
 import type { View } from "./view";
 
 const WIDE = 150,

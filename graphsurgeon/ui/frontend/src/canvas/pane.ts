@@ -10,8 +10,7 @@ import { type Drag, Pointer } from "./pointer";
 import { Drawing, type Item, MOTION } from "./scene";
 import { SelectionBar } from "./selection_bar";
 import { portOf } from "./shapes";
-import type { Mode, PaneName } from "../model/verbs.generated";
-import type { Box, Edge, Group, Rect, Scene } from "../model/types";
+import type { Box, Edge, Group, Mode, PaneName, Rect, Scene } from "../model/types.generated";
 import type { Choice } from "../panels/popup";
 import { type Transform, View } from "./view";
 

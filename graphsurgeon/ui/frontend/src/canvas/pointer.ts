@@ -3,8 +3,7 @@ import { focus, consume } from "../panels/dom";
 import type { Overlay, WindowPoint } from "./overlay";
 import { opens, overlap } from "../state/places";
 import type { Drawing, Item } from "./scene";
-import type { Box, Edge, Group, Rect, Scene } from "../model/types";
-import type { Mode } from "../model/verbs.generated";
+import type { Box, Edge, Group, Mode, Rect, Scene } from "../model/types.generated";
 import type { View } from "./view";
 
 /** An action during a drag; it shows the effect of a drop. */

@@ -23,7 +23,7 @@ import {
   widthOf,
 } from "./shapes";
 import { LABEL, measure } from "../model/text";
-import type { Boundary, Box, Edge, Group, Rect, Scene, InputCandidate } from "../model/types";
+import type { Boundary, Box, Edge, Group, InputCandidate, Rect, Scene } from "../model/types.generated";
 
 /** The timing of movements. */
 export const MOTION = { duration: 200, easing: "ease-out" };

@@ -2,7 +2,7 @@
 import { button, h } from "../panels/dom";
 import type { Choice } from "../panels/popup";
 import { overlap, type Point } from "../state/places";
-import type { Rect, Scene } from "../model/types";
+import type { Rect, Scene } from "../model/types.generated";
 import type { View } from "./view";
 
 /** The space between the bar and what it is about, px. */

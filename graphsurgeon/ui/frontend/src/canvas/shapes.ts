@@ -5,7 +5,7 @@ import { SIGN } from "../model/signs.generated";
 import { OP_RADIUS, QUIET_WIDTH, RADIUS, WIDTHS } from "../model/sizes.generated";
 import { type FlowWay, reach } from "../state/neighbors";
 import { textWidthAttributes, LABEL, LEADING, measure, SUB } from "../model/text";
-import type { Box, Direction, Edge, Group, Mark, Scene } from "../model/types";
+import type { Box, Direction, Edge, Group, Mark, Scene } from "../model/types.generated";
 
 const CHIP = 17,
   /** How far from an edge its button is, px of the picture. */ PLUS = 18;

@@ -1,6 +1,6 @@
 // Pan and zoom of a pane. Nothing here sends a message.
 import { around, centre, nearest, overlap } from "../state/places";
-import type { Rect, Scene } from "../model/types";
+import type { Rect, Scene } from "../model/types.generated";
 
 export const LEAST = 0.1,
   MOST = 3,

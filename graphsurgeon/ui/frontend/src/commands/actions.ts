@@ -13,8 +13,8 @@ import type { Search } from "../panels/search";
 import { edgeTitle } from "../canvas/shapes";
 import type { StatusBar } from "../panels/statusbar";
 import type { Store, TwoEnds, ViewState } from "../state/store";
-import type { Mode, PaneName, Verbs } from "../model/verbs.generated";
-import type { Box, Edge, EdgeTensors, Group, Model, TensorText } from "../model/types";
+import type { Model } from "../model/api";
+import type { Box, Edge, EdgeTensors, Group, Mode, PaneName, TensorText, Verbs } from "../model/types.generated";
 
 export type TwoEndEdit = Exclude<TwoEnds, "connect">;
 

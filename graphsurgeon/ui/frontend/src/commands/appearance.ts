@@ -5,8 +5,7 @@ import type { Actions } from "./actions";
 import { opens } from "../state/places";
 import { measures } from "../panels/runpanel";
 import type { Choice, Position } from "../panels/popup";
-import type { ColorBy, PaneName } from "../model/verbs.generated";
-import type { Box, Group, Look, RunShown, Scene } from "../model/types";
+import type { Box, ColorBy, Group, Look, PaneName, RunReport, Scene } from "../model/types.generated";
 
 const COLORS: [ColorBy, string][] = [
   ["family", "Op family"],
@@ -20,7 +19,7 @@ const HELPERS = ["constants", "variables", "initializers", "saving ops", "no-ops
 const DEPTHS = [1, 2, 3],
   MOST = 400,
   USUAL = 200;
-const NONE: Look = { shown: [], hidden: [], training: true, by: "family", name: "", faded: [], budget: USUAL };
+const NONE: Look = { shown: [], hidden: [], training: true, by: "family", name: "", faded: [], budget: USUAL, plan_view: "both" };
 
 export class Appearance {
   readonly #actions: Actions;
@@ -81,7 +80,7 @@ export class Appearance {
   colors(at?: Position): void {
     const { by, name } = this.state,
       run = this.#actions.ui.model.get("run"),
-      shown = run && "tops" in run ? measures(run as RunShown) : [];
+      shown = run && "tops" in run ? measures(run as RunReport) : [];
     this.#actions.ui.popup.choose(
       "Color by",
       [

@@ -5,7 +5,7 @@ import type { Pane } from "../canvas/pane";
 import type { Edits } from "./edits";
 import { choiceOf } from "./choices";
 import type { Action } from "./keys";
-import type { Box, Group } from "../model/types";
+import type { Box, Group } from "../model/types.generated";
 import type { Choice, Position } from "../panels/popup";
 import { isFold, opens } from "../state/places";
 

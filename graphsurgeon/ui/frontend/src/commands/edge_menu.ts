@@ -6,7 +6,7 @@ import type { Pane } from "../canvas/pane";
 import { isFold, opOf } from "../state/places";
 import type { Choice, Position } from "../panels/popup";
 import { edgeTitle } from "../canvas/shapes";
-import type { Box, Edge } from "../model/types";
+import type { Box, Edge } from "../model/types.generated";
 
 export class EdgeMenu {
   readonly #actions: Actions;

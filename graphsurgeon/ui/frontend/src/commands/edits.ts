@@ -5,7 +5,7 @@ import { choiceOf } from "./choices";
 import type { Pane } from "../canvas/pane";
 import { displayName, isFold } from "../state/places";
 import type { Choice, Field, Position } from "../panels/popup";
-import type { Box, Group } from "../model/types";
+import type { Box, Group } from "../model/types.generated";
 
 const EXTERNAL: [string, string][] = [
   ["refuse", "skip that match"],

@@ -17,11 +17,10 @@ import { Appearance } from "./appearance";
 import { Recipes } from "./recipes";
 import { Runs } from "./runs";
 import type { Item } from "../canvas/scene";
-import type { Mode } from "../model/verbs.generated";
+import type { Mode, Rect } from "../model/types.generated";
 import { TensorDrag } from "../canvas/drag_tensor";
 import type { Choice, Position } from "../panels/popup";
 import { middleOf } from "../canvas/edge_hit";
-import type { Rect } from "../model/types";
 
 const BY_KEY = new Map(KEYS.flatMap(([action, keys]) => keys.map(key => [key, action] as const)));
 

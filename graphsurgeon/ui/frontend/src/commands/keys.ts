@@ -1,5 +1,5 @@
 // The keys of the screen, in the order of the list of shortcuts. `tools/write_verbs.py` writes the documentation from them.
-import type { Verbs } from "../model/verbs.generated";
+import type { Verbs } from "../model/types.generated";
 
 /** An action, its keys, how the list of shortcuts writes them, its text there, and the verb that it sends. An action is only offered if
  * its verb is answered: a saved page answers few verbs. */

@@ -2,8 +2,7 @@
 import type { Actions } from "./actions";
 import { CommandError } from "../model/api";
 import type { Choice, Field, Position } from "../panels/popup";
-import type { RecipeEntry } from "../model/types";
-import type { Verbs } from "../model/verbs.generated";
+import type { RecipeEntry, Verbs } from "../model/types.generated";
 
 const TARGETS: [Verbs["check"]["target"], string][] = [
   ["tflite", "TFLite"],

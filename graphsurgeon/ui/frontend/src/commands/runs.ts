@@ -1,7 +1,7 @@
 // Runs: the form before a run.
 import type { Actions } from "./actions";
 import type { Field } from "../panels/popup";
-import type { RunForm } from "../model/types";
+import type { RunForm } from "../model/types.generated";
 
 const RUN: [string, string] = ["Run the graph", "Run"];
 const TITLES: Record<RunForm["target"], [string, string]> = {

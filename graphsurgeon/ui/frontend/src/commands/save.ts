@@ -1,6 +1,6 @@
 // The form for saving the graph as a file, a picture or a page.
 import type { Actions } from "./actions";
-import type { Verbs } from "../model/verbs.generated";
+import type { Verbs } from "../model/types.generated";
 
 export class SaveDialog {
   readonly #actions: Actions;

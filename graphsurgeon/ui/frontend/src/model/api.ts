@@ -1,7 +1,5 @@
 // Sends verbs to Python and matches the answers to them.
-import type { Results } from "./results.generated";
-import type { Verbs } from "./verbs.generated";
-import type { ErrorParts, Model } from "./types";
+import type { ErrorParts, Results, State, Verbs } from "./types.generated";
 
 export type Result<V extends keyof Verbs> = V extends keyof Results ? Results[V] : unknown;
 
@@ -119,4 +117,12 @@ export class Api {
       waiting.resolve(message.result ?? undefined); // null is for refused verbs: `Actions.send`
     else waiting.reject(new CommandError(message.error));
   };
+}
+
+/** The part of anywidget's model that the front end uses. */
+export interface Model {
+  get<K extends keyof State>(name: K): State[K];
+  on(event: string, callback: (...args: any[]) => void): void;
+  off(event: string, callback: (...args: any[]) => void): void;
+  send(content: unknown): void;
 }

@@ -1,5 +1,5 @@
 // The search of a page: the words of a query are patterns, compared with the names and facts that Python has written.
-import type { Details, SearchResult, Hit } from "../model/types";
+import type { Details, Hit, SearchResult } from "../model/types.generated";
 
 export interface Searchable {
   /** The names of all ops. */ names: string[];
@@ -70,7 +70,7 @@ function not(fits: (thing: Searched) => boolean): (thing: Searched) => boolean {
 
 function factsOf(op: string, { rows = [], outputs = [] }: Partial<Details> = {}, family = ""): string[] {
   const facts = [`op:${op}`, `type:${op}`, `is:${family}`];
-  for (const [key, value] of rows) facts.push(`attr:${key}=${value.replace(/^["']|["']$/g, "")}`, `${key}:${value}`);
+  for (const [key, value = ""] of rows) facts.push(`attr:${key}=${value.replace(/^["']|["']$/g, "")}`, `${key}:${value}`);
   for (const { text } of outputs) {
     const [, dtype, shape] = /^(\w+?)(?:_ref)?(?: \((.*)\))?$/.exec(text) ?? [];
     facts.push(`dtype:${dtype}`);

@@ -1,6 +1,5 @@
 // The verbs of Python that a page can answer itself: it folds, searches and shows, but changes nothing.
-import type { Details, EdgeTensors, ErrorParts, Row, Scene, State } from "../model/types";
-import type { Verbs } from "../model/verbs.generated";
+import type { Details, EdgeTensors, ErrorParts, Row, Scene, State, Verbs } from "../model/types.generated";
 import { figure } from "../panels/dom";
 import { PageSearch, type Searchable } from "./find";
 import { LocalModel, NO_BOUNDARY, NO_PLAN } from "./model";
@@ -26,6 +25,19 @@ class KernelError extends Error {
   }
 }
 
+const NO_DETAILS: Details = {
+  title: "",
+  rows: [],
+  inputs: [],
+  outputs: [],
+  control_inputs: [],
+  consumers: [],
+  totals: {},
+  doc: "",
+  histogram: null,
+  value: false,
+  python: "",
+};
 /** The verbs that a page answers: they only look. */
 const ANSWERS: readonly (keyof Verbs)[] = [
   "select",
@@ -61,7 +73,6 @@ export class PageModel extends LocalModel {
   constructor(data: PageData) {
     const left = data.shut ? ` ${figure(data.shut)} of its scopes are too deep for this page and stay folded.` : "";
     super({
-      protocol: 1,
       scenes: { source: null, destination: null },
       titles: { source: data.title, destination: "" },
       selected: [],
@@ -71,7 +82,7 @@ export class PageModel extends LocalModel {
       outline: { rows: [] },
       theme: data.theme,
       still: true,
-      answers: ANSWERS,
+      answers: [...ANSWERS],
     });
     this.#data = data;
     for (const [i, { name }] of data.rows.entries()) this.#byName.set(name, i);
@@ -303,7 +314,7 @@ export class PageModel extends LocalModel {
     const i = this.#row(name, "details"),
       { subtitle, kind } = this.#data.rows[i]!,
       doc = kind === "op" || kind === "variable" ? (this.#data.docs[subtitle.split(" \u00b7 ")[0]!] ?? "") : "";
-    return { title: name, rows: [], inputs: [], outputs: [], control_inputs: [], consumers: [], doc, ...this.#data.details[i] };
+    return { ...NO_DETAILS, title: name, doc, ...this.#data.details[i] };
   }
 
   #edgeTensors({ source, target, control }: Verbs["edge_tensors"]): EdgeTensors {

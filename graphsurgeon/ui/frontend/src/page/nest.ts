@@ -1,5 +1,5 @@
 // The picture of a set of open folds: the layouts of their contents, which Python has computed, inside each other.
-import type { Box, Direction, Edge, Group, Rect, Scene } from "../model/types";
+import type { Box, Direction, Edge, Group, Rect, Scene } from "../model/types.generated";
 import type { Point } from "../state/places";
 
 /** A box of any level. */

@@ -1,5 +1,6 @@
 // Back, forward and saved views in a page without a kernel.
-import type { Views } from "../model/types";
+import { NO_VIEWS } from "./model";
+import type { Views } from "../model/types.generated";
 
 export interface Place {
   open: ReadonlySet<number>;
@@ -16,7 +17,8 @@ export class PagePlaces {
   #restored = 0;
 
   views(): Views {
-    return { back: this.#past.length, forward: this.#future.length, restored: this.#restored, saved: [...this.#savedViews.keys()] };
+    const saved = [...this.#savedViews.keys()];
+    return { ...NO_VIEWS, back: this.#past.length, forward: this.#future.length, restored: this.#restored, saved };
   }
 
   /** Remembers the current place before going to another place. */

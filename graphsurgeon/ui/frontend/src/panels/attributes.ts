@@ -3,7 +3,7 @@ import type { Actions } from "../commands/actions";
 import { CommandError } from "../model/api";
 import type { Pane } from "../canvas/pane";
 import type { Entry, Position } from "./popup";
-import type { Attribute, Attributes } from "../model/types";
+import type { Attribute, Attributes } from "../model/types.generated";
 
 const DEVICES = ["/cpu:0", "/gpu:0", "/gpu:1"];
 

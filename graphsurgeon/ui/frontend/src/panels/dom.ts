@@ -1,5 +1,5 @@
 // Makes elements. Texts become text nodes: nothing here parses markup.
-import type { Verbs } from "../model/verbs.generated";
+import type { Verbs } from "../model/types.generated";
 
 const SVG = "http://www.w3.org/2000/svg";
 const FOCUSABLE = new Set(["button", "input", "select", "textarea", "summary"]);

@@ -3,7 +3,17 @@ import { button, copyButton, count, figure, fill, focus, h, hasFocus, link, mute
 import type { Post } from "../model/api";
 import { icon } from "./icons";
 import { displayName, opOf, sharedScope } from "../state/places";
-import type { Attribute, Attributes, Boundary, Details, EdgeTensors, TensorValues, Histogram, TensorText } from "../model/types";
+import type {
+  Attribute,
+  Attributes,
+  Boundary,
+  Details,
+  EdgeTensors,
+  Histogram,
+  Numbers,
+  TensorText,
+  TensorValues,
+} from "../model/types.generated";
 import { SIGN } from "../model/signs.generated";
 import type { Position } from "./popup";
 
@@ -17,7 +27,7 @@ export interface InspectorEvents {
   reveal(name: string): void;
   showStatus(text: string): void;
   fetchTensor(tensor: string): Promise<TensorValues | null>;
-  fetchValue(name: string): Promise<{ rows: [string, string][]; histogram: Histogram | null } | null>;
+  fetchValue(name: string): Promise<Numbers | null>;
 }
 
 const MOST = 60;
@@ -159,14 +169,14 @@ export class Inspector {
   }
 
   /** Rows of facts; a fact that can be changed is a button. */
-  #facts(names: string[], rows: [string, string][], about: Partial<Attributes>): HTMLElement | null {
+  #facts(names: string[], rows: string[][], about: Partial<Attributes>): HTMLElement | null {
     const of = new Map((about.attributes ?? []).map(a => [a.name, a] as const)),
       edits = this.#events.editable() && about.device !== undefined,
       known = new Set(rows.map(([key]) => key));
-    const all: [string, string][] = [
+    const all = [
       ...rows,
-      ...[...of.values()].filter(a => !known.has(a.name)).map(a => [a.name, a.value || "different values"] as [string, string]),
-      ...(edits && !known.has("device") ? [["device", about.device || "any"] as [string, string]] : []),
+      ...[...of.values()].filter(a => !known.has(a.name)).map(a => [a.name, a.value || "different values"]),
+      ...(edits && !known.has("device") ? [["device", about.device || "any"]] : []),
     ];
     return facts(all, (key, text) => {
       const a = of.get(key);
@@ -330,8 +340,10 @@ export class Inspector {
   }
 }
 
-function facts(rows: [string, string][], shown: (key: string, text: string) => Node | string = (_, text) => text): HTMLElement | null {
-  return rows.length ? h("dl", { class: "gs-facts" }, ...rows.flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, shown(k, v))])) : null;
+function facts(rows: string[][], shown: (key: string, text: string) => Node | string = (_, text) => text): HTMLElement | null {
+  return rows.length
+    ? h("dl", { class: "gs-facts" }, ...rows.flatMap(([k = "", v = ""]) => [h("dt", {}, k), h("dd", {}, shown(k, v))]))
+    : null;
 }
 
 /** The values of a tensor in the run. */

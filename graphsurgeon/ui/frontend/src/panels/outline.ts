@@ -1,8 +1,7 @@
 // The outline: the tree of scopes on the left, for orientation and for screen readers.
 import { arrange, scrollToEntry, figure, h, consume, hasFocus, setAttribute } from "./dom";
 import { icon } from "./icons";
-import type { Mode } from "../model/verbs.generated";
-import type { Row } from "../model/types";
+import type { Mode, Row } from "../model/types.generated";
 
 export interface OutlineEvents {
   toggle(row: Row): void;

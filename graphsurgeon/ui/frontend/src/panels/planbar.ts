@@ -3,9 +3,8 @@ import { button, copyButton, count, field, figure, fill, h, consume, hasFocus, m
 import type { Post } from "../model/api";
 import { icon } from "./icons";
 import { problems, tables } from "./plantabs";
-import type { PaneName, Unmapped, Verbs, Waits } from "../model/verbs.generated";
+import type { MarkedBoundary, PaneName, Plan, Report, RunReport, State, Unmapped, Verbs, Views, Waits } from "../model/types.generated";
 import { runPanel } from "./runpanel";
-import type { Boundary, Plan, RunShown, State, Views, Report } from "../model/types";
 
 const LOST = "The kernel stopped. Copy this code, run the cell again, then run the code in a new cell.";
 
@@ -154,7 +153,7 @@ export class PlanBar {
     this.#tabs.addEventListener("keydown", e => this.#key(e));
   }
 
-  update(boundary: Boundary, plan: Plan, views?: Views, run: State["run"] = {}, by = "", selected = 0): void {
+  update(boundary: MarkedBoundary, plan: Plan, views?: Views, run: State["run"] = {}, by = "", selected = 0): void {
     this.#summarize(boundary);
     const empty = !plan.steps.length;
     this.#copying.hidden = !boundary.ops && !selected;
@@ -174,7 +173,7 @@ export class PlanBar {
         text: "Boundary",
         n: boundary.inputs.length + boundary.outputs.length,
         warn: boundary.leaks.length + boundary.control_leaks.length > 0,
-        body: () => tables.boundary(boundary, this.#post, plan.same !== false, control => this.copy(false, control)),
+        body: () => tables.boundary(boundary, this.#post, plan.same, control => this.copy(false, control)),
       },
       ...(faults || warnings
         ? [
@@ -208,7 +207,7 @@ export class PlanBar {
     if (saved && "lines" in saved)
       this.#tabList.push({ id: "saved", text: (saved as Report).title, body: () => this.#saved(saved as Report) });
     if ("tops" in run) {
-      const body = () => runPanel(run as RunShown, this.#post, by, this.#events.reveal, this.#events.showStatus);
+      const body = () => runPanel(run as RunReport, this.#post, by, this.#events.reveal, this.#events.showStatus);
       this.#tabList.push({ id: "run", text: "Run", warn: !!(run.bad || run.stop_reason), body });
     }
     // new errors are shown at once, not only counted
@@ -244,7 +243,7 @@ export class PlanBar {
     [...this.#panel.querySelectorAll<HTMLElement>("td .gs-entered")].at(0)?.focus();
   }
 
-  #summarize(b: Boundary): void {
+  #summarize(b: MarkedBoundary): void {
     const hadFocus = hasFocus(this.#summary),
       leaks = b.leak_count ?? b.leaks.length + b.control_leaks.length;
     const hint = [

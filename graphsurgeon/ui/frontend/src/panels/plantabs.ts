@@ -3,8 +3,7 @@ import { button, count, field, figure, h, link, muted, small } from "./dom";
 import { kindsOf } from "../state/places";
 import type { Post } from "../model/api";
 import { icon } from "./icons";
-import type { PaneName, Policy, Verbs, Waits } from "../model/verbs.generated";
-import type { Boundary, Plan, TensorText } from "../model/types";
+import type { Boundary, PaneName, Plan, Policy, TensorText, Verbs, Waits } from "../model/types.generated";
 
 const POLICIES: Record<Policy, string> = {
   copy: "copy: its own variable, with the current value",
@@ -13,7 +12,7 @@ const POLICIES: Record<Policy, string> = {
   freeze: "freeze: a constant of the current value",
 };
 
-const MODES = {
+const MODES: Record<string, string> = {
   append: "Existing ops do not change.",
   materialize: "Existing ops change, so applying builds a new graph. The old graph stays usable.",
 };
@@ -174,9 +173,9 @@ export const tables = {
       "div",
       {},
       h("ol", { class: "gs-steps" }, ...plan.steps.map(row)),
-      ...(plan.also_copied ?? []).map(a => muted(`Also copied: ${a}`)),
+      ...plan.also_copied.map(a => muted(`Also copied: ${a}`)),
       muted(sum),
-      muted(MODES[plan.mode ?? "append"]),
+      muted(MODES[plan.mode] ?? ""),
     );
   },
 
@@ -289,7 +288,7 @@ function rest(t: TensorText): string {
 /** Errors and warnings, each with a suggestion; the names in them are links. */
 export function problems(plan: Plan, post: Post, edit: (step: number) => void, go: (name: string, pane: PaneName) => void): HTMLElement {
   const text = (said: string) =>
-    (plan.links?.[said] ?? [[said]]).map(([part, name, pane]) => (name ? link(part, () => go(name, pane!)) : part));
+    (plan.links[said] ?? [[said]]).map(([part = "", name, pane]) => (name ? link(part, () => go(name, pane as PaneName)) : part));
   return h(
     "ul",
     { class: "gs-rows gs-problems" },

@@ -3,7 +3,7 @@ import { type Api, CommandError } from "../model/api";
 import { scrollToEntry, button, field, fill, focus, h, hasFocus, muted } from "./dom";
 import { type Action, GROUPS } from "../commands/keys";
 import { SIGN } from "../model/signs.generated";
-import type { Verbs } from "../model/verbs.generated";
+import type { Verbs } from "../model/types.generated";
 
 export interface Field {
   name: string;

@@ -1,8 +1,7 @@
 // The panel of a run below the plan: the outputs, the source of the first NaN, the colors, the most expensive ops.
 import { copyButton, h, link, muted, small } from "./dom";
 import type { Post } from "../model/api";
-import type { ColorBy } from "../model/verbs.generated";
-import type { RunShown } from "../model/types";
+import type { ColorBy, RunReport } from "../model/types.generated";
 import { opOf } from "../state/places";
 
 /** The measures of a run for the colors of the boxes. */
@@ -16,11 +15,11 @@ const MEASURES: [ColorBy, string][] = [
 const DIFFERENCE: [ColorBy, string] = ["difference", "Difference"];
 
 /** The measures that a run has. */
-export function measures(run: RunShown): [ColorBy, string][] {
+export function measures(run: RunReport): [ColorBy, string][] {
   return run.first_difference ? [DIFFERENCE, ...MEASURES] : MEASURES;
 }
 
-export function runPanel(run: RunShown, ask: Post, by: string, go: (name: string) => void, say: (text: string) => void): HTMLElement {
+export function runPanel(run: RunReport, ask: Post, by: string, go: (name: string) => void, say: (text: string) => void): HTMLElement {
   const { bad, first_difference: apart } = run;
   return h(
     "div",
@@ -71,7 +70,7 @@ export function runPanel(run: RunShown, ask: Post, by: string, go: (name: string
 }
 
 /** An output of the run: its largest elements as bars, or its picture. */
-function output({ tensor, text, values, picture }: RunShown["outputs"][number], go: (name: string) => void): HTMLElement {
+function output({ tensor, text, values, picture }: RunReport["outputs"][number], go: (name: string) => void): HTMLElement {
   return h(
     "section",
     {},

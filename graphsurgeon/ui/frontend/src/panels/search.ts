@@ -3,8 +3,7 @@ import { CommandError } from "../model/api";
 import { scrollToEntry, button, count, field, figure, fill, h, consume } from "./dom";
 import { icon } from "./icons";
 import { sharedScope } from "../state/places";
-import type { PaneName } from "../model/verbs.generated";
-import type { SearchResult } from "../model/types";
+import type { PaneName, SearchResult } from "../model/types.generated";
 
 const WAIT = 160;
 

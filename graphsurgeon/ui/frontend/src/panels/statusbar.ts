@@ -1,7 +1,7 @@
 // The last line: messages of Python and of the page, the wait for the kernel, and the legend of the colors.
 import { fill, focus, h, hasFocus, small } from "./dom";
 import { safeColor } from "../canvas/shapes";
-import type { Scene, Status } from "../model/types";
+import type { Scene, Status } from "../model/types.generated";
 
 const SLOW = 300,
   LONG = 10_000;

@@ -4,7 +4,7 @@ import { button, type ButtonProps, fill, h, rove } from "./dom";
 import { icon, type IconName } from "./icons";
 import { type Action, keyOf, verbOf } from "../commands/keys";
 import type { ViewState } from "../state/store";
-import type { Direction, Views } from "../model/types";
+import type { Direction, Views } from "../model/types.generated";
 import type { Position } from "./popup";
 
 const RECIPES = `Recipes (${keyOf("recipes")})`,

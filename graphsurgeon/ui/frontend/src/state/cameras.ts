@@ -1,6 +1,6 @@
 // The cameras of earlier pictures, which undo, redo, back and forward restore.
-import type { PaneName } from "../model/verbs.generated";
-import type { Model, Scene, State } from "../model/types";
+import type { Model } from "../model/api";
+import type { PaneName, Scene, State } from "../model/types.generated";
 
 /** The camera of a pane, and the size of the pane. */
 export interface Camera {

@@ -4,8 +4,7 @@ import { button, fill, h } from "../panels/dom";
 import { icon } from "../panels/icons";
 import type { Pane } from "../canvas/pane";
 import { centre, contains } from "./places";
-import type { Box, Group, Mark, Scene } from "../model/types";
-import type { PaneName } from "../model/verbs.generated";
+import type { Box, Group, Mark, PaneName, Scene } from "../model/types.generated";
 
 const WORDS: Record<Exclude<Mark, "">, string> = {
   new: "is new",

@@ -1,7 +1,7 @@
 // Marks on the boxes of a scene: boundary tensors, leaks, the region, and the text of their labels.
 import { countOf, figure } from "../panels/dom";
 import { placeOf, opOf } from "./places";
-import type { Boundary, Box, Group, Mark, Scene, TensorText } from "../model/types";
+import type { Boundary, Box, Group, Mark, Scene, TensorText } from "../model/types.generated";
 
 export interface BoxMarks {
   inputs: number[];

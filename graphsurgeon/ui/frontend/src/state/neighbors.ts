@@ -1,5 +1,5 @@
 // The boxes upstream and downstream in a picture: walks along its edges, without the kernel.
-import type { Box, Scene } from "../model/types";
+import type { Box, Scene } from "../model/types.generated";
 
 export type FlowWay = "up" | "down";
 

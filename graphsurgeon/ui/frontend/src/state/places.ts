@@ -1,5 +1,5 @@
 // Positions in a scene: the box of an op, the neighbors of a box.
-import type { Box, Direction, Group, Rect, Scene } from "../model/types";
+import type { Box, Direction, Group, Rect, Scene } from "../model/types.generated";
 
 export type Point = [x: number, y: number];
 

@@ -1,6 +1,5 @@
 // The view state: state that the page changes before Python, or without it. Listeners receive each change.
-import type { PaneName, Verbs } from "../model/verbs.generated";
-import type { Boundary, Edge, InputCandidates } from "../model/types";
+import type { Boundary, Edge, InputCandidates, PaneName, Verbs } from "../model/types.generated";
 
 /** An edit with two ends: the first arms it, the second completes it. */
 export type TwoEnds = Extract<keyof Verbs, "connect" | "reroute" | "swap" | "add_control" | "reroute_control">;
