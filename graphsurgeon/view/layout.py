@@ -130,8 +130,7 @@ def place(
         scene: the result of `build`. The function sets the sizes of its boxes, but does not reduce them.
         engine: a layout engine; default: the first one that is available.
         direction: "TB" top to bottom, "LR" left to right, or "auto" for the direction with the better aspect ratio.
-        previous: the data of a picture to resemble: with "auto" its direction is used, and common boxes keep their
-            order.
+        previous: the data of a picture to resemble: with "auto" its direction is used, and frames keep their columns.
         timeout: the time limit in seconds.
         cancelled: called every few ms; true stops the work.
 
@@ -351,11 +350,8 @@ class _Picture:
         height_factor: float,
         only: Iterable[int] | None = None,
     ) -> None:
-        """Lays out levels, the innermost first. Items that are also in `previous` keep their order and columns."""
-        before, old_columns = {}, previous["columns"] if previous else {}
-        if previous:
-            x, w = ("x", "w") if self.down else ("y", "h")
-            before = {one["name"]: one[x] + one[w] / 2 for one in (*previous["groups"], *previous["boxes"])}
+        """Lays out levels, the innermost first. Items that are also in `previous` keep their columns."""
+        old_columns: Mapping[str, Any] = previous["columns"] if previous else {}
         for level in sorted(self.order if only is None else only, reverse=True):
             structure, lines = self.structures[level]
             keys = list(self.items[level])[: structure.items]
@@ -365,7 +361,7 @@ class _Picture:
             border = ((HEAD + PAD, PAD) if self.down else (PAD, PAD)) if level >= 0 else (0.0, 0.0)
             name = self._name(("frame", level)) if level >= 0 else ""
             starts = () if not columns else self._starts(keys, old_columns[name]) if name in old_columns else None
-            layout = laid_out(
+            self.levels[level] = laid_out(
                 structure,
                 self.ranks[level],
                 sizes,
@@ -376,10 +372,6 @@ class _Picture:
                 self.run,
                 height_factor,
             )
-            was = [before.get(self._name(key), np.nan) for key in keys]
-            if np.isfinite(was).sum() > 1 and _is_reversed(was, layout, sizes, self.ranks[level]):
-                layout = layout.mirror(sizes)
-            self.levels[level] = layout
 
     def _starts(self, keys: list[Key], names: list[str]) -> tuple[int, ...]:
         """Returns the numbers of the items with these names."""
@@ -506,11 +498,3 @@ class _Picture:
         across, along = self.levels[-1].size
         w, h = (round(v + 2 * MARGIN, 1) for v in ((across, along) if self.down else (along, across)))
         return PlacedScene(scene.rev, w, h, self.direction, boxes, groups, edges, texts, scene.stats.copy(), columns)
-
-
-def _is_reversed(old: list[float], level: Level, sizes: Iterable[tuple[float, float]], ranks: list[int]) -> bool:
-    """Returns whether most pairs of items in a rank have the opposite order than before."""
-    now = level.positions[:, 0] + np.array([w / 2 for w, _ in sizes])
-    rank = np.array(ranks[: len(now)])
-    order = np.sign(np.subtract.outer(old, old)) * np.sign(np.subtract.outer(now, now))
-    return bool(np.nansum(order * (rank[:, None] == rank)) < 0)

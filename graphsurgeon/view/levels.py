@@ -116,17 +116,6 @@ class Level:
     paths: list[Points]
     starts: list[int]
 
-    def mirror(self, sizes: Sequence[tuple[float, float]]) -> Level:
-        """Returns the level mirrored across the flow; `sizes` are the sizes of the items."""
-        wide = self.size[0]
-
-        def turned(points: Points) -> Points:
-            mirrored: Points = points * np.array([-1, 1]) + np.array([wide, 0])
-            return mirrored
-
-        at = turned(self.positions) - [(w, 0) for w, _ in sizes]
-        return Level(self.size, at, [wide - x for x in self.gates], [turned(path) for path in self.paths], self.starts)
-
 
 def rank_items(structure: Structure, run: Run) -> list[int]:
     """Returns the rank of each item and gate.

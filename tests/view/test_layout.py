@@ -172,28 +172,6 @@ def test_the_largest_picture_is_a_small_message():
     assert len(json.dumps(layout.place(scene).to_dict())) < 1_000_000
 
 
-def test_what_two_pictures_have_stands_in_the_order_of_the_first():
-    ops = [("x", "Placeholder", []), *((f"{letter}/op", "Neg", ["x"]) for letter in "abcd")]
-    placed = layout.place(build(Tree(Graph.from_ops(ops)), {"a/", "b/"}), direction="TB")
-    like = placed.to_dict()
-    for box in (*like["boxes"], *like["groups"]):
-        box["x"] = placed.w - box["x"] - box["w"]
-
-    def order(boxes):
-        return [
-            name for name, _ in sorted(((b["name"], b["x"]) for b in boxes if b["name"] != "x"), key=lambda b: b[1])
-        ]
-
-    again = layout.place(build(Tree(Graph.from_ops([*ops, ("new", "Neg", ["x"])])), {"a/", "b/"}), previous=like)
-    assert [name for name in order(again.to_dict()["boxes"]) if name != "new"] == order(like["boxes"])
-    assert again.direction == "TB"
-    for box in again.boxes:
-        assert 0 <= box.x <= again.w - box.w
-    ends = {edge.target: samples(again, edge)[-1] for edge in again.edges}
-    for box in again.boxes[1:]:
-        assert box.x - 8 <= ends[box.id][0] <= box.x + box.w + 8, "edges are mirrored, too"
-
-
 def test_a_picture_keeps_the_direction_of_the_one_before():
     scene = build(Tree(chain(6)))
     across = layout.place(scene, direction="LR").to_dict()
