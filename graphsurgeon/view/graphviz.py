@@ -177,8 +177,8 @@ class Engine(Protocol):
     def describe(self) -> str:
         """Returns its name and version."""
 
-    def run(self, dot: str, timeout: float, cancelled: Callable[[], bool]) -> bytes:
-        """Lays out DOT text and returns Graphviz json0."""
+    def run(self, dot: str, timeout: float, cancelled: Callable[[], bool], form: str = "json0") -> bytes:
+        """Lays out DOT text and returns it in a Graphviz output format."""
 
 
 class WasmEngine:
@@ -253,12 +253,12 @@ class DotEngine:
             return "Graphviz (the system's dot)"
         return f"Graphviz (the system's dot: {(out.stderr or out.stdout).strip() or 'unknown version'})"
 
-    def run(self, dot: str, timeout: float, cancelled: Callable[[], bool]) -> bytes:
+    def run(self, dot: str, timeout: float, cancelled: Callable[[], bool], form: str = "json0") -> bytes:
         """Lays out DOT text; raises LayoutError, LayoutTimeout or LayoutCancelled."""
         if cancelled():
             raise cancelled_error()
         pipe = subprocess.PIPE
-        process = subprocess.Popen([self.name, "-Tjson0"], stdin=pipe, stdout=pipe, stderr=pipe)
+        process = subprocess.Popen([self.name, f"-T{form}"], stdin=pipe, stdout=pipe, stderr=pipe)
         end, text = time.monotonic() + timeout, dot.encode("ascii")
         stdin: bytes | None = text
         try:

@@ -6,7 +6,6 @@ laid out. Coordinates are across and along the flow, independent of the directio
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import threading
@@ -67,13 +66,13 @@ class Run:
     cancelled: Callable[[], bool]
 
     def values(self, dot: str, attribute: str) -> Iterator[tuple[int, str]]:
-        """Runs DOT text, and yields the number of each node with the value of one attribute."""
+        """Runs DOT text, and yields the number of each node with the value, or the x value, of one attribute."""
         if not _ALLOWED.fullmatch(dot):
             raise AssertionError("a name reached the layout engine")
-        output = self.engine.run(dot, max(0.05, self.end - time.monotonic()), self.cancelled)
-        for thing in json.loads(output).get("objects", []):
-            if thing["name"][0] == "n" and attribute in thing:
-                yield int(thing["name"][1:]), thing[attribute]
+        # Graphviz takes a fifth longer to write JSON, which also repeats the attributes that all nodes share
+        output = self.engine.run(dot, max(0.05, self.end - time.monotonic()), self.cancelled, "dot").decode()
+        for node in re.finditer(rf'^\s*n(\d+)\s*\[[^]]*\b{attribute}="?([^",\]]+)', output, re.MULTILINE):
+            yield int(node[1]), node[2]
 
 
 class Line(NamedTuple):
@@ -261,7 +260,7 @@ class _Layout:
             self.rank += between
         self.x = np.zeros(len(self.rank))
         for name, value in run.values(self._order_dot(spacing[0], run.effort), "pos"):
-            self.x[name] = float(value.partition(",")[0])
+            self.x[name] = float(value)
         half = np.zeros(len(self.rank))
         half[: structure.items] = [w / 2 for w, _ in sizes]
         self.half, self.count = half, count

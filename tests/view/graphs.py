@@ -94,12 +94,12 @@ class Limited:
     def describe(self) -> str:
         return "limited"
 
-    def run(self, dot: str, timeout: float, cancelled: Any) -> bytes:
+    def run(self, dot: str, timeout: float, cancelled: Any, form: str = "json0") -> bytes:
         self.seen.append(dot)
         self.given.append(timeout)
         if any(word in dot for word in self.slow):
             raise graphviz.timeout_error(timeout)
-        return graphviz.WASM.run(dot, timeout, cancelled)
+        return graphviz.WASM.run(dot, timeout, cancelled, form)
 
 
 def drawn(scene: Any) -> list[str]:
