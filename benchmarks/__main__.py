@@ -14,6 +14,7 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -66,14 +67,16 @@ def run(name: str, results: list[dict[str, Any]]) -> bool:
     """Runs one benchmark in a separate process and adds its rows; returns whether it ended well."""
     print(f"bench_{name} ...", file=sys.stderr, flush=True)
     command = [sys.executable, "-m", "benchmarks", "--one", name]
-    process = subprocess.Popen(command, cwd=HERE.parent, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    for line in process.stdout:
-        if line.startswith(MARK):
-            results.append({"bench": name, **json.loads(line.removeprefix(MARK))})
-        else:
-            print(line, end="", file=sys.stderr)
-    return process.wait() == 0
+    with tempfile.TemporaryDirectory() as journals:  # a user must not be offered to restore the steps of a benchmark
+        environment = {**os.environ, "GRAPHSURGEON_JOURNALS": journals}
+        process = subprocess.Popen(command, cwd=HERE.parent, env=environment, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith(MARK):
+                results.append({"bench": name, **json.loads(line.removeprefix(MARK))})
+            else:
+                print(line, end="", file=sys.stderr)
+        return process.wait() == 0
 
 
 def table(results: Sequence[dict[str, Any]]) -> str:
