@@ -213,7 +213,7 @@ class Aligned:
         lines, renumbered = [layout.lines[i] for i in used], {old: new for new, old in enumerate(used)}
         for edge in edges:
             edge.path = [renumbered[number] for number in edge.path]
-        place_labels(boxes, groups, edges, lines, layout.w)
+        place_labels(boxes, groups, edges, lines, layout.w)  # `layout` has room for labels
         stats: page_types.SceneStats = {**scene.stats, "degraded": layout.stats["degraded"]}
         return PlacedScene(
             scene.rev, layout.w, layout.h, layout.direction, boxes, groups, edges, lines, stats, layout.columns

@@ -117,6 +117,8 @@ Rect = tuple[float, float, float, float]
 
 MAX_PLACES = 12
 """The number of places that are tried for a label, near the middle of its edge."""
+LABEL_ROOM, LABEL_MARGIN = 130.0, 6.0
+"""How far labels may be right of the boxes of a picture, and their distance from its right border, px."""
 _BAND = 40.0
 """The height of the bands of a picture by which placed labels are grouped, px."""
 
@@ -180,18 +182,27 @@ def sampled(path: Iterable[int], samples: Sequence[Points]) -> Points:
 
 
 def place_labels(
-    boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], lines: Sequence[str], picture_width: float
-) -> None:
+    boxes: Sequence[Box],
+    groups: Sequence[Group],
+    edges: Sequence[Edge],
+    lines: Sequence[str],
+    picture_width: float,
+    room: float = 0.0,
+) -> float:
     """Places the labels of edges next to them in a picture with these lines and of width `picture_width`.
 
     If there is no free place, or the edge is quiet, the label is removed; the inspector still shows it. The label of a
-    changed edge always stays: without a free place it is drawn over the middle of the edge.
+    changed edge always stays: without a free place it is drawn over the middle of the edge. A label may begin inside
+    the picture and end right of it, at most by `room`, so that a narrow picture has labels too.
+
+    Returns:
+        the width of the picture with its labels.
     """
     for edge in edges:
         if edge.quiet:
             edge.label = ""
     if not any(edge.label or edge.state for edge in edges):
-        return
+        return picture_width
     frames = [(b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1) for b in boxes]
     frames += [(g.x, g.y, g.x + g.w, g.y + 22) for g in groups]
     frames += [side for g in groups for side in _sides(g)]
@@ -207,12 +218,15 @@ def place_labels(
             labeled.append((edge, points))
     labeled.sort(key=lambda one: (not one[0].state, not one[0].label.startswith("×"), one[0].id))
     sizes = [(width(edge.label, SUBLABEL) + 2, SUBLABEL + 2) for edge, _ in labeled]
-    found = _free_places([points for _, points in labeled], sizes, frames, samples, picture_width)
-    for (edge, _), place in zip(labeled, found, strict=True):
+    widest = picture_width
+    found = _free_places([points for _, points in labeled], sizes, frames, samples, picture_width + room)
+    for (edge, _), (w, _), place in zip(labeled, sizes, found, strict=True):
         if place is None:
             edge.label = edge.label if edge.state == "changed" else ""
         else:
             edge.label_x, edge.label_y = round(place[0], 1), round(place[1], 1)
+            widest = max(widest, place[0] + w / 2 + LABEL_MARGIN)
+    return round(widest, 1)
 
 
 def _free_places(

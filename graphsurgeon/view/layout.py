@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import LayoutError, counted
 from . import graphviz, page_types
 from .boxes import HEADING, Box, Edge, Group, frames, size_of, width
-from .edge_paths import line_texts, place_labels
+from .edge_paths import LABEL_ROOM, line_texts, place_labels
 from .graphviz import Engine, LayoutCancelled, LayoutTimeout
 from .levels import BUSY, SPACING, Level, Line, Run, Structure, grid, laid_out, rank_items
 from .scene import Scene
@@ -175,8 +175,8 @@ def place(
             failed = error
             continue
         best.stats["degraded"] = degraded
-        place_labels(best.boxes, best.groups, best.edges, best.lines, best.w)
-        return best
+        w = place_labels(best.boxes, best.groups, best.edges, best.lines, best.w, LABEL_ROOM)
+        return replace(best, w=w)
     assert failed is not None
     raise LayoutError(
         f"laying out {counted(len(scene.boxes), 'boxes')} and {counted(len(scene.edges), 'edges')}",
@@ -263,7 +263,7 @@ class _Picture:
     ) -> None:
         self.scene, self.direction, self.run, self.down = scene, direction, run, direction == "TB"
         self._crossings: dict[tuple[int, int], tuple[int, list[Key], list[Key]]] = {}
-        self._equal_levels: dict[Any, tuple[list[Any], list[Any], list[Any]]] = {}
+        self._equal_levels: dict[Any, tuple[float, list[Any], list[Any], list[Any]]] = {}
         self.items: dict[int, dict[Key, int]] = {-1: {}}  # level -> item or gate -> number
         for i, box in enumerate(scene.boxes):
             level = -1
@@ -423,7 +423,7 @@ class _Picture:
             start, size, group = self._inner(level), self._size(("frame", level)), self.scene.groups[level]
             row, label, heading = row_of[group.name], group.label, self._heading(level)
         rows, w, h = {key: row_of[self._name(key)] for key in self.items[level]}, *(round(v, 1) for v in size[::turn])
-        rects, paths, centers = self._drawn(level, start, w)
+        w, rects, paths, centers = self._drawn(level, start, w)
         rects = [[rows[key], *rect] for key, rect in zip(self.items[level], rects, strict=False)]
         lines = [
             [rows[tail], rows[head], path, *center]
@@ -431,8 +431,8 @@ class _Picture:
         ]
         return row, {"size": [w, h], "label": label, "heading": heading, "rects": rects, "lines": lines}
 
-    def _drawn(self, level: int, start: tuple[float, float], w: float) -> tuple[list[Any], list[Any], list[Any]]:
-        """Returns the rectangles of the items of a level, its paths, and the centers of its labels.
+    def _drawn(self, level: int, start: tuple[float, float], w: float) -> tuple[float, list[Any], list[Any], list[Any]]:
+        """Returns the width of a level, the rectangles of its items, its paths, and the centers of its labels.
 
         Equal levels, such as the layers of a model, share them.
         """
@@ -459,8 +459,9 @@ class _Picture:
         ]
         boxes, groups = [b for b in items if isinstance(b, Box)], [g for g in items if isinstance(g, Group)]
         lines = layout.paths[: len(ends)]
-        place_labels(boxes, groups, edges, list(line_texts(lines, start, self.down)), w)
+        texts, room = list(line_texts(lines, start, self.down)), LABEL_ROOM if level < 0 else 0.0
         self._equal_levels[equal] = (
+            place_labels(boxes, groups, edges, texts, w, room),
             [[one.x, one.y, one.w, one.h] for one in items],
             [np.round((points + start)[:, ::turn], 1).ravel().tolist() for points in lines],
             [(edge.label_x, edge.label_y) if edge.label else () for edge in edges],

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.view.boxes import SUBLABEL, Box, Edge, width
 from graphsurgeon.view.edge_paths import place_labels, sample_lines
-from graphsurgeon.view.layout import place
+from graphsurgeon.view.layout import inside_frames, place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
 from tests.view.graphs import towers
@@ -41,6 +42,16 @@ def test_edge_labels_stay_in_the_picture():
     assert edge.label_x - half >= 0
     place_labels([], [], [edge], [line(30, 0, 30, 60)], 60.0)
     assert edge.label == ""
+
+
+def test_a_narrow_picture_gets_wider_for_its_labels():
+    ops = [("x", "Placeholder", []), ("y", "Relu", ["x"]), ("z", "Relu", ["y"])]
+    scene = build(Tree(Graph.from_ops(ops, outputs_of=lambda i: [TensorInfo("float32", (None, 32, 32, 32))])))
+    placed = place(scene, direction="TB")
+    assert [edge.label for edge in placed.edges] == ["float32 (?, 32, 32, 32)"] * 2
+    ends = [edge.label_x + width(edge.label, SUBLABEL) / 2 for edge in placed.edges]
+    assert max(box.x + box.w for box in placed.boxes) < max(ends) < placed.w
+    assert inside_frames(scene, [-1], "TB", {"x": 0, "y": 1, "z": 2})[-1]["size"] == [placed.w, placed.h]
 
 
 PLACES = st.integers(0, 30).map(lambda n: n * 10.0)
