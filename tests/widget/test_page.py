@@ -605,6 +605,12 @@ def test_axe_of_what_one_goes_about_with(widget_page, axe, dark):
     shown.item("images").focus()
     shown.page.keyboard.press("v")
     assert shown.axe() == []
+    shown.page.keyboard.press("Escape")
+    shown.page.keyboard.press("l")
+    edge = shown.page.get_by_role("treeitem", name="edge: images:0 to conv0, float32 (), 1 of 1")
+    edge.wait_for(state="attached")
+    assert edge.evaluate("edge => edge === document.activeElement")
+    assert shown.axe() == []
 
 
 def test_the_map_moves_the_picture_and_the_frame(widget_page):

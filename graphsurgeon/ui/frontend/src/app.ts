@@ -92,7 +92,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
       if (was && !placing) cameraBeforePlan = undefined;
       if (pane.name === store.state.active) top.zoom(pane.view.k);
     },
-    focus: pane => activate(pane.name),
+    focus: (pane, onBox) => {
+      activate(pane.name);
+      if (onBox && store.state.edge) store.set({ edge: null });
+    },
     alone: pane => {
       store.set({ alone: !store.state.alone });
       activate(pane.name);
@@ -101,7 +104,9 @@ export function mount(model: Model, host: HTMLElement): () => void {
     },
   };
   const overlay = new Overlay(),
-    panes = { source: new Pane("source", events, overlay), destination: new Pane("destination", events, overlay) };
+    panes = { source: new Pane("source", events, overlay), destination: new Pane("destination", events, overlay) },
+    both = Object.values(panes),
+    updateSizes = () => both.forEach(pane => pane.updateSize());
   const inspector = new Inspector(id, post, {
     modelText: () => model.get("titles").model ?? "",
     reveal: name => actions.reveal(store.state.active, name),
@@ -232,7 +237,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   function activate(name: PaneName): void {
     if (store.state.active === name) return;
     store.set({ active: name });
-    for (const pane of [panes.source, panes.destination]) pane.map.setActive(pane.name === name);
+    for (const pane of both) pane.map.setActive(pane.name === name);
     top.zoom(panes[name].view.k);
     tabs();
   }
@@ -247,7 +252,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   function highlight(): void {
     const { selected, pendingEdit, edge, faded, candidates, picking, change } = store.state;
     gestures.lens.update();
-    for (const pane of [panes.source, panes.destination]) {
+    for (const pane of both) {
       const here = candidates && (candidates.pane === pane.name || model.get("plan").same !== false);
       pane.drawing.only(gestures.lens.names(pane));
       pane.drawing.offer(here ? candidates.boxes : null);
@@ -257,7 +262,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
         pane.name === "source" ? (store.state.suggestedBoundary ?? model.get("boundary")) : null,
         pendingEdit?.pane === pane.name ? pendingEdit.box : null,
       );
-      pane.drawing.lightEdge(edge);
+      pane.chooseEdge(edge);
       pane.offer(...gestures.atSelection(pane));
       pane.drawing.fade(faded ?? pane.scene?.legend?.faded ?? []);
     }
@@ -276,14 +281,14 @@ export function mount(model: Model, host: HTMLElement): () => void {
       titles = { source: "Source", destination: "Destination" };
     root.classList.toggle("gs-two", !!model.get("scenes").destination);
     root.classList.toggle("gs-alone", store.state.alone);
-    for (const pane of [panes.source, panes.destination]) pane.alone(store.state.alone);
+    for (const pane of both) pane.alone(store.state.alone);
     root.dataset.pane = active;
     const staged = actions.isTwoStage,
       shape = `${!!model.get("scenes").destination} ${store.state.alone} ${active}`,
       now = shownStage(),
       had = [...paneTabs.children].indexOf(document.activeElement!);
     root.classList.toggle("gs-staged", staged);
-    if (shape !== lastShape) for (const pane of [panes.source, panes.destination]) pane.forgetSize();
+    if (shape !== lastShape) for (const pane of both) pane.forgetSize();
     lastShape = shape;
     steps.update();
     const tab = (text: string, on: boolean, press: () => void) =>
@@ -355,11 +360,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
     tabs();
     const now = actions.pane;
     moveByCode(() => {
-      panes.source.updateSize();
-      panes.destination.updateSize();
+      updateSizes();
       align(now === from ? other(now) : now, from, size);
     });
-    for (const pane of [panes.source, panes.destination]) pane.map.setActive(pane === now);
+    for (const pane of both) pane.map.setActive(pane === now);
     top.zoom(now.view.k);
   }
 
@@ -404,11 +408,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
     for (const [name, on] of Object.entries(now)) root.classList.toggle(`gs-no-${name}`, !on);
     top.sides(now);
     search.dock(now.inspector ? right : null);
-    for (const pane of [panes.source, panes.destination]) pane.map.dockIn(now.outline ? dock : pane.canvas);
-    moveByCode(() => {
-      panes.source.updateSize();
-      panes.destination.updateSize();
-    });
+    for (const pane of both) pane.map.dockIn(now.outline ? dock : pane.canvas);
+    moveByCode(updateSizes);
   }
 
   /** Panes have priority over side panels, unless the user has opened or closed these. */
@@ -567,10 +568,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     typeof ResizeObserver === "undefined"
       ? null
       : new ResizeObserver(seen => {
-          moveByCode(() => {
-            panes.source.updateSize();
-            panes.destination.updateSize();
-          });
+          moveByCode(updateSizes);
           lineUp();
           if (!seen.some(e => e.target === root)) return;
           widgetSize.attach();

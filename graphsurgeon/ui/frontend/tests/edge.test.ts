@@ -126,6 +126,88 @@ test("an edge of several tensors, and a control edge, have no such button", () =
   }
 });
 
+const chosen = () => host.querySelector<SVGElement>(".gs-edge-item");
+const said = () => chosen()!.getAttribute("aria-label");
+
+test("l steps through the edges of a box, which have roles and names", async () => {
+  start({
+    scenes: {
+      source: scene(
+        [box("a"), box("b"), box("c")],
+        [edge("b", "c"), edge("a", "b"), edge("b", "a", { control: true, tensor: "^b" }), edge("b", "c", { count: 3 })],
+      ),
+      destination: null,
+    },
+  });
+  item("b").focus();
+  key(item("b"), "l");
+  expect(document.activeElement).toBe(chosen());
+  expect(chosen()!.getAttribute("role")).toBe("treeitem");
+  model.answer("edge_tensors", { tensors: [{ tensor: "a:0", text: "float32 (?, 96)" }], values: [] });
+  await settled();
+  expect(said()).toBe("edge: a:0 to b, float32 (?, 96), 1 of 4");
+  expect(host.querySelector(".gs-inspect-title")!.textContent).toBe("a:0");
+  const names = [];
+  for (let i = 0; i < 4; i++) {
+    key(chosen()!, "l");
+    names.push(said());
+  }
+  expect(names).toEqual([
+    "edge: b:0 to c, 2 of 4",
+    "Control edge from b to a, 3 of 4",
+    "edge: 3 tensors from b to c, 4 of 4",
+    "edge: a:0 to b, 1 of 4",
+  ]);
+  key(chosen()!, "L", { shiftKey: true });
+  expect(said()).toBe("edge: 3 tensors from b to c, 4 of 4");
+  expect(host.querySelectorAll(".gs-edge-item").length).toBe(1);
+});
+
+test("from an edge, Enter goes to its other end, an arrow to another box, and Esc back", () => {
+  open();
+  const go = () => {
+    item("a").focus();
+    key(item("a"), "l");
+    model.answer("edge_tensors", { tensors: [], values: [] });
+    expect(document.activeElement).toBe(chosen());
+  };
+  go();
+  key(chosen()!, "Enter");
+  expect(document.activeElement).toBe(item("s/"));
+  expect(chosen()).toBe(null);
+  go();
+  key(chosen()!, "Escape");
+  expect(document.activeElement).toBe(item("a"));
+  expect(chosen()).toBe(null);
+  go();
+  key(chosen()!, "ArrowDown");
+  expect(item("a").parentElement!.contains(document.activeElement)).toBe(true);
+  expect(chosen()).toBe(null);
+});
+
+test("keys on an edge are about the edge, not about its box", () => {
+  open();
+  item("a").focus();
+  key(item("a"), "l");
+  const before = model.verbs.length;
+  key(chosen()!, "Delete");
+  expect(model.verbs.length).toBe(before);
+  key(chosen()!, "o");
+  expect(model.verbs.at(-1)).toEqual(["mark_output", { tensor: "net/conv/Relu:0" }]);
+  key(chosen()!, "F10", { shiftKey: true });
+  expect(title()).toBe("net/conv/Relu:0");
+  key(choices()[0]!, "Escape");
+  expect(document.activeElement).toBe(chosen());
+});
+
+test("a box without edges has none to step to", () => {
+  start({ scenes: { source: scene([box("a"), box("b")]), destination: null } });
+  item("a").focus();
+  key(item("a"), "l");
+  expect(host.querySelector(".gs-status-text")!.textContent).toBe("'a' has no edges.");
+  expect(document.activeElement).toBe(item("a"));
+});
+
 test("an edge is no longer selected when there is another picture", () => {
   open();
   click(drawing());

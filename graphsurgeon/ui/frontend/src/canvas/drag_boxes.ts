@@ -23,19 +23,15 @@ export class BoxDrag {
     if (names.length) this.#actions.post("copy_to_clipboard", { names, pane: pane.name });
   }
   cut(pane: Pane): void {
-    const names = this.#names(pane, pane.current),
-      no = this.#actions.refusal(pane);
-    if (no) this.#actions.ui.status.show(no, "warn");
-    else if (names.length) this.#actions.post("cut", { names });
+    const names = this.#names(pane, pane.current);
+    if (this.#actions.canEdit(pane) && names.length) this.#actions.post("cut", { names });
   }
   paste(): void {
     void this.#showProblems(this.#actions.send("paste", { to: null, keep_inputs: false }));
   }
   duplicate(pane: Pane): void {
-    const names = this.#names(pane, pane.current),
-      no = this.#actions.refusal(pane);
-    if (no) this.#actions.ui.status.show(no, "warn");
-    else if (names.length)
+    const names = this.#names(pane, pane.current);
+    if (this.#actions.canEdit(pane) && names.length)
       void this.#showProblems(this.#actions.send("duplicate", { names, pane: "destination", to: null, keep_inputs: true }));
   }
 

@@ -24,7 +24,8 @@ export interface PaneEvents {
   /** A drag begins here, on a box, a port or an edge; null for the default effect of a drag. */
   drag(pane: Pane, e: PointerEvent): Drag | null;
   move(pane: Pane): void;
-  focus(pane: Pane): void;
+  /** The pane has the focus, and a box of it if `onBox` is true. */
+  focus(pane: Pane, onBox: boolean): void;
   alone(pane: Pane): void;
 }
 
@@ -116,8 +117,9 @@ export class Pane {
     // on the HTML element: a focus listener on an <svg> makes it a separate tab stop
     this.canvas.addEventListener("focusin", e => {
       const found = this.drawing.itemAt(e.target);
-      if (found && "g" in found && found.key !== this.#active) this.#rove(found.key, false);
-      this.#events.focus(this);
+      const onBox = !!found && "g" in found;
+      if (onBox && found.key !== this.#active) this.#rove(found.key, false);
+      this.#events.focus(this, onBox);
     });
   }
 
@@ -359,6 +361,18 @@ export class Pane {
   focus(item: Item, show = true, keyboard = true): void {
     this.#rove(item.key, keyboard);
     if (show) this.glide(() => this.view.show(headOf(item.of), ...this.size));
+  }
+
+  /** Whether the selected edge has the focus. */
+  get isOnEdge(): boolean {
+    return hasFocus(this.drawing.edge);
+  }
+
+  /** Shows the selected edge; an edge that is deselected returns the focus to its box. */
+  chooseEdge(edge: Edge | null): void {
+    const had = this.isOnEdge;
+    this.drawing.chooseEdge(edge);
+    if (had && !this.drawing.edge.isConnected) focus(this.current?.g);
   }
 
   /** Remembers that `name` should keep its place in the next scene. */

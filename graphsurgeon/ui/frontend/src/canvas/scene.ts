@@ -54,6 +54,15 @@ export class Drawing {
   /** The boxes whose edges are marked, and the marked edge. */
   #markedBoxes: Record<(typeof EDGE_MARKS)[number], ReadonlySet<string>> = { lit: new Set(), faded: new Set(), away: new Set() };
   #litEdge: Edge | null = null;
+  /** The selected edge for keys and screen readers: the only edge with an element. */
+  readonly edge = s("g", {
+    class: "gs-edge-item",
+    role: "treeitem",
+    tabindex: -1,
+    "data-lm-suppress-shortcuts": "true",
+    "aria-selected": "true",
+  });
+  readonly #edgeRing = s("path", { class: "gs-ring" });
   #marks = new Map<string, BoxMarks>();
   #edgeCounts = new Map<string, [number, number]>();
   #far = 0;
@@ -79,6 +88,7 @@ export class Drawing {
   constructor() {
     this.root.append(...Object.values(this.#layers));
     this.#layers.ports.append(this.#inputs, this.#outputs);
+    this.edge.append(this.#edgeRing);
   }
 
   /** Replaces the scene. The next calls of `mark` and `select` add marks and selections. */
@@ -373,6 +383,20 @@ export class Drawing {
     if (edge === this.#litEdge) return;
     this.#litEdge = edge;
     this.#drawEdges();
+  }
+
+  /** Highlights the selected edge, and gives it an element if it is in this picture. */
+  chooseEdge(edge: Edge | null): void {
+    this.lightEdge(edge);
+    if (!edge || !this.scene?.edges.includes(edge)) return this.edge.remove();
+    this.#byElement.set(this.edge, edge);
+    write(this.#edgeRing, "d", linesOf(this.scene, [edge]));
+    if (!this.edge.isConnected) this.#layers.boxes.after(this.edge);
+  }
+
+  /** The text of the selected edge for screen readers. */
+  nameEdge(text: string): void {
+    write(this.edge, "aria-label", clean(text).slice(0, 2000));
   }
 
   /** The classes of an edge. */

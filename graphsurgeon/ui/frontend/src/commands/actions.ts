@@ -74,6 +74,13 @@ export class Actions {
     return here ? "" : `Edits are made in ${this.ui.model.get("titles").destination}, on the right.`;
   }
 
+  /** Whether the boxes of a pane can be edited; if they cannot, a message has the reason. */
+  canEdit(pane: Pane): boolean {
+    const no = this.refusal(pane);
+    if (no) this.ui.status.show(no, "warn");
+    return !no;
+  }
+
   /** Whether the destination follows the camera of the source. */
   get follows(): boolean {
     return this.ui.model.get("plan").same !== false && !!this.ui.panes.source.scene;
@@ -207,14 +214,19 @@ export class Actions {
     } else if (details) this.ui.inspector.show(name, details, !name.endsWith("/") && !name.startsWith("~"));
   }
 
-  showEdge(pane: Pane, edge: Edge): void {
-    if (this.state.picking && !edge.control) return void this.#take(pane, edge.from, edge);
+  /** Selects an edge, or takes its tensor if one is asked for. With its `place` among the edges of a box, only selects it. */
+  showEdge(pane: Pane, edge: Edge, place = ""): void {
+    if (this.state.picking && !edge.control && !place) return void this.#take(pane, edge.from, edge);
     this.#request++;
     this.ui.store.select(pane.name, pane.name === "source" ? this.selected.source : [], { edge });
     this.ui.inspector.marks = !this.markRefusal(pane);
     const [from, to] = this.#ends(pane, edge).map(box => box.label),
       asked = this.#request,
-      show = (found: EdgeTensors, more: number) => this.ui.inspector.edge(edgeTitle(edge), `${from} \u2192 ${to}`, found, more);
+      show = (found: EdgeTensors, more: number) => {
+        this.ui.inspector.edge(edgeTitle(edge), `${from} \u2192 ${to}`, found, more);
+        const what = `${edge.control ? "" : "edge: "}${edgeTitle(edge)}${edge.count > 1 ? ` from ${from}` : ""} to ${to}`;
+        pane.drawing.nameEdge([what, edge.count > 1 ? "" : found.tensors[0]?.text, place].filter(Boolean).join(", "));
+      };
     show({ tensors: [], values: [] }, 0);
     void this.#edgeTensors(pane, edge).then(found => {
       if (found && asked === this.#request) show(found, edge.count - found.tensors.length);
@@ -294,8 +306,7 @@ export class Actions {
     const tensor = of?.tensor ?? this.#end(pane, verb),
       box = of?.box ?? pane.current?.of.name;
     if (!tensor || box === undefined) return;
-    const no = verb === "connect" ? "" : this.refusal(pane);
-    if (no) return this.ui.status.show(no, "warn");
+    if (verb !== "connect" && !this.canEdit(pane)) return;
     // the edge that was chosen for the first end must not be the second end
     this.ui.store.set({ pendingEdit: { verb, tensor, pane: pane.name, box, only: of?.only }, candidates: null, edge: null });
     const ask = verb === "connect" ? "go to the box that should read it and press m again" : TWO_END_EDITS[verb].prompt;
@@ -304,11 +315,10 @@ export class Actions {
 
   /** Takes the second end of an edit. */
   completeEdit(pane: Pane): void {
-    const { pendingEdit } = this.state,
-      no = this.refusal(pane);
+    const { pendingEdit } = this.state;
     if (!pendingEdit || pendingEdit.verb === "connect") return;
-    const tensor = no ? null : this.#end(pane, pendingEdit.verb);
-    if (!tensor) return no ? this.ui.status.show(no, "warn") : undefined;
+    const tensor = this.canEdit(pane) && this.#end(pane, pendingEdit.verb);
+    if (!tensor) return;
     this.ui.store.set({ pendingEdit: null });
     if (pendingEdit.verb === "reroute") this.post("reroute", { old: pendingEdit.tensor, to: tensor, only: pendingEdit.only ?? [] });
     else if (pendingEdit.verb === "swap") this.post("swap", { a: pendingEdit.tensor, b: tensor });

@@ -49,15 +49,13 @@ export class Edits {
   }
 
   remove(pane: Pane, of: Box | Group, stitch: boolean): void {
-    const no = this.#actions.refusal(pane);
-    if (no) return this.#actions.ui.status.show(no, "warn");
+    if (!this.#actions.canEdit(pane)) return;
     this.#actions.post("remove", { names: this.#names(pane, of), stitch });
   }
 
   /** Replaces all parts similar to the selection by an op of another type. */
   type(pane: Pane, of: Box | Group): void {
-    const no = this.#actions.refusal(pane);
-    if (no) return this.#actions.ui.status.show(no, "warn");
+    if (!this.#actions.canEdit(pane)) return;
     const like = this.#alike(pane, of),
       one = like.length === 1 && !isFold(of);
     const fields: Field[] = [{ name: "replacement", label: "Op type", hint: "name or description", find: this.#types(like) }];
@@ -69,9 +67,7 @@ export class Edits {
 
   /** Sets an attribute of the selection. */
   attribute(pane: Pane, of: Box | Group): void {
-    const no = this.#actions.refusal(pane);
-    if (no) this.#actions.ui.status.show(no, "warn");
-    else void this.attrs.choose(pane, this.#names(pane, of));
+    if (this.#actions.canEdit(pane)) void this.attrs.choose(pane, this.#names(pane, of));
   }
 
   /** Finds op types that can replace boxes, or that have a number of inputs. */
@@ -93,8 +89,7 @@ export class Edits {
   }
 
   menu(pane: Pane, of: Box | Group, at: Position): void {
-    const no = this.#actions.refusal(pane);
-    if (no) return this.#actions.ui.status.show(no, "warn");
+    if (!this.#actions.canEdit(pane)) return;
     const fold = isFold(of),
       names = this.#names(pane, of),
       actions = this.#actions,

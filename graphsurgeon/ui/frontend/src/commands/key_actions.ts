@@ -4,6 +4,7 @@ import { BoxDrag } from "../canvas/drag_boxes";
 import { BoxMenu } from "./box_menu";
 import { EdgeMenu } from "./edge_menu";
 import { Edits } from "./edits";
+import { focus } from "../panels/dom";
 import { below, corner, Navigation } from "./navigation";
 import { choiceOf } from "./choices";
 import { type Action, KEYS, verbOf } from "./keys";
@@ -11,7 +12,7 @@ import { Lens } from "../canvas/lens";
 import { openPalette } from "./palette";
 import type { Pane } from "../canvas/pane";
 import type { Drag } from "../canvas/pointer";
-import { around, isFold, neighbor, opens, type Step } from "../state/places";
+import { around, edgesOf, isFold, neighbor, opens, type Step } from "../state/places";
 import { SaveDialog } from "./save";
 import { Appearance } from "./appearance";
 import { Recipes } from "./recipes";
@@ -84,10 +85,10 @@ export class KeyActions {
   do = (action: Action, key = ""): void => {
     const { actions } = this,
       pane = actions.pane,
-      item = pane.current,
+      item = pane.isOnEdge ? null : pane.current,
       { pendingEdit } = actions.state;
     const second = ["open", "reroute", "connect"].includes(action) && !(action === "open" && item && opens(item.of));
-    if (pendingEdit && pendingEdit.verb !== "connect" && item && second) actions.completeEdit(pane);
+    if (pendingEdit && pendingEdit.verb !== "connect" && pane.current && second) actions.completeEdit(pane);
     else this.#effects[action](pane, item, key);
   };
 
@@ -97,8 +98,8 @@ export class KeyActions {
       { ui: p } = actions;
     const go =
       (step: Step): Effect =>
-      (pane, item) => {
-        const next = pane.scene && item && neighbor(pane.scene, item.of, step);
+      pane => {
+        const next = pane.scene && pane.current && neighbor(pane.scene, pane.current.of, step);
         const found = next && pane.drawing.find(next.name);
         if (found) pane.focus(found);
       };
@@ -110,8 +111,11 @@ export class KeyActions {
       };
     const select =
       (mode: Mode): Effect =>
-      (pane, item) =>
-        item && actions.select(pane, [item.of.name], mode);
+      (pane, item) => {
+        const { edge, picking } = actions.state;
+        if (item) actions.select(pane, [item.of.name], mode);
+        else if (edge && picking) actions.showEdge(pane, edge);
+      };
     const mark =
       (verb: "mark_input" | "mark_output"): Effect =>
       pane => {
@@ -144,7 +148,13 @@ export class KeyActions {
       last: end(-1),
       select: select("set"),
       toggle: select("toggle"),
-      open: (pane, item) => item && (opens(item.of) ? actions.open(pane, item.of) : actions.select(pane, [item.of.name], "set")),
+      edge: pane => this.#edge(pane, 1),
+      edge_before: pane => this.#edge(pane, -1),
+      open: (pane, item) => {
+        if (!item) this.#otherEnd(pane);
+        else if (opens(item.of)) actions.open(pane, item.of);
+        else actions.select(pane, [item.of.name], "set");
+      },
       input: mark("mark_input"),
       output: mark("mark_output"),
       boundary: () => p.plan.focusSummary(),
@@ -210,6 +220,27 @@ export class KeyActions {
       escape: pane => actions.escape(pane),
       help: () => p.popup.help(action => p.api.kernelStopped || this.offers(action)),
     };
+  }
+
+  /** Goes from the current box, or from an edge of it, to its next edge. */
+  #edge(pane: Pane, by: 1 | -1): void {
+    const { actions } = this,
+      of = pane.current?.of,
+      edges = of && pane.scene ? edgesOf(pane.scene, of) : [],
+      at = edges.indexOf(actions.state.edge!),
+      next = at < 0 && by < 0 ? edges.length - 1 : (at + by + edges.length) % edges.length,
+      edge = edges[next];
+    if (!edge) return of && actions.ui.status.show(`'${of.name.slice(0, 80)}' has no edges.`, "warn");
+    actions.showEdge(pane, edge, `${next + 1} of ${edges.length}`);
+    focus(pane.drawing.edge);
+  }
+
+  /** Goes from an edge of the current box to the other end of the edge. */
+  #otherEnd(pane: Pane): void {
+    const { edge } = this.actions.state,
+      id = edge?.[edge.from === pane.current?.of.id ? "to" : "from"],
+      box = pane.scene?.boxes.find(one => one.id === id);
+    if (box) pane.focus(pane.drawing.find(box.name)!);
   }
 
   /** Whether ops can be inserted on the edges of a pane now. */

@@ -25,6 +25,8 @@ const TABLE = [
       ["right", ["ArrowRight"]],
       ["first", ["Home"], "Home, End", "first or last box"],
       ["last", ["End"]],
+      ["edge", ["l"], "l, Shift+L", "next or previous edge of a box; Enter goes to its other end", "edge_tensors"],
+      ["edge_before", ["Shift+L"], "", "", "edge_tensors"],
       ["search", ["/"], "/", "search", "find"],
       ["palette", ["Ctrl+k"], "Ctrl+K", "find and run any command, recipe, view or op"],
       ["hit", ["F3"], "F3, Shift+F3", "next or previous result of the search"],

@@ -1,5 +1,5 @@
 // Positions in a scene: the box of an op, the neighbors of a box.
-import type { Box, Direction, Group, Rect, Scene } from "../model/types.generated";
+import type { Box, Direction, Edge, Group, Rect, Scene } from "../model/types.generated";
 
 export type Point = [x: number, y: number];
 
@@ -92,6 +92,11 @@ export function neighbor(scene: Scene, from: Box | Group, step: Step): Box | nul
   });
   // going sideways prefers the same row, going up and down the same column
   return nearest(from, there, across ? [1, 4] : [4, 1]);
+}
+
+/** The edges of a box: those that enter it, then those that leave it. */
+export function edgesOf({ edges }: Scene, { id }: Box | Group): Edge[] {
+  return [...edges.filter(e => e.to === id), ...edges.filter(e => e.from === id && e.to !== id)];
 }
 
 /** The item whose center is nearest. */
