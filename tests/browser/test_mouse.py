@@ -140,6 +140,29 @@ def test_a_region_dragged_onto_an_edge_is_copied_there(page: Any) -> None:
     said(page, "undone: ")
 
 
+def test_an_op_type_dragged_onto_an_edge_is_inserted_there(page: Any) -> None:
+    ed = gs.open(build())
+    WidgetPage(page, ed.screen)
+    shown(page)
+    fit(page)
+    box(page, "x").click()
+    page.get_by_role("button", name="Insert op…").click()
+    page.get_by_role("combobox", name="Op type (one input)").fill("Tanh")
+    page.mouse.move(*middle(page.get_by_role("option").filter(has=page.get_by_text("Tanh", exact=True))))
+    page.mouse.down()
+    page.mouse.move(*page.evaluate(MIDDLE, ["net/mm", "net/h"]), steps=8)
+    page.get_by_text("Tanh after net/mm:0").wait_for()
+    page.locator(".gs-edge.gs-chosen").first.wait_for()
+    shot(page, "type-on-edge")
+    page.mouse.up()
+    said(page, "net/mm_tanh will read net/mm:0")
+    assert page.get_by_role("dialog").count() == 0
+    after = ed.draft.after()
+    made = after.index["net/mm_tanh"]
+    assert (after.types[made], after.input_names(made)) == ("Tanh", ["net/mm:0"])
+    assert after.input_names(after.index["net/h"]) == ["net/mm_tanh:0"]
+
+
 def test_a_drop_on_nothing_boundaries_nearby_and_a_paste_in_another_widget(page: Any) -> None:
     page.set_viewport_size({"width": 1500, "height": 1800})
     ed, other = gs.open(build()), gs.open(build(), title="other")

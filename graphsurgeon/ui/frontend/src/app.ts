@@ -2,7 +2,7 @@
 import { Api, type Post, NO_KERNEL_TEXT } from "./model/api";
 import { type Camera, CameraHistory } from "./state/cameras";
 import { Changes } from "./state/changes";
-import { count, countOf, h, consume, hasFocus } from "./panels/dom";
+import { count, countOf, h, consume, hasFocus, focused, setAttribute } from "./panels/dom";
 import { actionOf, KeyActions } from "./commands/key_actions";
 import { Inspector } from "./panels/inspector";
 import { align, follow } from "./state/linked_panes";
@@ -286,14 +286,14 @@ export function mount(model: Model, host: HTMLElement): () => void {
     const staged = actions.isTwoStage,
       shape = `${!!model.get("scenes").destination} ${store.state.alone} ${active}`,
       now = shownStage(),
-      had = [...paneTabs.children].indexOf(document.activeElement!);
+      had = [...paneTabs.children].indexOf(focused());
     root.classList.toggle("gs-staged", staged);
     if (shape !== lastShape) for (const pane of both) pane.forgetSize();
     lastShape = shape;
     steps.update();
     const tab = (text: string, on: boolean, press: () => void) =>
       h("button", { class: "gs-tab", "aria-pressed": String(on), on: { click: press } }, text);
-    paneTabs.setAttribute("aria-label", staged ? "Before and after the plan" : "Panes");
+    setAttribute(paneTabs, "aria-label", staged ? "Before and after the plan" : "Panes");
     paneTabs.replaceChildren(
       ...(staged
         ? stages().map(one => tab(STAGE_NAMES[one], one === now, () => stage(one)))

@@ -523,3 +523,40 @@ test("why one box needs another: the way alone, each step lit, a choice goes the
   click(choices()[2]!);
   expect(model.verbs.at(-1)).toEqual(["reveal", { pane: "source", name: "a" }]);
 });
+
+test("an op type is dragged from its list onto an edge", async () => {
+  const list = async () => {
+    click([...host.querySelectorAll(".gs-selection-bar button")].find(b => b.textContent === "Insert op\u2026")!);
+    model.answer("op_types", [{ name: "Tanh", doc: "" }]);
+    await settled();
+    return host.querySelector(".gs-dialog [role=option]")!;
+  };
+  click(item("c"));
+  const type = await list();
+  mouse(type, "down", { clientX: 10, clientY: 10 });
+  mouse(document.body, "move", { clientX: 12, clientY: 10 });
+  expect(host.querySelector(".gs-dialog")).not.toBe(null);
+  mouse(document.body, "move", { clientX: 300, clientY: 300 });
+  expect(host.querySelector(".gs-dialog")).toBe(null);
+  expect(tip()).toBe("\u2715 Tanh: drop it on an edge");
+  under = drawing();
+  mouse(document.body, "move", { clientX: 0, clientY: 20 });
+  expect(tip()).toBe("\u2713 Tanh after a:0");
+  expect(host.querySelector(".gs-edge.gs-chosen")).not.toBe(null);
+  mouse(document.body, "up", { clientX: 0, clientY: 20 });
+  expect(model.verbs.at(-1)).toEqual(["insert", { op: "Tanh", on: "a:0", name: null, only: ["b"] }]);
+  expect(host.querySelector(".gs-edge.gs-chosen")).toBe(null);
+  // Esc cancels the drag, and a drop elsewhere has no effect
+  const asked = model.verbs.length;
+  mouse(await list(), "down", { clientX: 10, clientY: 10 });
+  mouse(document.body, "move", { clientX: 0, clientY: 20 });
+  key(document.body, "Escape");
+  mouse(document.body, "up", { clientX: 0, clientY: 20 });
+  expect(host.querySelector<HTMLElement>(".gs-tip")!.hidden).toBe(true);
+  under = null;
+  mouse(await list(), "down", { clientX: 10, clientY: 10 });
+  mouse(document.body, "move", { clientX: 300, clientY: 300 });
+  mouse(document.body, "up", { clientX: 300, clientY: 300 });
+  expect(status()).toBe("Tanh: drop it on an edge");
+  expect(model.verbs.slice(asked).every(([verb]) => verb === "op_types")).toBe(true);
+});

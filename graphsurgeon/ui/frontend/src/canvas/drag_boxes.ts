@@ -41,47 +41,63 @@ export class BoxDrag {
 
   /** Drags boxes to the other pane, or onto an edge of the graph that the plan changes. */
   begin(pane: Pane, item: Item): Drag {
-    const { overlay, panes, model, status } = this.#actions.ui,
-      { boxes, ops } = model.get("boundary"),
-      all = Object.values(panes);
+    const { model } = this.#actions.ui,
+      { boxes, ops } = model.get("boundary");
     const region = pane.name === "source" && !!ops && !this.#actions.selected.source.has(item.of.name) && !!boxes[item.of.name],
       names = region ? Object.keys(boxes) : this.#names(pane, item),
       same = model.get("plan").same !== false,
       what = region ? "the region" : names.length > 1 ? `${names.length} boxes` : item.of.label;
-    let last: { there: Pane | undefined; edge: Edge | null } = { there: undefined, edge: null };
-    const under = (e: PointerEvent): typeof last => {
-      const there = all.find(p => p.contains(e)),
-        found = there?.itemAt(e, there.elementAt(e));
-      const edge = found && !("g" in found) && !found.control && (same || there?.name === "destination") ? found : null;
-      return { there, edge };
-    };
-    const words = ({ there, edge }: typeof last): [string, boolean] => {
-      if (edge) return edge.count === 1 ? [`a copy of ${what} after ${edge.tensor}`, true] : ["this edge combines several tensors", false];
-      if (there && there !== pane && there.name === "destination") return [`copy ${what} to ${model.get("titles").destination}`, true];
-      return [`${what}: drop it on an edge${model.get("scenes").destination ? ", or on the right" : ""}`, false];
-    };
+    return this.#onto(
+      `a copy of ${what}`,
+      there =>
+        there && there !== pane && there.name === "destination"
+          ? [`copy ${what} to ${model.get("titles").destination}`, true]
+          : [`${what}: drop it on an edge${model.get("scenes").destination ? ", or on the right" : ""}`, false],
+      (_there, edge) => {
+        if (edge) this.#actions.post("insert_copy", { names, on: edge.tensor, to: null, pane: same ? "destination" : pane.name });
+        else if (region) void this.#actions.copy({ to: null, unmapped: "placeholder", control: "auto" });
+        else void this.#showProblems(this.#actions.send("duplicate", { names, pane: pane.name, to: null, keep_inputs: false }));
+      },
+    );
+  }
+
+  /** Drags an op type onto an edge; `insert` inserts an op there. */
+  beginType(type: string, insert: (pane: Pane, edge: Edge) => void): Drag {
+    return this.#onto(
+      type,
+      () => [`${type}: drop it on an edge`, false],
+      (there, edge) => insert(there, edge!),
+    );
+  }
+
+  /** Drags something onto an edge. `elsewhere` returns the effect of a drop on another place in words, and whether it has one. */
+  #onto(what: string, elsewhere: (there?: Pane) => [string, boolean], drop: (there: Pane, edge: Edge | null) => void): Drag {
+    const { overlay, panes, status } = this.#actions.ui,
+      all = Object.values(panes);
+    let there: Pane | undefined, edge: Edge | null;
+    const words = (): [string, boolean] =>
+      !edge ? elsewhere(there) : edge.count === 1 ? [`${what} after ${edge.tensor}`, true] : ["this edge combines several tensors", false];
     return {
       move: e => {
-        last = under(e);
-        const [text, good] = words(last);
+        there = all.find(p => p.contains(e));
+        const found = there?.itemAt(e, there.elementAt(e));
+        edge = found && !("g" in found) && !found.control && !this.#actions.refusal(there!) ? found : null;
+        const [text, good] = words();
         overlay.showTip(text, e, good);
         for (const p of all) {
-          p.drawing.lightEdge(p === last.there ? last.edge : null);
-          p.canvas.classList.toggle("gs-target", p === last.there && good && !last.edge);
+          p.drawing.lightEdge(p === there ? edge : null);
+          p.canvas.classList.toggle("gs-target", p === there && good && !edge);
         }
       },
       drop: () => {
-        const { edge } = last,
-          [text, good] = words(last);
-        if (!good) status.show(text, "warn");
-        else if (edge) this.#actions.post("insert_copy", { names, on: edge.tensor, to: null, pane: same ? "destination" : pane.name });
-        else if (region) void this.#actions.copy({ to: null, unmapped: "placeholder", control: "auto" });
-        else void this.#showProblems(this.#actions.send("duplicate", { names, pane: pane.name, to: null, keep_inputs: false }));
+        const [text, good] = words();
+        if (good) drop(there!, edge);
+        else status.show(text, "warn");
       },
       end: () => {
         overlay.clear();
         for (const p of all) {
-          p.drawing.lightEdge(null);
+          p.drawing.lightEdge(this.#actions.state.edge);
           p.canvas.classList.remove("gs-target");
         }
       },

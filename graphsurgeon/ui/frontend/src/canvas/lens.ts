@@ -1,6 +1,6 @@
 // The lens: shows only neighbors of the selection, or only the region, or only the path from one box to another.
 import type { Actions } from "../commands/actions";
-import { button, h } from "../panels/dom";
+import { button, h, setAttribute } from "../panels/dom";
 import { reach } from "../state/neighbors";
 import { icon } from "../panels/icons";
 import { corner } from "../commands/navigation";
@@ -123,6 +123,6 @@ export class Lens {
     this.#near.value = String(lens.near);
     const steps = lens.near < ALL ? `${lens.near} ${lens.near === 1 ? "step" : "steps"} away` : "everything upstream and downstream";
     this.#text.textContent = near ? steps : lens.text;
-    this.#near.setAttribute("aria-valuetext", steps);
+    setAttribute(this.#near, "aria-valuetext", steps);
   }
 }

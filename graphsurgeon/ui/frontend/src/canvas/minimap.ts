@@ -1,5 +1,5 @@
 // The map: the whole picture with a frame around the visible part. It is below the outline, or in an empty corner of the pane.
-import { button, h, consume, s } from "../panels/dom";
+import { button, h, consume, s, setAttribute } from "../panels/dom";
 import { icon } from "../panels/icons";
 import { overlap } from "../state/places";
 import type { Scene } from "../model/types.generated";
@@ -132,10 +132,10 @@ export class Minimap {
               `M${n(b.x * this.#k)},${n(b.y * this.#k)}h${n(Math.max(1, b.w * this.#k))}v${n(Math.max(1, b.h * this.#k))}h${n(-Math.max(1, b.w * this.#k))}z`,
           )
           .join("");
-      this.#boxes.setAttribute("d", path(scene.boxes));
-      this.#groups.setAttribute("d", path(scene.groups));
-      this.#svg.setAttribute("width", n(Math.max(4, scene.w * this.#k)));
-      this.#svg.setAttribute("height", n(Math.max(4, scene.h * this.#k)));
+      setAttribute(this.#boxes, "d", path(scene.boxes));
+      setAttribute(this.#groups, "d", path(scene.groups));
+      setAttribute(this.#svg, "width", n(Math.max(4, scene.w * this.#k)));
+      setAttribute(this.#svg, "height", n(Math.max(4, scene.h * this.#k)));
     }
     this.update();
   }
@@ -165,7 +165,7 @@ export class Minimap {
       width: Math.max(3, (cut(x1, scene.w) - left) * k),
       height: Math.max(3, (cut(y1, scene.h) - top) * k),
     }))
-      this.#visibleFrame.setAttribute(name, n(value));
+      setAttribute(this.#visibleFrame, name, n(value));
   }
 }
 

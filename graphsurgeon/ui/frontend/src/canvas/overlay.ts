@@ -1,5 +1,5 @@
 // The overlay of the whole widget during a drag: a line, a frame, and a text at the pointer.
-import { fill, h, s } from "../panels/dom";
+import { fill, h, s, setAttribute } from "../panels/dom";
 
 export type WindowPoint = { clientX: number; clientY: number };
 
@@ -28,8 +28,8 @@ export class Overlay {
   /** A line through points of the window. */
   draw(points: [number, number][], kind: string, closed = false): void {
     const r = this.#clip();
-    this.#path.setAttribute("class", `gs-over-line ${kind}`);
-    this.#path.setAttribute("d", points.map(([x, y], i) => `${i ? "L" : "M"}${x - r.left},${y - r.top}`).join("") + (closed ? "Z" : ""));
+    setAttribute(this.#path, "class", `gs-over-line ${kind}`);
+    setAttribute(this.#path, "d", points.map(([x, y], i) => `${i ? "L" : "M"}${x - r.left},${y - r.top}`).join("") + (closed ? "Z" : ""));
   }
 
   /** A frame between two points. */
@@ -53,8 +53,8 @@ export class Overlay {
       // against the flow, it bends just enough to show that it leaves the port
       bend = Math.max(20, (down ? by - ay : bx - ax) / 2),
       [dx, dy] = down ? [0, bend] : [bend, 0];
-    this.#path.setAttribute("class", `gs-over-line gs-wire${fits ? " gs-good" : ""}`);
-    this.#path.setAttribute("d", `M${ax},${ay}C${ax + dx},${ay + dy} ${bx - dx},${by - dy} ${bx},${by}`);
+    setAttribute(this.#path, "class", `gs-over-line gs-wire${fits ? " gs-good" : ""}`);
+    setAttribute(this.#path, "d", `M${ax},${ay}C${ax + dx},${ay + dy} ${bx - dx},${by - dy} ${bx},${by}`);
   }
 
   /** Words next to the pointer: the effect of a drop, or the reason why it has none. */

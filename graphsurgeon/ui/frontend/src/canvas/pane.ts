@@ -131,7 +131,7 @@ export class Pane {
 
   /** Whether only this pane is shown although there is room for two. */
   alone(yes: boolean): void {
-    this.#alone.setAttribute("aria-pressed", String(yes));
+    setAttribute(this.#alone, "aria-pressed", yes);
   }
 
   get scene(): Scene | null {
@@ -163,7 +163,7 @@ export class Pane {
   update(scene: Scene | null, title: string, follows = false, back?: Camera): void {
     fill(this.#title, title);
     this.#title.title = title.slice(0, 300);
-    this.svg.setAttribute("aria-label", `${this.name} graph ${title}`.slice(0, 300));
+    setAttribute(this.svg, "aria-label", `${this.name} graph ${title}`.slice(0, 300));
     this.element.classList.toggle("gs-nothing", !scene?.boxes.length);
     const none = this.name === "source" ? "The graph cannot be drawn (see status). The outline lists its ops." : "";
     fill(this.#empty, !scene ? none : scene.boxes.length ? "" : "This graph has no ops.");
@@ -414,7 +414,7 @@ export class Pane {
 
   #onViewChange(): void {
     const { x, y, k } = this.view;
-    this.drawing.root.setAttribute("transform", `translate(${x.toFixed(2)},${y.toFixed(2)}) scale(${k.toFixed(4)})`);
+    setAttribute(this.drawing.root, "transform", `translate(${x.toFixed(2)},${y.toFixed(2)}) scale(${k.toFixed(4)})`);
     this.svg.classList.toggle("gs-far", k < FAR);
     this.drawing.far(k < FAR ? k : 0);
     if (!this.isGliding) this.#gliding?.cancel();

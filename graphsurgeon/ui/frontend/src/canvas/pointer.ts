@@ -1,5 +1,5 @@
 // The mouse on one pane: the effects of a press, a drag, a click and the wheel.
-import { focus, consume } from "../panels/dom";
+import { focus, consume, focused } from "../panels/dom";
 import type { Overlay, WindowPoint } from "./overlay";
 import { opens, overlap } from "../state/places";
 import type { Drawing, Item } from "./scene";
@@ -13,6 +13,36 @@ export interface Drag {
   drop(e: PointerEvent): void;
   /** The drag was cancelled, or has ended. */
   end(): void;
+}
+
+/** Begins a drag as soon as the pointer has moved, outside the pictures; Esc cancels it. */
+export function dragFrom(first: PointerEvent, begin: () => Drag): void {
+  const stop = new AbortController(),
+    on = { signal: stop.signal, capture: true };
+  let drag: Drag | undefined;
+  const end = (e: Event) => {
+    stop.abort();
+    if (!drag) return;
+    if (e.type === "pointerup") drag.drop(e as PointerEvent);
+    else consume(e);
+    drag.end();
+  };
+  window.addEventListener(
+    "pointermove",
+    e => {
+      if (!drag && isClick(first, e)) return;
+      drag ??= begin();
+      drag.move(e);
+    },
+    on,
+  );
+  for (const name of ["pointerup", "pointercancel"]) window.addEventListener(name, end, on);
+  window.addEventListener("keydown", e => e.key === "Escape" && drag && end(e), on);
+}
+
+/** Whether the pointer has not moved enough for a drag. */
+function isClick(from: PointerEvent, to: PointerEvent): boolean {
+  return Math.hypot(to.clientX - from.clientX, to.clientY - from.clientY) < CLICK_TOLERANCE;
 }
 
 /** The parts of its pane that it needs. */
@@ -93,7 +123,7 @@ export class Pointer {
   /** Whether the wheel pans: the picture has the focus, or there is nothing else that it could scroll. */
   get #ownsWheel(): boolean {
     const { canvas } = this.#pane;
-    return canvas.contains(document.activeElement) || !!canvas.closest(".gs-full, #gs-host");
+    return canvas.contains(focused()) || !!canvas.closest(".gs-full, #gs-host");
   }
 
   #begin(e: PointerEvent): Drag | null {
@@ -162,7 +192,7 @@ export class Pointer {
     canvas.addEventListener("pointermove", e => {
       if (!from) return drawing.hover(pane.itemAt(e), events.inserts() ? pane.toScene(e.clientX, e.clientY) : undefined);
       if (!this.#hasMoved) {
-        if (Math.hypot(e.clientX - from.clientX, e.clientY - from.clientY) < CLICK_TOLERANCE) return;
+        if (isClick(from, e)) return;
         this.#hasMoved = true;
         canvas.setPointerCapture?.(from.pointerId);
         this.#drag = this.#begin(from);

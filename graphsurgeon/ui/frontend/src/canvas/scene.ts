@@ -119,10 +119,10 @@ export class Drawing {
         else drawGroup(item.g, of);
         item.drawnKey = drawn;
         item.marksKey = "";
-        item.g.setAttribute("class", classOf(of));
+        write(item.g, "class", classOf(of));
         if ("kind" in of) tint(item.g, of);
-        item.g.setAttribute("aria-level", String(levelOf(of)));
-        if (opens(of)) item.g.setAttribute("aria-expanded", String(!("kind" in of)));
+        write(item.g, "aria-level", levelOf(of));
+        if (opens(of)) write(item.g, "aria-expanded", !("kind" in of));
       }
       write(item.g, "transform", `translate(${of.x},${of.y})`);
       // re-appending a focused element would blur it: only misplaced elements move
@@ -186,7 +186,7 @@ export class Drawing {
     const selected = new Set([...names].map(name => this.find(name)));
     this.#toggle("gs-selected", item => {
       const on = selected.has(item);
-      write(item.g, "aria-selected", String(on));
+      write(item.g, "aria-selected", on);
       return on;
     });
     this.#mark("lit", names);

@@ -253,7 +253,7 @@ function ring(b: Box): string {
 /** The label next to an edge, above all boxes. */
 export function drawEdgeLabel(known: SVGElement | undefined, e: Edge, look: string): SVGElement {
   const label = known ?? s("text", textWidthAttributes(e.label!, SUB), e.label!);
-  for (const [name, value] of Object.entries({ class: look, x: e.label_x!, y: e.label_y! + 3.5 })) setAttribute(label, name, String(value));
+  for (const [name, value] of Object.entries({ class: look, x: e.label_x!, y: e.label_y! + 3.5 })) setAttribute(label, name, value);
   return label;
 }
 

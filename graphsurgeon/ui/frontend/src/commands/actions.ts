@@ -220,7 +220,7 @@ export class Actions {
     this.#request++;
     this.ui.store.select(pane.name, pane.name === "source" ? this.selected.source : [], { edge });
     this.ui.inspector.marks = !this.markRefusal(pane);
-    const [from, to] = this.#ends(pane, edge).map(box => box.label),
+    const [from, to] = this.ends(pane, edge).map(box => box.label),
       asked = this.#request,
       show = (found: EdgeTensors, more: number) => {
         this.ui.inspector.edge(edgeTitle(edge), `${from} \u2192 ${to}`, found, more);
@@ -233,12 +233,13 @@ export class Actions {
     });
   }
 
-  #ends(pane: Pane, edge: Edge): Box[] {
+  /** The boxes at the ends of an edge. */
+  ends(pane: Pane, edge: Edge): Box[] {
     return [edge.from, edge.to].map(id => pane.scene!.boxes.find(box => box.id === id)!);
   }
 
   #edgeTensors(pane: Pane, edge: Edge): Promise<EdgeTensors | null> {
-    const [source, target] = this.#ends(pane, edge).map(box => box.name) as [string, string];
+    const [source, target] = this.ends(pane, edge).map(box => box.name) as [string, string];
     return this.send("edge_tensors", { source, target, control: !!edge.control, pane: pane.name });
   }
 

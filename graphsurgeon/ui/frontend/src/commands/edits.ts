@@ -1,10 +1,11 @@
 // Edits of existing ops: the second menu of a box, and the forms of its items.
 import { type Actions, TWO_END_EDITS, type TwoEndEdit } from "./actions";
 import { Attrs } from "../panels/attributes";
+import type { BoxDrag } from "../canvas/drag_boxes";
 import { choiceOf } from "./choices";
 import type { Pane } from "../canvas/pane";
 import { displayName, isFold } from "../state/places";
-import type { Choice, Field, Position } from "../panels/popup";
+import type { Choice, Entry, Field, Position } from "../panels/popup";
 import type { Box, Group } from "../model/types.generated";
 
 const EXTERNAL: [string, string][] = [
@@ -22,8 +23,11 @@ export class Edits {
 
   readonly #actions: Actions;
 
-  constructor(actions: Actions) {
+  readonly #boxDrag: BoxDrag;
+
+  constructor(actions: Actions, boxDrag: BoxDrag) {
     this.#actions = actions;
+    this.#boxDrag = boxDrag;
     this.attrs = new Attrs(actions);
   }
 
@@ -70,9 +74,22 @@ export class Edits {
     if (this.#actions.canEdit(pane)) void this.attrs.choose(pane, this.#names(pane, of));
   }
 
-  /** Finds op types that can replace boxes, or that have a number of inputs. */
-  #types(names: string[], inputs = 0): Field["find"] {
-    return query => this.#actions.send("op_types", { query, names, inputs });
+  /** Finds op types that can replace boxes. */
+  #types(names: string[]): Field["find"] {
+    return query => this.#actions.send("op_types", { query, names, inputs: 0 });
+  }
+
+  /** Finds op types with one input, which can be dragged onto an edge. */
+  async #insertable(query: string): Promise<Entry[] | null> {
+    const { popup } = this.#actions.ui,
+      found = await this.#actions.send("op_types", { query, names: [], inputs: 1 });
+    const drag = (op: string) => () => {
+      popup.close();
+      return this.#boxDrag.beginType(op, (pane, edge) =>
+        this.#actions.post("insert", { op, on: edge.tensor, name: null, only: [this.#actions.ends(pane, edge)[1]!.name] }),
+      );
+    };
+    return found && found.map(type => ({ ...type, drag: drag(type.name) }));
   }
 
   /** Asks for an op with one input to insert after a tensor, for all its consumers or for those in some boxes. */
@@ -80,11 +97,12 @@ export class Edits {
     this.#actions.ui.popup.form(
       only.length ? `Insert op between ${tensor} and ${similarText(only)}` : `Insert op after ${tensor}`,
       [
-        { name: "op", label: "Op type (one input)", value: "Identity", find: this.#types([], 1) },
+        { name: "op", label: "Op type (one input)", value: "Identity", find: query => this.#insertable(query) },
         { name: "name", label: "Name", hint: FREE },
       ],
       "Insert",
       v => this.#actions.call("insert", { op: v.op!, on: tensor, name: v.name || null, only }),
+      "You can also drag a type from the list onto an edge.",
     );
   }
 

@@ -61,7 +61,8 @@ export class KeyActions {
 
   constructor(parts: Parts) {
     this.actions = new Actions(parts);
-    this.edits = new Edits(this.actions);
+    this.boxDrag = new BoxDrag(this.actions);
+    this.edits = new Edits(this.actions, this.boxDrag);
     this.edges = new EdgeMenu(this.actions, this.edits);
     this.navigation = new Navigation(this.actions);
     this.appearance = new Appearance(this.actions);
@@ -69,7 +70,6 @@ export class KeyActions {
     this.runs = new Runs(this.actions);
     this.tensorDrag = new TensorDrag(this.actions, this.edits);
     this.lens = new Lens(this.actions);
-    this.boxDrag = new BoxDrag(this.actions);
     this.boxes = new BoxMenu(this);
     this.#effects = this.#table();
   }

@@ -85,8 +85,8 @@ export function arrange(element: Element, wanted: readonly Element[]): void {
 }
 
 /** Sets an attribute that does not have this value yet. */
-export function setAttribute(element: Element, name: string, value: string): void {
-  if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+export function setAttribute(element: Element, name: string, value: string | number | boolean): void {
+  if (element.getAttribute(name) !== `${value}`) element.setAttribute(name, `${value}`);
 }
 
 function set(element: Element, props: Props): void {
@@ -146,9 +146,26 @@ export function muted(...children: Child[]): HTMLElement {
   return h("p", { class: "gs-muted" }, ...children);
 }
 
+/** The element with the focus. */
+export function focused(): HTMLElement {
+  return document.activeElement as HTMLElement;
+}
+
 /** Whether an element contains the focus. */
 export function hasFocus(element: Element): boolean {
-  return element.contains(document.activeElement);
+  return element.contains(focused());
+}
+
+/** Highlights an entry of the list of a combobox, and scrolls to it. */
+export function pointAt(at: number, entries: Element[], list: Element, input: Element): void {
+  entries.forEach((e, i) => {
+    e.classList.toggle("gs-on", i === at);
+    setAttribute(e, "aria-selected", i === at);
+  });
+  const on = entries[at];
+  if (!on) return input.removeAttribute("aria-activedescendant");
+  setAttribute(input, "aria-activedescendant", on.id);
+  scrollToEntry(on, list);
 }
 
 /** Stops an event: no other listener handles it. */

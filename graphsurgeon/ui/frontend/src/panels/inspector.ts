@@ -1,5 +1,5 @@
 // The inspector on the right: the selection, its tensors, and their mark buttons.
-import { button, copyButton, count, figure, fill, focus, h, hasFocus, link, muted, s, small } from "./dom";
+import { button, copyButton, count, figure, fill, focus, h, hasFocus, link, muted, s, small, focused } from "./dom";
 import type { Post } from "../model/api";
 import { icon } from "./icons";
 import { displayName, opOf, sharedScope } from "../state/places";
@@ -233,7 +233,7 @@ export class Inspector {
     this.element.classList.remove("gs-idle");
     this.#render = () => {
       // a pressed mark button is replaced: the focus goes to its successor
-      const old = hasFocus(this.#body) ? (document.activeElement as HTMLElement).dataset.focus : undefined;
+      const old = hasFocus(this.#body) ? focused().dataset.focus : undefined;
       fill(this.#body, ...make());
       if (old) focus([...this.#body.querySelectorAll<HTMLElement>("[data-focus]")].find(e => e.dataset.focus === old));
     };

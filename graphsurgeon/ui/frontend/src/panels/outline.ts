@@ -1,5 +1,5 @@
 // The outline: the tree of scopes on the left, for orientation and for screen readers.
-import { arrange, scrollToEntry, figure, h, consume, hasFocus, setAttribute } from "./dom";
+import { arrange, scrollToEntry, figure, h, consume, hasFocus, setAttribute, focused } from "./dom";
 import { icon } from "./icons";
 import type { Mode, Row } from "../model/types.generated";
 
@@ -42,7 +42,7 @@ export class Outline {
   select(selected: ReadonlySet<string>): void {
     for (const { row, element } of this.#rows) {
       element.classList.toggle("gs-selected", selected.has(row.name));
-      setAttribute(element, "aria-selected", String(selected.has(row.name)));
+      setAttribute(element, "aria-selected", selected.has(row.name));
     }
     // the selection of the picture is visible here, too
     const first = this.#rows.find(r => selected.has(r.row.name))?.element;
@@ -100,7 +100,7 @@ export class Outline {
     for (const { row, element } of this.#rows) {
       const on = row.name === name;
       setAttribute(element, "tabindex", on ? "0" : "-1");
-      if (on && focus && document.activeElement !== element) element.focus({ preventScroll: false });
+      if (on && focus && focused() !== element) element.focus({ preventScroll: false });
     }
   }
 

@@ -1,5 +1,5 @@
 // The bar at the bottom: the boundary and the copy on its first line, the plan on its second, the details of both below.
-import { button, copyButton, count, field, figure, fill, h, consume, hasFocus, muted, small } from "./dom";
+import { button, copyButton, count, field, figure, fill, h, consume, hasFocus, muted, small, focused, setAttribute } from "./dom";
 import type { Post } from "../model/api";
 import { icon } from "./icons";
 import { problems, tables } from "./plantabs";
@@ -287,8 +287,8 @@ export class PlanBar {
   #draw(): void {
     const hadFocus = hasFocus(this.#tabs),
       was = this.#tabKey,
-      focusIndex = controls(this.#panel).indexOf(document.activeElement as HTMLElement);
-    const label = nameOf(document.activeElement);
+      focusIndex = controls(this.#panel).indexOf(focused());
+    const label = nameOf(focused());
     if (this.#openTab && !this.#tabList.some(t => t.id === this.#openTab)) this.#openTab = "";
     const stop = this.#openTab || this.#tabList[0]?.id;
     fill(
@@ -322,7 +322,7 @@ export class PlanBar {
     if (hadFocus) this.#refocus(stop ?? "");
     const tab = this.#tabList.find(t => t.id === this.#openTab);
     this.#panel.hidden = !tab;
-    if (tab) this.#panel.setAttribute("aria-labelledby", `${this.#id}-tab-${tab.id}`);
+    if (tab) setAttribute(this.#panel, "aria-labelledby", `${this.#id}-tab-${tab.id}`);
     else this.#panel.removeAttribute("aria-labelledby");
     fill(this.#panel, tab?.body());
     this.#tabKey = this.#openTab;
@@ -342,7 +342,7 @@ export class PlanBar {
 
   #key(e: KeyboardEvent): void {
     const tabs = [...this.#tabs.children] as HTMLElement[],
-      at = tabs.indexOf(document.activeElement as HTMLElement);
+      at = tabs.indexOf(focused());
     const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[e.key];
     if (to === undefined || at < 0) return;
     consume(e);

@@ -1,6 +1,7 @@
 // Small floating lists inside the widget: the context menu, the choice of an input, the help.
 import { type Api, CommandError } from "../model/api";
-import { scrollToEntry, button, field, fill, focus, h, hasFocus, muted } from "./dom";
+import { pointAt, button, field, fill, focus, h, hasFocus, muted, focused, setAttribute } from "./dom";
+import { type Drag, dragFrom } from "../canvas/pointer";
 import { type Action, GROUPS } from "../commands/keys";
 import { SIGN } from "../model/signs.generated";
 import type { Verbs } from "../model/types.generated";
@@ -21,6 +22,7 @@ export interface Field {
 export interface Entry {
   name: string;
   doc: string;
+  /** begins a drag of the entry */ drag?: () => Drag;
 }
 /** A point of the window. */
 export interface Position {
@@ -221,7 +223,7 @@ export class Popup {
           if (this.open) return; // another question is open by now
           const wrong = field(error.parts.argument);
           for (const one of box.querySelectorAll("[aria-invalid]")) one.removeAttribute("aria-invalid");
-          if (wrong?.label) wrong.input.setAttribute("aria-invalid", "true");
+          if (wrong?.label) setAttribute(wrong.input, "aria-invalid", "true");
           fill(errorText, wrong?.label ? `${wrong.label}: ${error.explanation}` : error.explanation);
           errorText.hidden = false;
           this.#show(box, wrong?.input ?? okButton);
@@ -290,7 +292,7 @@ export class Popup {
   }
 
   #show(element: HTMLElement, first: HTMLElement, at?: Position): void {
-    if (!this.open) this.#back = document.activeElement;
+    if (!this.open) this.#back = focused();
     this.layer.replaceChildren(element);
     this.layer.classList.toggle("gs-behind", element.classList.contains("gs-dialog"));
     if (at) {
@@ -314,10 +316,10 @@ export class Popup {
     const stops = [...element.querySelectorAll<HTMLElement>("button:not([disabled]), input, select, [tabindex='0']")];
     const first = stops[0],
       last = stops[stops.length - 1];
-    if (e.shiftKey && document.activeElement === first) {
+    if (e.shiftKey && focused() === first) {
       e.preventDefault();
       last?.focus();
-    } else if (!e.shiftKey && document.activeElement === last) {
+    } else if (!e.shiftKey && focused() === last) {
       e.preventDefault();
       first?.focus();
     }
@@ -326,7 +328,7 @@ export class Popup {
 
 /** Moves the focus in a menu: by arrow keys, or to the next item that begins with the letters typed one after the other. */
 function walk(e: KeyboardEvent, items: HTMLElement[], texts: string[], typed: { text: string; time: number }): void {
-  const at = items.indexOf(document.activeElement as HTMLElement),
+  const at = items.indexOf(focused()),
     more = !!typed.text && e.timeStamp - typed.time < TYPING;
   let to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: items.length - 1 }[e.key];
   if (e.key.length === 1 && (more || e.key !== " ") && !e.ctrlKey && !e.metaKey && !e.altKey) {
@@ -355,7 +357,7 @@ class Autocomplete {
     this.#find = find;
     this.#onChoose = onChoose;
     this.list.id = id;
-    this.list.setAttribute("aria-label", f.label);
+    setAttribute(this.list, "aria-label", f.label);
     this.input = field({
       class: "gs-field",
       value: f.value,
@@ -398,7 +400,10 @@ class Autocomplete {
             role: "option",
             id: `${this.list.id}-${i}`,
             on: {
-              pointerdown: (e: Event) => e.preventDefault(),
+              pointerdown: (e: PointerEvent) => {
+                e.preventDefault();
+                if (entry.drag) dragFrom(e, entry.drag);
+              },
               click: () => {
                 this.input.value = entry.name;
                 this.#point(i);
@@ -412,20 +417,13 @@ class Autocomplete {
       ),
     );
     this.list.hidden = !found.length;
-    this.input.setAttribute("aria-expanded", String(found.length > 0));
+    setAttribute(this.input, "aria-expanded", found.length > 0);
     this.#point(0);
   }
 
   #point(at: number): void {
     this.#index = at;
-    [...this.list.children].forEach((e, i) => {
-      e.classList.toggle("gs-on", i === at);
-      e.setAttribute("aria-selected", String(i === at));
-    });
-    const on = this.list.children[at];
-    if (!on) return this.input.removeAttribute("aria-activedescendant");
-    this.input.setAttribute("aria-activedescendant", on.id);
-    scrollToEntry(on, this.list);
+    pointAt(at, [...this.list.children], this.list, this.input);
   }
 }
 

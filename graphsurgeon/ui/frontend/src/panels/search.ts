@@ -1,6 +1,6 @@
 // The search box with its list of hits of both panes; the list stays until it is hidden, above the inspector, which it does not cover.
 import { CommandError } from "../model/api";
-import { scrollToEntry, button, count, field, figure, fill, h, consume } from "./dom";
+import { pointAt, button, count, field, figure, fill, h, consume, focused, setAttribute } from "./dom";
 import { icon } from "./icons";
 import { sharedScope } from "../state/places";
 import type { PaneName, SearchResult } from "../model/types.generated";
@@ -82,7 +82,7 @@ export class Search {
     this.#onClose = onClose;
     this.#markBoxes = mark;
     this.#list.id = `${id}-hits`;
-    this.#input.setAttribute("aria-controls", this.#list.id);
+    setAttribute(this.#input, "aria-controls", this.#list.id);
     this.element = h("div", { class: "gs-search" }, icon("search"), this.#input, this.#drop);
     this.#input.addEventListener("input", () => {
       clearTimeout(this.#timer);
@@ -92,7 +92,7 @@ export class Search {
     this.#input.addEventListener("focus", () => this.#unroll(this.#hits.length > 0));
     this.#input.addEventListener("blur", () =>
       window.setTimeout(() => {
-        if (document.activeElement !== this.#input && !this.#isDocked) this.#unroll(false);
+        if (focused() !== this.#input && !this.#isDocked) this.#unroll(false);
       }, 150),
     );
   }
@@ -107,7 +107,7 @@ export class Search {
     this.#isDocked = !!place;
     this.#drop.classList.toggle("gs-docked", this.#isDocked);
     (place ?? this.element)[place ? "prepend" : "append"](this.#drop);
-    this.#unroll(this.#hits.length > 0 && (this.#isDocked || document.activeElement === this.#input));
+    this.#unroll(this.#hits.length > 0 && (this.#isDocked || focused() === this.#input));
   }
 
   stop(): void {
@@ -130,7 +130,7 @@ export class Search {
     if (!this.#hits.length) return this.focus();
     this.#index = (this.#index + by + this.#hits.length) % this.#hits.length;
     this.#point();
-    this.#reveal(this.#hits[this.#index]!, document.activeElement !== this.#input);
+    this.#reveal(this.#hits[this.#index]!, focused() !== this.#input);
   }
 
   /** Marks the hits in pictures that have changed. */
@@ -226,16 +226,7 @@ export class Search {
   }
 
   #point(): void {
-    const lines = [...this.#list.querySelectorAll(".gs-hit")];
-    lines.forEach((e, i) => {
-      e.classList.toggle("gs-on", i === this.#index);
-      e.setAttribute("aria-selected", String(i === this.#index));
-    });
-    const on = lines[this.#index];
-    if (on) {
-      this.#input.setAttribute("aria-activedescendant", on.id);
-      scrollToEntry(on, this.#list);
-    } else this.#input.removeAttribute("aria-activedescendant");
+    pointAt(this.#index, [...this.#list.querySelectorAll(".gs-hit")], this.#list, this.#input);
   }
 
   #take(i: number, keyboard: boolean): void {
@@ -254,7 +245,7 @@ export class Search {
     this.#list.hidden = !some;
     this.#note.hidden = !on || !this.#note.textContent;
     this.#drop.hidden = this.#list.hidden && this.#note.hidden;
-    this.#input.setAttribute("aria-expanded", String(some));
+    setAttribute(this.#input, "aria-expanded", some);
     if (!some) this.#input.removeAttribute("aria-activedescendant");
   }
 

@@ -1,5 +1,5 @@
 // The size of the widget: its stored height, the full window, or all of a separate output view.
-import { focus, h, consume } from "./dom";
+import { focus, h, consume, focused, setAttribute } from "./dom";
 import { load, store } from "../state/stored";
 
 const KEY = "graphsurgeon.height",
@@ -64,11 +64,11 @@ export class WidgetSize {
   /** Switches full screen on or off; in the top layer, because elements around a cell may clip it. */
   fill(on = !this.full): void {
     const root = this.#root,
-      held = document.activeElement as HTMLElement | null;
+      held = focused();
     if (on === this.full) return;
     root.classList.toggle("gs-full", on);
     if (on) {
-      root.setAttribute("popover", "manual");
+      setAttribute(root, "popover", "manual");
       root.showPopover?.();
     } else {
       root.hidePopover?.();
@@ -80,7 +80,7 @@ export class WidgetSize {
 
   /** Called once the widget is on the page: in a separate output view it takes all space. */
   attach(): void {
-    this.grip.setAttribute("aria-valuenow", String(this.#root.offsetHeight));
+    setAttribute(this.grip, "aria-valuenow", this.#root.offsetHeight);
     const view = this.#still || this.#view ? null : this.#root.closest(".jp-LinkedOutputView");
     if (!view) return;
     this.#view = view;

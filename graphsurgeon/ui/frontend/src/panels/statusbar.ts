@@ -1,5 +1,5 @@
 // The last line: messages of Python and of the page, the wait for the kernel, and the legend of the colors.
-import { fill, focus, h, hasFocus, small } from "./dom";
+import { fill, focus, h, hasFocus, small, focused } from "./dom";
 import { safeColor } from "../canvas/shapes";
 import type { Scene, Status } from "../model/types.generated";
 
@@ -58,7 +58,7 @@ export class StatusBar {
       painted = legends.find(l => l.by !== "family");
     const faded = new Set(legends.flatMap(l => l.faded));
     const entries = (painted ? [painted] : legends).flatMap(l => l.items);
-    const had = hasFocus(this.#legend) ? (document.activeElement as HTMLElement).dataset.key : undefined;
+    const had = hasFocus(this.#legend) ? focused().dataset.key : undefined;
     fill(
       this.#legend,
       painted?.title ? h("li", { class: "gs-legend-title" }, painted.title) : null,

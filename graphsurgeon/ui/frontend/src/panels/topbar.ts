@@ -1,6 +1,6 @@
 // The bar at the top: title, view, direction, search.
 import type { Post } from "../model/api";
-import { button, type ButtonProps, fill, h, rove } from "./dom";
+import { button, type ButtonProps, fill, h, rove, setAttribute } from "./dom";
 import { icon, type IconName } from "./icons";
 import { type Action, keyOf, verbOf } from "../commands/keys";
 import type { ViewState } from "../state/store";
@@ -134,7 +134,7 @@ export class TopBar {
       this.#directionButton.replaceChildren(icon(direction === "TB" ? "down" : "across"));
     }
     const label = direction === "TB" ? "Draw from left to right" : "Draw from top to bottom";
-    this.#directionButton.setAttribute("aria-label", label);
+    setAttribute(this.#directionButton, "aria-label", label);
     this.#directionButton.title = label;
   }
 
@@ -152,12 +152,12 @@ export class TopBar {
   }
 
   full(on: boolean): void {
-    this.#full.setAttribute("aria-pressed", String(on));
+    setAttribute(this.#full, "aria-pressed", on);
   }
 
   sides({ outline, inspector, plan }: ViewState["sides"]): void {
-    this.#plan.setAttribute("aria-pressed", String(plan));
-    this.#outline.setAttribute("aria-pressed", String(outline));
-    this.#inspector.setAttribute("aria-pressed", String(inspector));
+    setAttribute(this.#plan, "aria-pressed", plan);
+    setAttribute(this.#outline, "aria-pressed", outline);
+    setAttribute(this.#inspector, "aria-pressed", inspector);
   }
 }
