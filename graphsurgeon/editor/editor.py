@@ -1010,10 +1010,10 @@ class Editor:
         """Writes the graph, or a part of it, with its values, to a file that TensorFlow reads without graphsurgeon.
 
         The file is first written under a temporary name. Another process, with plain TensorFlow and without
-        graphsurgeon, opens it and calls its signatures, and the results are compared with this graph. Then the file
-        gets its name. Ops that write, read queues or read files are not run; the report lists them. Ops left by undone
-        plans are not written. The graph stays as it is. See also the page "Saving: which format for what" of the
-        documentation.
+        graphsurgeon, opens it and calls its signatures, and the results are compared with this graph. This process does
+        so for a ``.keras`` file. Then the file gets its name. Ops that write, read queues or read files are not run;
+        the report lists them. Ops left by undone plans are not written. The graph stays as it is. See also the page
+        "Saving: which format for what" of the documentation.
 
         Args:
             path: the file or folder to write. Its suffix selects the format if `format` is not given.
@@ -1025,9 +1025,10 @@ class Editor:
             signatures: for a SavedModel with several signatures: name -> (inputs, outputs). Default: the opened
                 signature. The other signatures of its file are saved too, with their names and defaults, unless
                 `inputs` and `outputs` name a part.
-            format: ``graph_def`` (``.pb``, ``.pbtxt``, also ``.gz``), ``meta_graph`` (``.meta``, with its checkpoint),
-                ``checkpoint`` (``.ckpt``, also ``.ckpt-7``: values only), ``saved_model`` (a folder in the form of
-                TF1), ``saved_model_tf2`` (a folder, of a `tf.Module`) or ``tflite`` (``.tflite``).
+            format: ``keras`` (``.keras``, the model of `keras_model`), ``graph_def`` (``.pb``, ``.pbtxt``, also
+                ``.gz``), ``meta_graph`` (``.meta``, with its checkpoint), ``checkpoint`` (``.ckpt``, also ``.ckpt-7``:
+                values only), ``saved_model`` (a folder in the form of TF1), ``saved_model_tf2`` (a folder, of a
+                `tf.Module`) or ``tflite`` (``.tflite``).
             freeze: write variables as constants with their current values; for a GraphDef.
             values: the source of the values: a session, or a mapping of variable name to array. Default: `session()`.
                 ``"initial"``: like the default, but variables that have only their initial value are frozen with it.
@@ -1071,6 +1072,7 @@ class Editor:
                 signatures=resolver.signatures(signatures), format=format, freeze=freeze, scope=scope, names=names,
                 device=device, tags=tags, feeds=resolver.tensor_mapping(feeds), verify=verify, timeout=timeout,
                 overwrite=overwrite,
+                keras_model=lambda: self.keras_model(inputs, outputs, values=None if values == "initial" else values),
             )  # fmt: skip
         except Unconvertible as error:
             raise explain_unfreezable(self, error, outputs) from error

@@ -102,7 +102,7 @@ def save(
 
 def _lost_training(timeline: Timeline, opened_graph: OpenedGraph, options: Any) -> list[str]:
     """Returns notes about properties of the opened Keras model that no file of this request has."""
-    if opened_graph.origin is None or options.kind == "checkpoint":
+    if opened_graph.origin is None or options.kind in ("checkpoint", "keras"):
         return []
     base, facts = timeline.snapshot, opened_graph.origin.facts(History(timeline.events).renamed)
     return list(facts.left_out(base, *end_tensors(options.all_signatures(base).values())))

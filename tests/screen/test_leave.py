@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -76,8 +77,25 @@ def test_the_usual_format_of_the_opened_model_is_proposed_first():
     module.w = tf.Variable(2.0)
     module.double = tf.function(lambda x: x * module.w, input_signature=[tf.TensorSpec([None])])
     formats = [name for name, _ in gs.open(module).screen.save_form()["formats"]]
-    assert formats[:2] == ["saved_model_tf2", "saved_model"]
-    assert row_of_ops().save_form()["formats"][0][0] == "saved_model"
+    assert formats[:3] == ["saved_model_tf2", "keras", "saved_model"]
+    assert [name for name, _ in row_of_ops().save_form()["formats"]][:3] == ["saved_model", "keras", "saved_model_tf2"]
+
+
+def test_a_keras_model_is_saved_as_a_keras_file(tmp_path):
+    x = keras.Input((4,), name="x")
+    ed = gs.open(keras.Model(x, {"out": keras.layers.Dense(2)(x)}))
+    form = ed.screen.save_form()
+    assert form["formats"][0] == ["keras", "Keras model"]
+    path = str(tmp_path / "model")
+    found = ed.screen.save(path, format="keras", inputs=form["inputs"], outputs=form["outputs"])
+    assert found["code"] == f"ed.save('{path}.keras', format='keras')", "the model keeps its structure"
+    again = keras.models.load_model(f"{path}.keras")
+    np.testing.assert_array_equal(again(np.ones((3, 4)))["out"], ed.keras_model()(np.ones((3, 4)))["out"])
+    with tf.Graph().as_default() as graph:
+        tf.multiply(tf1.placeholder(tf.float32, [], name="x"), 2.0, name="y")
+    with refuses(PlanError, "the input 'x:0' has no dimension"):
+        gs.open(graph).screen.save(path + "2", format="keras", inputs="x", outputs="y")
+    assert [file.name for file in tmp_path.iterdir()] == ["model.keras"]
 
 
 @pytest.mark.parametrize(
@@ -114,5 +132,5 @@ def test_what_is_not_applied_is_not_saved_and_the_form_says_so():
     screen.apply()
     assert [one["step"] for one in traits(screen)["plan"]["history"]] == [1]
     assert "rename('e', to='f')" in screen.history_code()["code"]
-    with refuses(PlanError, "save('x'): format='gif' is not known", "Choose one of saved_model, "):
+    with refuses(PlanError, "save('x'): format='gif' is not known", "Choose one of keras, "):
         save(None, None, "x", "gif")

@@ -36,6 +36,7 @@ class Surgery:
         rebuilt_layers: name of another layer of the opened model -> the reason.
         new_layers: names of the new layers that compute everything else.
         notes: further remarks.
+        inputs, outputs: the tensors of the graph that the model takes and returns, in the order of Keras.
 
     Example:
         >>> print(Surgery(("x", "body"), {"head": "'head/MatMul' is gone"}, ("rebuilt",)))
@@ -48,6 +49,8 @@ class Surgery:
     rebuilt_layers: Mapping[str, str] = field(default_factory=dict)
     new_layers: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = []
@@ -163,7 +166,10 @@ def keras_model(
         graph.name(graph.tensor(t)) in masked and not has_mask(tensors[end])
         for t, end in zip(ends.outputs.values(), results, strict=True)
     )
-    model.surgery = _surgery_of(model, model_origin, partition, layers, unmasked)
+    report = _surgery_of(model, model_origin, partition, layers, unmasked)
+    takes = tf.nest.flatten(dict(named_inputs)) if form == "dict" else named_inputs.values()
+    gives = tf.nest.flatten(ends.pack(list(ends.outputs.values())))
+    model.surgery = replace(report, inputs=tuple(takes), outputs=tuple(gives))
     return model
 
 

@@ -152,20 +152,9 @@ def prove(
     distrust = untrusted_reason(base.owner)
     if distrust:
         return Proof(notes=[f"not opened again: {distrust}"])
-    proof, runs = Proof(), list[_SourceRun]()
+    proof = Proof()
     with closing(source):
-        for key, call in calls.items():
-            part = inspect_part(base, [*call.inputs.values(), *feeds], list(call.outputs.values()))
-            name = f"signature {key!r}" if key else few(part.outputs)
-            lost = [] if saved_variables is None else [v for v in part.variables if v not in saved_variables]
-            if lost and not part.skip_reason:
-                part.skip_reason = f"needs the variable {lost[0]!r}, whose value is not in the file"
-            try:
-                if part.skip_reason:
-                    raise _Mute(part.skip_reason)
-                runs.append(_SourceRun(key, name, part, *source.run(part, feeds)))
-            except _Mute as mute:
-                proof.notes.append(f"not run: {name} {mute}")
+        runs = _run_source(base, calls, source, feeds, proof, saved_variables)
         used = dict.fromkeys(name for run in runs for name in run.part.variables if name in base.state.variables)
         values = source.variables(list(used)) if any(file.without_values for file in files) and runs else {}
     for number, file in enumerate(files):
@@ -179,6 +168,65 @@ def prove(
             if not number and not tf.config.list_logical_devices("GPU"):  # the other process uses no GPU
                 raise
             proof.notes.append(f"not for {file.loader}: {error.problem}")
+    return _with_text(proof, runs, feeds)
+
+
+def prove_here(
+    base: Graph,
+    call: Ends,
+    run: Callable[[Mapping[str, Any]], Sequence[Any]],
+    source: ProofSource,
+    feeds: Mapping[str, Any],
+    request: str,
+    title: str,
+) -> Proof:
+    """Compares the results of a function of this process with the source.
+
+    Args:
+        base, source, feeds, request, title: as in `prove`.
+        call: the tensors of the source that the function computes.
+        run: a function of the feeds: tensor -> array. It returns the results, in the order of the outputs of the call.
+
+    Raises:
+        PlanError: the results differ.
+    """
+    proof = Proof()
+    with closing(source):
+        runs = _run_source(base, {"": call}, source, feeds, proof)
+    for one in runs:
+        for tensor, result in zip(call.outputs.values(), run(one.feeds), strict=True):
+            _refuse_difference(tensor, one, result, request)
+        proof.text = title
+    return _with_text(proof, runs, feeds)
+
+
+def _run_source(
+    base: Graph,
+    calls: Mapping[str, Ends],
+    source: ProofSource,
+    feeds: Mapping[str, Any],
+    proof: Proof,
+    saved_variables: frozenset[str] | None = None,
+) -> list[_SourceRun]:
+    """Runs calls in the source, and notes the calls that cannot be run; the arguments are those of `prove`."""
+    runs = []
+    for key, call in calls.items():
+        part = inspect_part(base, [*call.inputs.values(), *feeds], list(call.outputs.values()))
+        name = f"signature {key!r}" if key else few(part.outputs)
+        lost = [] if saved_variables is None else [v for v in part.variables if v not in saved_variables]
+        if lost and not part.skip_reason:
+            part.skip_reason = f"needs the variable {lost[0]!r}, whose value is not in the file"
+        try:
+            if part.skip_reason:
+                raise _Mute(part.skip_reason)
+            runs.append(_SourceRun(key, name, part, *source.run(part, feeds)))
+        except _Mute as mute:
+            proof.notes.append(f"not run: {name} {mute}")
+    return runs
+
+
+def _with_text(proof: Proof, runs: Sequence[_SourceRun], feeds: Mapping[str, Any]) -> Proof:
+    """Adds the compared outputs to a proof that has run something."""
     if proof.text:
         proof.notes += [f"run, but not compared, because it uses random numbers: {one.name}"
                         for one in runs if one.part.random]  # fmt: skip
@@ -229,10 +277,15 @@ def _compare(
             _refuse_failure(one, "run", request, how)
             for result, tensor in results.items():
                 got = decode(tensor_pb2.TensorProto, Path(name, one["results"][result]).read_bytes())
-                far = _difference(run.results[tensor], tf.make_ndarray(got), run.part.random)
-                if far:
-                    instead = "Report this as a bug; verify=False writes the file without a check"
-                    raise PlanError(request, f"{tensor!r} of the written file {far}", instead)
+                _refuse_difference(tensor, run, tf.make_ndarray(got), request)
+
+
+def _refuse_difference(tensor: str, run: _SourceRun, result: Any, request: str) -> None:
+    """Refuses a written file whose result differs from the source."""
+    far = _difference(run.results[tensor], result, run.part.random)
+    if far:
+        instead = "Report this as a bug; verify=False writes the file without a check"
+        raise PlanError(request, f"{tensor!r} of the written file {far}", instead)
 
 
 def _store(folder: Path, lead: str, values: Mapping[str, Any]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -34,9 +34,12 @@ from ..copy.tables_and_queues import table_fillers
 from ..effects import acting_ops
 from ..functions.graph_function import function_module
 from ..functions.library import nodes_behind
+from ..functions.traces import keras_of
 from ..import_tensorflow import tf
 from ..open.snapshot import materialize_graph
+from ..private.eager import eager, keras_inputs, keras_layers
 from ..protos import encode, naming_memory
+from ..run.errors import error_text
 from ..run.sessions import require_trusted
 from ..values.checkpoint_names import saved_names, slices
 from ..values.transfer import batches, stream
@@ -51,7 +54,7 @@ from .export import (
     nodes_of,
     with_saver,
 )
-from .proof import Proof, ProofSource, WrittenFile, by_signature, by_tensor, prove
+from .proof import Proof, ProofSource, WrittenFile, by_signature, by_tensor, inspect_part, prove, prove_here
 from .saved_model import write_module, write_saved_model
 from .worker import TIMEOUT, WORKER
 from .write import (
@@ -68,7 +71,7 @@ from .write import (
 tf1 = tf.compat.v1
 
 
-FORMATS = ("checkpoint", "graph_def", "meta_graph", "saved_model", "saved_model_tf2", "tflite")
+FORMATS = ("checkpoint", "graph_def", "keras", "meta_graph", "saved_model", "saved_model_tf2", "tflite")
 _INSTEAD = {
     "graph_def": "Choose other outputs, or keep the variables: save a .meta file or a SavedModel",
     "meta_graph": "Choose other outputs, or save a SavedModel: format='saved_model'",
@@ -76,7 +79,10 @@ _INSTEAD = {
     "saved_model_tf2": "Save it in the TF1 format: format='saved_model'",
     "tflite": "Give real values, feeds={...}",
 }
-_SUFFIXES = {".pb": "graph_def", ".pbtxt": "graph_def", ".meta": "meta_graph", ".tflite": "tflite", "": "saved_model"}
+_SUFFIXES = {
+    ".pb": "graph_def", ".pbtxt": "graph_def", ".keras": "keras", ".meta": "meta_graph", ".tflite": "tflite",
+    "": "saved_model",
+}  # fmt: skip
 _NOT_VERIFIED = "not opened again: verify=False"
 #: The number of likely outputs that are run if a graph has no signature.
 _MAX_RUN = 8
@@ -88,7 +94,7 @@ class SaveRequest:
 
     `model` is the description of the model, with the signatures that the file has. `feeds` maps names of tensors to
     arrays. `untrained` maps variables with only initial values to the reason. `initial` is true if the user allows
-    initial values.
+    initial values. `keras_model` returns the Keras model of the graph.
     """
 
     path: str
@@ -108,6 +114,7 @@ class SaveRequest:
     overwrite: bool
     untrained: Mapping[str, str]
     initial: bool
+    keras_model: Callable[[], Any]
 
     @property
     def request(self) -> str:
@@ -134,7 +141,7 @@ class SaveRequest:
             raise PlanError(
                 self.request,
                 f"the suffix {suffix!r} does not belong to a format",
-                "Type .pb, .pbtxt, .meta, .ckpt, .tflite or no suffix (a SavedModel folder); or format="
+                "Type .keras, .pb, .pbtxt, .meta, .ckpt, .tflite or no suffix (a SavedModel folder); or format="
                 + ", ".join(map(repr, FORMATS)),
             )
         return _SUFFIXES[suffix]
@@ -160,7 +167,7 @@ class SaveRequest:
             "names": bool(self.names) and format_name != "checkpoint",
             "outputs": self.outputs is not None and without_ends,
             "inputs": self.inputs is not None and without_ends,
-            "device": self.device != "keep" and format_name in ("checkpoint", "saved_model_tf2"),
+            "device": self.device != "keep" and format_name in ("checkpoint", "keras", "saved_model_tf2"),
             "timeout": self.timeout is not None and format_name != "tflite",
             "feeds": bool(self.feeds) and (format_name == "checkpoint" or not self.verify),
         }
@@ -347,6 +354,8 @@ def _write(base: Graph, uninitialized: frozenset[str], values: Any, options: Sav
         base.tensor(name, request)
     if kind == "checkpoint":
         return _checkpoint(base, values, options, uninitialized | orphans_of(base.owner).keys())
+    if kind == "keras":
+        return _keras(base, values, options)
     if starts and not ends:
         raise PlanError(request, "inputs= is given without outputs=", "Name the outputs too: outputs=...")
     if has_signatures and not signatures:
@@ -533,6 +542,40 @@ def _tflite(job: _Job) -> Saved:
         proof = job.proof([file], with_values=True, title=title, timeout=timeout)
         put_file(new, path)
     return job.report(path, len(graph_def.node), job.saved_variables, proof)
+
+
+def _keras(base: Graph, values: Any, options: SaveRequest) -> Saved:
+    request = options.request
+    require_trusted(base.owner, request)  # Keras traces the layers
+    model = options.keras_model()
+    package, (takes, gives) = keras_of(model), (model.surgery.inputs, model.surgery.outputs)
+    proof, call = Proof("", [_NOT_VERIFIED]), Ends().chosen(takes, gives)
+    custom = {kind.__name__: kind for kind in map(type, keras_layers(model))
+              if kind.__module__.partition(".")[0] not in ("keras", "tf_keras")}  # fmt: skip
+    how = "Save another format, for example format='saved_model_tf2'"
+    with staging_dir(options.path, request) as folder:
+        new = os.path.join(folder, "model.keras")
+
+        def run(feeds: Mapping[str, Any]) -> list[Any]:
+            given = tf.nest.pack_sequence_as(keras_inputs(again), [tf.constant(feeds[tensor]) for tensor in takes])
+            return [one.numpy() for one in tf.nest.flatten(again(given, training=False))]
+
+        try:
+            with eager():
+                model.save(new)
+                if options.verify:
+                    again = package.models.load_model(new, custom, compile=False, safe_mode=False)
+                    source = ProofSource(base, _live(values), request)
+                    proof = prove_here(base, call, run, source, options.feeds, request, "loaded again by Keras")
+        except PlanError:
+            raise
+        except Exception as error:  # the layers of a model are any code
+            raise PlanError(request, f"Keras cannot save or load the model: {error_text(error)}", how) from error
+        put_file(new, options.path)
+    variables = [name for name in inspect_part(base, [*takes], [*gives]).variables if name in base.state.variables]
+    notes = [f"a program that loads it must import {few(list(custom))}"] if custom else []
+    notes += [*str(model.surgery).splitlines(), *proof.notes]
+    return Saved(options.path, "keras", 0, tuple(variables), notes=notes, proof=proof.text)
 
 
 def _meta_graph(job: _Job) -> Saved:

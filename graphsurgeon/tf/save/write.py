@@ -367,7 +367,7 @@ def _entry_files(path: str, kind: str) -> list[str]:
     """Returns the files from which a saved graph is opened."""
     if kind.startswith("saved_model"):
         return glob.glob(os.path.join(glob.escape(path), "saved_model.pb*"))
-    if kind in ("graph_def", "tflite"):
+    if kind in ("graph_def", "keras", "tflite"):
         return [path]
     prefix = path.removesuffix(".index" if kind == "checkpoint" else ".meta")
     values = [f"{prefix}.index", *sorted(glob.glob(glob.escape(prefix) + ".data-*-of-*"))]

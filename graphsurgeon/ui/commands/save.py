@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
-from ...errors import PlanError, about, counted
+from ...errors import PlanError, about, counted, one_or_all
 from ...graph.atomic_files import TargetExistsError, ensure_writable, write_atomic
 from ...graph.names import tensor_name, tensors_by_key
-from ...plan.editor_like import EditorLike, default_ends
+from ...plan.editor_like import EditorLike, default_ends, described
 from ...view import page_types
 from ..render_context import RenderContext
 from ..state import State
@@ -17,8 +17,9 @@ from .plan import parse_literal
 from .specs import Text, choice_of, edit, look
 
 FORMATS: dict[str, tuple[str, str]] = {
-    "saved_model": ("SavedModel, in the form of TF1", ""),
+    "keras": ("Keras model", ".keras"),
     "saved_model_tf2": ("SavedModel, of a tf.Module", ""),
+    "saved_model": ("SavedModel, in the form of TF1", ""),
     "frozen": ("frozen GraphDef: variables become constants", ".pb"),
     "graph_def": ("GraphDef, without values", ".pb"),
     "meta_graph": ("MetaGraph, with its checkpoint", ".meta"),
@@ -31,7 +32,7 @@ Format = Annotated[str, choice_of(*FORMATS)]
 ValueSource = Annotated[str, choice_of("current", "initial")]
 IfExists = Annotated[str, choice_of("ask", "replace")]
 """The formats of a save: format -> its label, and its suffix."""
-_SUFFIXES = (".pb", ".pbtxt", ".gz", ".meta", ".ckpt", ".tflite", ".svg", ".html")
+_SUFFIXES = (".keras", ".pb", ".pbtxt", ".gz", ".meta", ".ckpt", ".tflite", ".svg", ".html")
 _WITH_SIGNATURES = ("saved_model", "saved_model_tf2")
 
 
@@ -48,7 +49,8 @@ def save_form(context: RenderContext, state: State) -> tuple[State, page_types.S
         note = "The marked region is saved, not the whole graph"
     stem = os.path.basename(editor.title.rstrip("/")).partition(".")[0] or "graph"
     step_count = len(context.draft(state).steps)
-    usual = "saved_model_tf2" if editor.opened_graph.variable_paths else "saved_model"
+    opened = editor.opened_graph
+    usual = "keras" if opened.origin else "saved_model_tf2" if opened.variable_paths else "saved_model"
     return state, {
         "path": f"{stem}_saved",
         "formats": [(name, FORMATS[name][0]) for name in sorted(FORMATS, key=lambda name: name != usual)],
@@ -99,12 +101,23 @@ def save(
     ends = parse_ends(inputs), parse_ends(outputs)
     for key, names in zip(("inputs", "outputs"), ends, strict=True):
         refuse_unknown(editor, names, f"save({path!r}, {key}={names!r})", key)
+    if format == "keras":
+        ends = _keras_ends(editor, *ends)
     options = _save_request(format, signature, *ends, values) | more
     try:
         receipt = _write_file(editor, path, format, options)
     except TargetExistsError as error:
         return state, {"title": "Saved", "lines": [], "code": "", "existing": error.problem}
     return state.replace(saved=receipt).with_status(f"saved: {receipt['lines'][0]}"), receipt
+
+
+def _keras_ends(editor: EditorLike, inputs: Any, outputs: Any) -> tuple[Any, Any]:
+    """Returns inputs and outputs as `Editor.keras_model` takes them: the ends of an opened model keep its structure."""
+    model = described(editor)
+    if model.outputs and (tensors_by_key(inputs), tensors_by_key(outputs)) == (model.inputs, model.outputs):
+        return None, None
+    single = inputs if isinstance(inputs, dict) else one_or_all(inputs)
+    return single, outputs if isinstance(outputs, dict) else one_or_all(outputs)
 
 
 def _write_file(editor: EditorLike, path: str, format: str, options: dict[str, Any]) -> page_types.Report:

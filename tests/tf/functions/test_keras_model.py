@@ -354,3 +354,65 @@ def test_a_layer_that_gives_another_dtype_than_keras_foretells_is_kept_before_wh
     assert (set(new.surgery.kept_layers), set(new.surgery.rebuilt_layers)) == ({"word", "which"}, {"dense"})
     feeds = {"word:0": [["a"], ["x"]]}
     np.testing.assert_array_equal(new(tf.constant([["a"], ["x"]])), ed.session().run(ed.outputs["output"], feeds))
+
+
+class Unregistered(keras.layers.Layer):
+    """A layer that a program must have to load it."""
+
+    def call(self, x):
+        """Doubles its input."""
+        return 2 * x
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["one", "dicts"])
+def test_an_edited_model_is_saved_as_a_keras_file(several, tmp_path):
+    x, y = keras.Input((4,), name="x"), keras.Input((4,), name="a")
+    body = keras.layers.ReLU(name="relu")(Unregistered()(x))
+    out = keras.layers.Dense(2, name="head")(body)
+    if several:
+        model = keras.Model({"x": x, "a": y}, {"z": out, "b": keras.layers.Subtract(name="less")([x, y])})
+    else:
+        model = keras.Model(x, out)
+    ed, path = inserted(model, "relu"), tmp_path / "edited.keras"
+    saved = ed.save(path)
+    assert (saved.format, len(saved.variables)) == ("keras", 2)
+    assert saved.proof.startswith(f"loaded again by Keras: {1 + several} output")
+    assert "a program that loads it must import Unregistered, GraphLayer" in saved.notes
+    again = keras.models.load_model(path, custom_objects={"Unregistered": Unregistered})
+    given = {"x": IMAGES[:3, :4, 0, 0], "a": np.ones((3, 4), np.float32)}
+    got, want = (one(given if several else given["x"]) for one in (again, ed.keras_model()))
+    tf.nest.map_structure(np.testing.assert_array_equal, got, want)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_keras_file_of_a_graph_that_was_not_a_model(tmp_path):
+    ed, path = gs.open(tiny()), tmp_path / "graph.keras"
+    saved = ed.save(path, inputs={"image": "x:0"}, outputs="z:0")
+    assert "no layers are kept: the graph was not opened from a Keras model" in saved.notes
+    given = IMAGES[:3, :2, 0, 0]
+    np.testing.assert_allclose(keras.models.load_model(path)({"image": given}), given**2 + 1, rtol=1e-6)
+
+
+def test_a_model_that_keras_cannot_hold_is_refused_and_nothing_is_written(tmp_path):
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.multiply(tf1.placeholder(tf.float32, [], name="x"), 2.0, name="y")
+    with refuses(PlanError, "keras_model(outputs='y:0')", "the input 'x:0' has no dimension"):
+        gs.open(graph).save(tmp_path / "a.keras", inputs="x:0", outputs="y:0")
+    with refuses(PlanError, "scope= cannot be combined with the format 'keras'"):
+        gs.open(graph).save(tmp_path / "a.keras", scope="net")
+
+    class NoConfig(keras.layers.Layer):
+        """A layer that no file can hold."""
+
+        def call(self, x):
+            """Returns its input."""
+            return x
+
+        def get_config(self):
+            """Raises an error."""
+            raise NotImplementedError("it has no config")
+
+    with refuses(PlanError, "Keras cannot save or load the model: it has no config"):
+        gs.open(keras.Sequential([keras.Input((2,)), NoConfig()])).save(tmp_path / "a.keras")
+    assert not list(tmp_path.iterdir())

@@ -111,6 +111,7 @@ DOORS = {
     "check for tflite": lambda ed, tmp: ed.check("tflite", "y:0"),
     "check for tfjs": lambda ed, tmp: ed.check("tfjs", "y:0"),
     "save for tflite": lambda ed, tmp: ed.save(tmp / "m.tflite", outputs="y:0", values=VALUES, verify=False),
+    "save for Keras": lambda ed, tmp: ed.save(tmp / "m.keras", outputs="y:0", values=VALUES, verify=False),
     "split_at": lambda ed, tmp: gs.recipes.split_at(ed, "y/ReadVariableOp:0", "y:0", feeds=FEEDS),
 }
 

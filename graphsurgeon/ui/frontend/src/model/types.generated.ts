@@ -751,7 +751,7 @@ export interface Verbs {
   step_form: { step: number };
   edit_step: { step: number; values: Record<string, string> };
   save_form: Record<string, never>;
-  save: { path: string; format: "checkpoint" | "frozen" | "graph_def" | "meta_graph" | "page" | "picture" | "saved_model" | "saved_model_tf2" | "tflite"; signature: string; inputs: string; outputs: string; values: "current" | "initial"; if_exists: "ask" | "replace" };
+  save: { path: string; format: "checkpoint" | "frozen" | "graph_def" | "keras" | "meta_graph" | "page" | "picture" | "saved_model" | "saved_model_tf2" | "tflite"; signature: string; inputs: string; outputs: string; values: "current" | "initial"; if_exists: "ask" | "replace" };
   history_code: Record<string, never>;
   recipes: Record<string, never>;
   run_recipe: { name: string; values: Record<string, string> };
