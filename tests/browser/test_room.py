@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from tests.browser.hands import box, painted, shot
+from tests.browser.hands import box, build, painted, shot
 from tests.tf2 import tf1
 from tests.widget.page import WidgetPage
 
@@ -51,6 +51,32 @@ def test_bars_and_legend_stay_in_cells_of_all_widths(page: Any, width: int) -> N
     assert not cut, "the word is there as a whole, or not at all"
     lows = page.locator(".gs-top-end > *").evaluate_all("all => all.map(e => e.getBoundingClientRect().bottom)")
     assert max(lows) - min(lows) < 5, "what wraps, wraps as a whole"
+
+
+@pytest.mark.parametrize("width", [700, 900, 1600])
+def test_without_a_plan_the_bottom_is_one_line(page: Any, width: int) -> None:
+    page.set_viewport_size({"width": width + 16, "height": 800})
+    ed = gs.open(build())
+    shown = WidgetPage(page, ed.screen)
+    height = "() => document.querySelector('.gs-foot').offsetHeight"
+    assert page.evaluate(height) < 45
+    box(page, "x").click()
+    shown.settle()
+    assert page.evaluate(height) < 45, "a selection is in the bar at the selection"
+    page.keyboard.press("i")
+    shown.settle("mark_input")
+    painted(page)
+    assert page.evaluate(height) > 45
+    page.keyboard.press("Delete")
+    shown.settle("remove")
+    painted(page)
+    shot(page, f"bottom-{width}")
+    for _ in range(2):
+        page.keyboard.press("Control+z")
+        shown.settle()
+    painted(page)
+    assert page.evaluate(height) < 45
+    assert page.locator(".gs-doing .gs-primary").is_visible()
 
 
 #: Where Apply is, and the picture.

@@ -257,7 +257,9 @@ def test_undo_and_redo_restore_the_camera(widget_page):
 
 
 def test_a_panel_that_is_opened_and_closed_leaves_the_camera(widget_page):
-    shown = widget_page(plain_screen(destination=None))
+    screen = plain_screen(destination=None)
+    screen.mark_input("split:0")
+    shown = widget_page(screen)
     shown.page.set_viewport_size({"width": 1400, "height": 900})
     shown.page.get_by_role("button", name="Fit to window").click()
     before, tab = camera(shown), shown.page.get_by_role("tab", name="Boundary")

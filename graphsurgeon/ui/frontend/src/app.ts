@@ -216,7 +216,14 @@ export function mount(model: Model, host: HTMLElement): () => void {
     ),
     right,
   );
-  root.append(top.element, main, plan.element, status.element, widgetSize.grip, overlay.element, popup.layer);
+  root.append(
+    top.element,
+    main,
+    h("div", { class: "gs-foot" }, plan.element, status.element),
+    widgetSize.grip,
+    overlay.element,
+    popup.layer,
+  );
 
   /** Controls are offered if the verbs that they send are answered: else a saved page lacks them, and without a kernel they
    * are gray. */
@@ -472,11 +479,12 @@ export function mount(model: Model, host: HTMLElement): () => void {
     if (model.get("inferred") === false) soon = window.setTimeout(() => api.tell("infer", {}), LEISURE);
   }
 
-  /** Moves the keyboard focus away from a button that was just disabled. */
+  /** Moves the keyboard focus away from a button that was just disabled or hidden. */
   function updatePlan(): void {
-    const { size } = store.state.selected.source;
+    const { size } = store.state.selected.source,
+      had = hasFocus(plan.element);
     plan.update(model.get("boundary"), model.get("plan"), model.get("views"), model.get("run"), model.get("look")?.name, size);
-    if (root.querySelector(":disabled:focus")) focusPane();
+    if ((had && !hasFocus(plan.element)) || root.querySelector(":disabled:focus")) focusPane();
   }
 
   /** Updates the values of the op in the inspector. */

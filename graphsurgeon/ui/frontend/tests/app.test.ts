@@ -601,7 +601,7 @@ test("a button of the plan bar that goes with its row leaves the keyboard to its
   expect(document.activeElement).toBe(host.querySelector(".gs-panel"));
   host.querySelector<HTMLElement>(".gs-summary button:last-child")!.focus();
   model.update({ boundary: NO_BOUNDARY });
-  expect(document.activeElement).toBe(host.querySelector(".gs-summary"));
+  expect(document.activeElement).toBe(item("a"));
 });
 
 test("what would make a tensor fit stands beside its fault, as buttons", () => {

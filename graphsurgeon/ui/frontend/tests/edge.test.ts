@@ -204,7 +204,7 @@ test("a box without edges has none to step to", () => {
   start({ scenes: { source: scene([box("a"), box("b")]), destination: null } });
   item("a").focus();
   key(item("a"), "l");
-  expect(host.querySelector(".gs-status-text")!.textContent).toBe("'a' has no edges.");
+  expect(host.querySelector(".gs-status-text")!.textContent).toBe("This box has no edges.");
   expect(document.activeElement).toBe(item("a"));
 });
 

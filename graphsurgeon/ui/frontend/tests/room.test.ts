@@ -228,3 +228,25 @@ test("what a region waits for has its choices as buttons, and what a plan makes 
   key(names[0]!, "Enter");
   expect(model.verbs.at(-1)).toEqual(["rename", { old: "t/v", to: "t/mine" }]);
 });
+
+test("without a boundary and a plan, the bar has neither a row nor tabs", async () => {
+  start();
+  const row = () => host.querySelector<HTMLElement>(".gs-plan-row")!,
+    tabs = () => [...host.querySelectorAll(".gs-tabs [role=tab]")].map(tab => tab.textContent);
+  expect([row().hidden, tabs()]).toEqual([true, []]);
+  const copy = () => [...host.querySelectorAll<HTMLElement>(".gs-plan button")].find(b => b.textContent === "Copy to scope\u2026")!;
+  expect(copy().hidden).toBe(true);
+  model.update({ selected: ["a"] });
+  expect([row().hidden, tabs(), copy().hidden, !!copy().closest(".gs-doing")]).toEqual([true, [], false, true]);
+  key(item("a"), "b");
+  expect(host.querySelector(".gs-status-text")!.textContent).toBe("No tensor is marked: press i or o on an op.");
+  model.update({ boundary: { ...NO_BOUNDARY, inputs: [tensorRow("a:0", "")] } });
+  expect([row().hidden, tabs()]).toEqual([false, ["Boundary1"]]);
+  expect(row().contains(copy())).toBe(true);
+  // the focus does not stay in a row that has gone
+  key(item("a"), "b");
+  host.querySelector<HTMLElement>(".gs-tabs [role=tab]")!.focus();
+  model.update({ boundary: NO_BOUNDARY });
+  expect([row().hidden, tabs()]).toEqual([true, []]);
+  expect(document.activeElement).toBe(item("a"));
+});

@@ -29,6 +29,8 @@ import type { Boundary, Box, Edge, Group, InputCandidate, Rect, Scene } from "..
 export const MOTION = { duration: 200, easing: "ease-out" };
 
 const FLOWS = ["up", "down"] as const;
+/** The attributes of elements that can have the focus. Lumino checks the last one before it runs a notebook's key binding. */
+const FOCUSABLE = { role: "treeitem", tabindex: -1, "data-lm-suppress-shortcuts": "true" };
 /** The marks of boxes that their edges have too. */
 const EDGE_MARKS = ["lit", "faded", "away"] as const;
 
@@ -55,13 +57,7 @@ export class Drawing {
   #markedBoxes: Record<(typeof EDGE_MARKS)[number], ReadonlySet<string>> = { lit: new Set(), faded: new Set(), away: new Set() };
   #litEdge: Edge | null = null;
   /** The selected edge for keys and screen readers: the only edge with an element. */
-  readonly edge = s("g", {
-    class: "gs-edge-item",
-    role: "treeitem",
-    tabindex: -1,
-    "data-lm-suppress-shortcuts": "true",
-    "aria-selected": "true",
-  });
+  readonly edge = s("g", { ...FOCUSABLE, class: "gs-edge-item", "aria-selected": "true" });
   readonly #edgeRing = s("path", { class: "gs-ring" });
   #marks = new Map<string, BoxMarks>();
   #edgeCounts = new Map<string, [number, number]>();
@@ -106,8 +102,7 @@ export class Drawing {
       seen.add(key);
       let item = this.items.get(key);
       if (!item) {
-        // Lumino checks this attribute of the focused element before it runs a notebook's key binding
-        const g = s("g", { role: "treeitem", tabindex: -1, "data-lm-suppress-shortcuts": "true", "data-name": of.name.slice(0, 2000) });
+        const g = s("g", { ...FOCUSABLE, "data-name": of.name.slice(0, 2000) });
         item = { key, g, of, drawnKey: "", marksKey: "" };
         this.items.set(key, item);
       }

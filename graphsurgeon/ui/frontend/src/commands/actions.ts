@@ -151,7 +151,7 @@ export class Actions {
     this.ui.status.show(`${purpose}: click a box or an edge, or go to it and press Space; Esc cancels.`);
     const { panes } = this.ui,
       pane = panes[panes.destination.scene && this.ui.model.get("plan").same === false ? "destination" : this.state.active];
-    if (pane.current) pane.focus(pane.current, false);
+    if (pane.current) pane.focus(pane.current);
   }
 
   /** Takes the chosen tensor; a menu offers several tensors. */

@@ -102,7 +102,7 @@ export class Edits {
       ],
       "Insert",
       v => this.#actions.call("insert", { op: v.op!, on: tensor, name: v.name || null, only }),
-      "You can also drag a type from the list onto an edge.",
+      "You can also drag a type onto an edge.",
     );
   }
 

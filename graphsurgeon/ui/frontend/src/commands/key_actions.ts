@@ -230,7 +230,7 @@ export class KeyActions {
       at = edges.indexOf(actions.state.edge!),
       next = at < 0 && by < 0 ? edges.length - 1 : (at + by + edges.length) % edges.length,
       edge = edges[next];
-    if (!edge) return of && actions.ui.status.show(`'${of.name.slice(0, 80)}' has no edges.`, "warn");
+    if (!edge) return actions.ui.status.show("This box has no edges.", "warn");
     actions.showEdge(pane, edge, `${next + 1} of ${edges.length}`);
     focus(pane.drawing.edge);
   }

@@ -1,4 +1,5 @@
-// The bar at the bottom: the boundary and the copy on its first line, the plan on its second, the details of both below.
+// The bar at the bottom: the boundary and the copy, if a tensor is marked; the tabs and their details; the buttons of the plan. The tabs
+// have their own line if there is a plan. The buttons are next to the status.
 import { button, copyButton, count, field, figure, fill, h, consume, hasFocus, muted, small, focused, setAttribute } from "./dom";
 import type { Post } from "../model/api";
 import { icon } from "./icons";
@@ -8,7 +9,8 @@ import { runPanel } from "./runpanel";
 
 const LOST = "The kernel stopped. Copy this code, run the cell again, then run the code in a new cell.";
 
-const REGION = "Region: the ops between the boundary inputs and outputs, which a copy copies",
+const UNMARKED = "No tensor is marked: press i or o on an op.",
+  REGION = "Region: the ops between the boundary inputs and outputs, which a copy copies",
   LEAK = "Leak: a tensor or control input that the region needs, but no boundary input covers",
   UNMAPPED = "Unmapped inputs: boundary inputs of the region for which the plan has no source";
 
@@ -93,8 +95,19 @@ export class PlanBar {
     label: "Run the graph before and after the last plan, and compare",
     press: () => this.#events.compare(),
   });
+  readonly #doing = h(
+    "div",
+    { class: "gs-row gs-doing" },
+    this.#saveButton,
+    this.#undo,
+    this.#redo,
+    this.#compareButton,
+    this.#tryButton,
+    this.#applyButton,
+  );
   readonly #panel = h("div", { class: "gs-panel", role: "tabpanel", tabindex: 0, hidden: true });
   readonly #copying: HTMLElement;
+  readonly #boundaryRow: HTMLElement;
   readonly element: HTMLElement;
   #openTab = "";
   #tabList: Tab[] = [];
@@ -121,29 +134,9 @@ export class PlanBar {
       this.#scope,
       h("span", { class: "gs-word gs-unmapped", title: UNMAPPED }, "Other inputs:"),
       this.#unmapped,
-      this.#copyButton,
     );
-    this.element = h(
-      "section",
-      { class: "gs-plan", "aria-label": "Plan" },
-      h("div", { class: "gs-plan-row" }, this.#summary, this.#copying),
-      h(
-        "div",
-        { class: "gs-plan-row" },
-        this.#tabs,
-        h(
-          "div",
-          { class: "gs-row gs-doing" },
-          this.#saveButton,
-          this.#undo,
-          this.#redo,
-          this.#compareButton,
-          this.#tryButton,
-          this.#applyButton,
-        ),
-      ),
-      this.#panel,
-    );
+    this.#boundaryRow = h("div", { class: "gs-plan-row" }, this.#summary, this.#copying);
+    this.element = h("section", { class: "gs-plan", "aria-label": "Plan" }, this.#boundaryRow, this.#tabs, this.#panel, this.#doing);
     this.#scope.addEventListener("keydown", e => {
       if (e.key === "Enter" && !e.ctrlKey && !e.metaKey) {
         consume(e);
@@ -154,9 +147,15 @@ export class PlanBar {
   }
 
   update(boundary: MarkedBoundary, plan: Plan, views?: Views, run: State["run"] = {}, by = "", selected = 0): void {
+    const empty = !plan.steps.length,
+      isMarked = !!(boundary.inputs.length || boundary.outputs.length || boundary.ops);
+    this.#boundaryRow.hidden = !isMarked;
     this.#summarize(boundary);
-    const empty = !plan.steps.length;
-    this.#copying.hidden = !boundary.ops && !selected;
+    this.element.classList.toggle("gs-planned", !empty);
+    this.#copying.hidden = this.#copyButton.hidden = !boundary.ops && !selected;
+    // the last line has it if its fields are hidden
+    const place = isMarked ? this.#copying : this.#doing;
+    if (!place.contains(this.#copyButton)) place[isMarked ? "append" : "prepend"](this.#copyButton);
     this.#redraw = () => this.update(boundary, plan, views, run, by, selected);
     this.#applyButton.disabled = this.#tryButton.disabled = !plan.ready;
     this.#compareButton.hidden = !empty || !plan.applied;
@@ -201,7 +200,7 @@ export class PlanBar {
       { id: "names", text: "New ops", n: plan.counts.ops, body: () => tables.names(plan, this.#post) },
       { id: "connections", text: "Connections", n: plan.counts.connections, body: () => tables.connections(plan) },
       { id: "code", text: "Code", body: () => this.#code(plan.code, appliedCount, past, this.#kernelStopped ? LOST : "") },
-    ].filter(t => t.id === "boundary" || t.id === "problems" || (t.id === "code" && appliedCount) || !empty);
+    ].filter(t => (t.id === "boundary" && isMarked) || t.id === "problems" || (t.id === "code" && appliedCount) || !empty);
     if (past.length) this.#tabList.push({ id: "history", text: "History", n: past.length, body: () => tables.history(past, this.#post) });
     const { saved } = plan;
     if (saved && "lines" in saved)
@@ -231,7 +230,8 @@ export class PlanBar {
   }
 
   focusSummary(): void {
-    this.show("boundary", true);
+    if (this.#boundaryRow.hidden) this.#events.showStatus(UNMARKED);
+    else this.show("boundary", true);
   }
 
   copy(byKey = false, control: Waits = "auto"): void {
@@ -246,42 +246,33 @@ export class PlanBar {
   #summarize(b: MarkedBoundary): void {
     const hadFocus = hasFocus(this.#summary),
       leaks = b.leak_count ?? b.leaks.length + b.control_leaks.length;
-    const hint = [
-      "Select an op, then press ",
-      h("kbd", {}, "i"),
-      " to mark its output as a boundary input, ",
-      h("kbd", {}, "o"),
-      " for a boundary output.",
-    ];
-    if (!b.inputs.length && !b.outputs.length && !b.ops) fill(this.#summary, h("span", { class: "gs-muted" }, ...hint));
-    else
-      fill(
-        this.#summary,
-        h("span", { class: "gs-tag gs-tag-in" }, `\u25b7 ${b.inputs.length} in`),
-        h("span", { class: "gs-tag gs-tag-out" }, `\u25c1 ${b.outputs.length} out`),
-        h("span", { class: "gs-figure", title: REGION }, count(b.ops, "op")),
-        b.variables > 0 && h("span", { class: "gs-figure" }, count(b.variables, "variable")),
-        leaks > 0 &&
-          h(
-            "button",
-            { class: "gs-tag gs-tag-leak", title: LEAK, on: { click: () => this.show("boundary", true) } },
-            `\u26a0 ${count(leaks, "leak")}`,
-          ),
-        b.problem && h("span", { class: `gs-problem${b.outputs.length ? "" : " gs-muted"}`, title: b.problem }, b.problem),
-        b.is_reversed &&
-          small("Swap", () => this.#post("swap_boundary", {}), undefined, {
-            title: "Swap inputs and outputs",
-            verb: "swap_boundary",
-          }),
-        button({
-          icon: icon("close"),
-          label: "Clear the boundary",
-          kind: "quiet",
-          verb: "clear_boundary",
-          press: () => this.#post("clear_boundary", {}),
+    fill(
+      this.#summary,
+      h("span", { class: "gs-tag gs-tag-in" }, `\u25b7 ${b.inputs.length} in`),
+      h("span", { class: "gs-tag gs-tag-out" }, `\u25c1 ${b.outputs.length} out`),
+      h("span", { class: "gs-figure", title: REGION }, count(b.ops, "op")),
+      b.variables > 0 && h("span", { class: "gs-figure" }, count(b.variables, "variable")),
+      leaks > 0 &&
+        h(
+          "button",
+          { class: "gs-tag gs-tag-leak", title: LEAK, on: { click: () => this.show("boundary", true) } },
+          `\u26a0 ${count(leaks, "leak")}`,
+        ),
+      b.problem && h("span", { class: `gs-problem${b.outputs.length ? "" : " gs-muted"}`, title: b.problem }, b.problem),
+      b.is_reversed &&
+        small("Swap", () => this.#post("swap_boundary", {}), undefined, {
+          title: "Swap inputs and outputs",
+          verb: "swap_boundary",
         }),
-      );
-    if (hadFocus) this.#summary.focus();
+      button({
+        icon: icon("close"),
+        label: "Clear the boundary",
+        kind: "quiet",
+        verb: "clear_boundary",
+        press: () => this.#post("clear_boundary", {}),
+      }),
+    );
+    if (hadFocus && !this.#boundaryRow.hidden) this.#summary.focus();
   }
 
   #draw(): void {

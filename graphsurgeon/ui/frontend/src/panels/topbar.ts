@@ -28,9 +28,8 @@ export class TopBar {
   readonly #figures = h("span", { class: "gs-muted gs-title-figures" });
   readonly #scale: HTMLButtonElement;
   readonly #serves: HTMLButtonElement;
-  readonly #outline: HTMLButtonElement;
-  readonly #inspector: HTMLButtonElement;
-  readonly #plan: HTMLButtonElement;
+  /** The buttons of the panels at the sides. */
+  readonly #sides: Record<keyof ViewState["sides"], HTMLButtonElement>;
   readonly #full: HTMLButtonElement;
   readonly #directionButton: HTMLButtonElement;
   readonly #back: HTMLButtonElement;
@@ -62,9 +61,11 @@ export class TopBar {
       "aria-label": SIGNATURES,
       verb: "show_signature",
     });
-    this.#outline = tool("left", "Outline", events.outline, { "aria-pressed": "true" });
-    this.#inspector = tool("right", "Inspector", events.inspector, { "aria-pressed": "true" });
-    this.#plan = tool("bottom", "Plan", events.plan, { "aria-pressed": "true", class: "gs-plan-switch" });
+    const { outline, inspector, plan } = (this.#sides = {
+      outline: tool("left", "Outline", events.outline),
+      inspector: tool("right", "Inspector", events.inspector),
+      plan: tool("bottom", "Plan", events.plan, { class: "gs-plan-switch" }),
+    });
     this.#full = does("full", "Full screen", "full", { "aria-pressed": "false" });
     this.#back = does("back", "Back", "back");
     this.#forward = does("forward", "Forward", "forward");
@@ -81,7 +82,7 @@ export class TopBar {
     this.element = h(
       "div",
       { class: "gs-top", role: "toolbar", "aria-label": "Screen" },
-      this.#outline,
+      outline,
       this.#title,
       this.#serves,
       this.#figures,
@@ -116,8 +117,8 @@ export class TopBar {
         }),
         search,
         does("help", "Keyboard shortcuts and symbols", "help"),
-        this.#plan,
-        this.#inspector,
+        plan,
+        inspector,
         this.#full,
       ),
     );
@@ -155,9 +156,7 @@ export class TopBar {
     setAttribute(this.#full, "aria-pressed", on);
   }
 
-  sides({ outline, inspector, plan }: ViewState["sides"]): void {
-    setAttribute(this.#plan, "aria-pressed", plan);
-    setAttribute(this.#outline, "aria-pressed", outline);
-    setAttribute(this.#inspector, "aria-pressed", inspector);
+  sides(open: ViewState["sides"]): void {
+    for (const side of ["outline", "inspector", "plan"] as const) setAttribute(this.#sides[side], "aria-pressed", open[side]);
   }
 }
