@@ -85,7 +85,7 @@ def test_a_keras_model_is_saved_as_a_keras_file(tmp_path):
     x = keras.Input((4,), name="x")
     ed = gs.open(keras.Model(x, {"out": keras.layers.Dense(2)(x)}))
     form = ed.screen.save_form()
-    assert form["formats"][0] == ["keras", "Keras model"]
+    assert form["formats"][0] == ("keras", "Keras model")
     path = str(tmp_path / "model")
     found = ed.screen.save(path, format="keras", inputs=form["inputs"], outputs=form["outputs"])
     assert found["code"] == f"ed.save('{path}.keras', format='keras')", "the model keeps its structure"
