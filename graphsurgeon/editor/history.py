@@ -111,6 +111,8 @@ class Event:
 
     def discard(self) -> None:
         """Releases the graphs and the provenance record; the entry stays in the history."""
+        if self.replaced_graph is not None:
+            self.names = frozenset()  # they were in the graph that is released, and are not orphans
         self.result = self.replaced_graph = None
         self.record = b""
 

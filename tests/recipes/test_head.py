@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -45,6 +47,13 @@ def test_the_new_layer_reads_the_features_and_has_the_name_of_the_output(bias, s
     np.testing.assert_allclose(found[end], expected, rtol=1e-5)
     assert ("logits" in graph.index) is not softmax
     assert not [name for name in graph.names if "before" in name or name.startswith("head_after")]
+    again: dict[str, Any] = {}
+    exec(ed.to_code(), again)
+    assert again["redo"](classifier(bias, softmax)).snapshot.names == graph.names
+    # an undone plan may have made an op with the name of another op
+    ed.undo()
+    ed.apply(ed.plan().insert("Abs", on=end, name="positive"))
+    assert "positive" in ed.to_code()
 
 
 def test_the_signature_of_a_keras_model_keeps_its_output(tmp_path):
