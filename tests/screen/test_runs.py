@@ -219,10 +219,19 @@ def test_feeds_are_numbers_names_and_files(notebook, tmp_path):
     assert len(feed_of("x:0", str(tmp_path / "sole.npz"))) == 4
     assert len(feed_of("x:0", str(tmp_path / "two.npz"))) == 5
     assert len(feed_of("y:0", str(tmp_path / "two.npz"))) == 6
+    drawn = feed_of("x:0", "random (2, 3)")
+    assert (drawn.shape, drawn.dtype) == ((2, 3), np.float32)
+    assert set(feed_of("x:0", "random (50,)", "int32").tolist()) == {0, 1}
+    assert feed_of("x:0", "random ()").shape == ()
     problem = "this is not a number, a list, an .npy or .npz file, or a variable of the notebook"
-    with refuses(PlanError, "run(feeds={'x:0': 'batches'})", problem, "assign the array in a cell: batches = ..."):
+    with refuses(PlanError, "run(feeds={'x:0': 'batches'})", problem, "or assign the array in a cell: batches = ..."):
         feed_of("x:0", "batches")
-    with refuses(PlanError, "run(feeds={'x:0': '__import__(\"os\")'})", problem, "Leave it empty for random values"):
+    with refuses(
+        PlanError,
+        "run(feeds={'x:0': '__import__(\"os\")'})",
+        problem,
+        "Type a shape for random values, for example random (1, 3)",
+    ):
         feed_of("x:0", '__import__("os")')
     with refuses(PlanError, "'holder' has no 'y'", "Type the name of an array"):
         feed_of("x:0", "holder.y")
@@ -235,6 +244,19 @@ def test_feeds_are_numbers_names_and_files(notebook, tmp_path):
         PlanError, "the file has no array of this name; it has 'x:0', 'y'", "np.savez(path, **{'z:0': array})"
     ):
         feed_of("z:0", str(tmp_path / "two.npz"))
+
+
+def test_a_placeholder_of_unknown_rank_gets_random_numbers_of_a_typed_shape():
+    with tf.Graph().as_default() as graph:
+        tf.argmax(tf1.placeholder(tf.float32, name="x"), -1, name="y")
+    screen = gs.open(graph).screen
+    assert screen.run_form()["feeds"][0]["random"] == ""
+    screen.run({"x:0": "random (2, 5)"})
+    shown = traits(screen)["run"]
+    again = {"gs": gs, "np": np, "ed": gs.open(graph)}
+    exec(shown["code"], again)
+    values = [value for _, value, _ in shown["outputs"][0]["values"]]
+    assert [str(value) for value in again["trace"].results["y:0"].tolist()] == values
 
 
 def test_a_feed_that_does_not_fit_says_so_and_nothing_changes():

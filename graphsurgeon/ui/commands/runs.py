@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -156,11 +157,7 @@ def run_form(context: RenderContext, state: State, target: RunTarget = "graph") 
         target: ``graph``; ``selection`` for the selection and its inputs; ``plan`` for the graph after the plan; or
             ``applied`` for the graph before and after the last applied plan.
     """
-    if target in ("plan", "applied"):
-        needed = open_ends(context.draft(state).after())
-    else:
-        ends = _call_arguments(context, state, target, "run_form")
-        needed = context.source.feeds_needed(ends.get("fetches"))
+    needed = _feeds_needed(context, state, target, _call_arguments(context, state, target, "run_form"))
     feeds = list[page_types.Feed]()
     for name, info in needed.items():
         has_random = info is not None and can_be_random(info)
@@ -224,11 +221,13 @@ def run(
         memory: the limit for recorded values in memory, in MB; 0 for no limit. With a limit, the graph may run several
             times.
     """
-    ends = {} if target in ("plan", "applied") else _call_arguments(context, state, target, "run")
+    ends = _call_arguments(context, state, target, "run")
+    needed = _feeds_needed(context, state, target, ends) if any((feeds or {}).values()) else {}
+    dtypes = {name: info.dtype for name, info in needed.items() if info is not None}
     feed_values: dict[str, Any] = {}
     for name, text in (feeds or {}).items():
         with about(name):
-            feed_values |= {name: feed_of(name, text)} if text.strip() else {}
+            feed_values |= {name: feed_of(name, text, dtypes.get(name, "float32"))} if text.strip() else {}
 
     def watch(count: int, total: int) -> bool:
         turns = count > total  # tensors in a loop are recorded in each round
@@ -237,7 +236,7 @@ def run(
 
     context.progress("running: making a copy …")
     how: dict[str, Any] = {"random": seed, "timeout": limit or None, "memory": 10**6 * memory or None, "watch": watch}
-    code = _code(feeds or {}, ends, how, target)
+    code = _code(feeds or {}, dtypes, ends, how, target)
     if target == "plan":
         comparison = dry_run(context.destination, context.draft(state), feed_values, how)
         overlay = RunOverlay(
@@ -303,13 +302,22 @@ def clear_run(context: RenderContext, state: State) -> State:
     return state.without_run().with_status("the run is cleared")
 
 
+def _feeds_needed(
+    context: RenderContext, state: State, target: str, arguments: Mapping[str, Any]
+) -> Mapping[str, TensorInfo | None]:
+    """Returns the placeholders that a run needs; `arguments` are those of `trace`."""
+    if target in ("plan", "applied"):
+        return open_ends(context.draft(state).after())
+    return context.source.feeds_needed(arguments.get("fetches"))
+
+
 def _call_arguments(context: RenderContext, state: State, target: str, verb: str) -> dict[str, Any]:
     """Returns the arguments of `trace` for the part to run: empty for the whole graph, else the selected ops.
 
     Raises:
         SelectionError: if nothing is selected.
     """
-    if target == "graph":
+    if target != "selection":
         return {}
     graph, selected = context.source.snapshot, context.selection(state)
     if not len(selected):
@@ -324,23 +332,28 @@ def _call_arguments(context: RenderContext, state: State, target: str, verb: str
     return {"fetches": list(dict.fromkeys([*own, *calls])), "ops": [*own, *inner]}
 
 
-def feed_of(tensor: str, text: str) -> Any:
-    """Returns the value of a typed feed: a file, a variable of the notebook, or numbers.
+def feed_of(tensor: str, text: str, dtype: str = "float32") -> Any:
+    """Returns the value of a typed feed: a file, a variable of the notebook, numbers, or random numbers of a shape.
 
     Args:
         tensor: the placeholder.
         text: the typed text.
+        dtype: the dtype of random numbers.
 
     Raises:
         PlanError: if the text is not a file, a variable or numbers.
 
     Example:
-        >>> feed_of("x:0", "[[1, 2.5]]")
-        [[1, 2.5]]
+        >>> feed_of("x:0", "[[1, 2.5]]"), feed_of("x:0", "random (1, 784)").shape
+        ([[1, 2.5]], (1, 784))
     """
     text, request = text.strip(), f"run(feeds={{{tensor!r}: {text!r}}})"
     if text.endswith((".npy", ".npz")):
         return _from_file(tensor, Path(text), request)
+    if (shape := _random_shape(text)) is not None:
+        rng = np.random.default_rng(0)
+        drawn = rng.integers(2, size=shape) if dtype.startswith(_WHOLE) else rng.standard_normal(shape)
+        return drawn.astype(dtype)
     namespace: Any = vars(sys.modules["__main__"])
     first, *rest = text.split(".")
     if first in namespace and all(part.isidentifier() for part in (first, *rest)):
@@ -354,12 +367,31 @@ def feed_of(tensor: str, text: str) -> Any:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         problem = "this is not a number, a list, an .npy or .npz file, or a variable of the notebook"
-        suggestion = (
-            f"Leave it empty for random values, or assign the array in a cell: {text} = ..."
-            if (text.isidentifier())
-            else "Leave it empty for random values, or type the name of a variable, for example batch"
+        suggestion = "Type a shape for random values, for example random (1, 3), or " + (
+            f"assign the array in a cell: {text} = ..."
+            if text.isidentifier()
+            else "the name of a variable, for example batch"
         )
         raise PlanError(request, problem, suggestion) from None
+
+
+_WHOLE = ("int", "uint", "bool")
+
+
+def _random_shape(text: str) -> tuple[int, ...] | None:
+    """Returns the shape in a text such as ``random (1, 784)``; None for any other text."""
+    found = re.fullmatch(r"random ?\(([\d, ]*)\)", text)
+    return tuple(int(size) for size in re.findall(r"\d+", found[1])) if found else None
+
+
+def _feed_code(tensor: str, text: str, dtype: str) -> str:
+    """Returns the Python code of a typed feed."""
+    if (shape := _random_shape(text)) is not None:
+        drawn = f"integers(2, size={shape})" if dtype.startswith(_WHOLE) else f"standard_normal({shape})"
+        return f"np.random.default_rng(0).{drawn}.astype({dtype!r})"
+    if text.endswith((".npy", ".npz")):
+        return f"np.load({text!r})" + (f"[{tensor!r}]" if text.endswith(".npz") else "")
+    return text
 
 
 def _from_file(tensor: str, path: Path, request: str) -> Any:
@@ -387,13 +419,19 @@ def _fitting_names(info: TensorInfo | None) -> list[str]:
     return names[:_NAMES]
 
 
-def _code(feeds: Mapping[str, str], ends: Mapping[str, Any], options: Mapping[str, Any], target: str) -> str:
+def _code(
+    feeds: Mapping[str, str],
+    dtypes: Mapping[str, str],
+    ends: Mapping[str, Any],
+    options: Mapping[str, Any],
+    target: str,
+) -> str:
     """Returns the Python code of the same run."""
-    entries = []
-    for tensor, typed in feeds.items():
-        if text := typed.strip():
-            loaded = f"np.load({text!r})" + (f"[{tensor!r}]" if text.endswith(".npz") else "")
-            entries.append(f"{tensor!r}: {loaded if text.endswith(('.npy', '.npz')) else text}")
+    entries = [
+        f"{tensor!r}: {_feed_code(tensor, typed.strip(), dtypes.get(tensor, 'float32'))}"
+        for tensor, typed in feeds.items()
+        if typed.strip()
+    ]
     parts = [f"{{{', '.join(entries)}}}"] if entries else []
     if target == "applied":
         return f"gs.compare({', '.join(['ed.before()', 'ed', *parts])}, seed={options['random']})"

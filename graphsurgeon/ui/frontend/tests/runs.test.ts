@@ -58,7 +58,7 @@ test("the form asks for each placeholder, offers what fits, and sends what was t
   model.answer("run_form", { feeds, selected: 0, target: "graph", risk: "" });
   await settled();
   const fields = [...host.querySelectorAll<HTMLInputElement>(".gs-dialog input")];
-  expect(fields.map(f => f.placeholder)).toEqual(["random (1, 2)", "a name, a file or numbers", "", "none", "none"]);
+  expect(fields.map(f => f.placeholder)).toEqual(["random (1, 2)", "random (1, 3), a name, a file or numbers", "", "none", "none"]);
   expect([...fields[0]!.list!.options].map(o => o.value)).toEqual(["batch"]);
   fields[1]!.value = "['a']";
   fields[2]!.value = "7";

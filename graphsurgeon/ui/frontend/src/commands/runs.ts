@@ -54,7 +54,7 @@ function fields(form: RunForm): Field[] {
   const feeds = form.feeds.map(f => ({
     name: f.tensor,
     label: `${f.tensor}  ${f.text}`,
-    hint: f.random || "a name, a file or numbers",
+    hint: f.random || "random (1, 3), a name, a file or numbers",
     list: f.names,
   }));
   const options: [string, string][] = [
