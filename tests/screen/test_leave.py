@@ -41,7 +41,11 @@ def test_a_marked_region_is_what_the_form_proposes_and_saving_cuts_it_out(tmp_pa
     screen.mark_output("d:0")
     form = screen.save_form()
     assert (form["inputs"], form["outputs"]) == ("in/b:0", "d:0")
-    assert form["note"] == "The marked region is saved, not the whole graph"
+    ops = len(screen.source.snapshot.names)
+    note = (
+        f"Only the marked region is saved: {len(screen.region)} of {ops} ops. For the whole graph, clear the boundary"
+    )
+    assert form["note"] == note
     screen.save(str(tmp_path / "part"), format="graph_def", inputs=form["inputs"], outputs=form["outputs"])
     part = gs.open(str(tmp_path / "part.pb"))
     assert "a" not in part.snapshot.names

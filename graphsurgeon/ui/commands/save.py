@@ -44,9 +44,11 @@ def save_form(context: RenderContext, state: State) -> tuple[State, page_types.S
     """
     editor, marks = context.destination, state.marks
     ends, note = default_ends(editor), ""
-    if context.is_single_graph and marks.inputs and context.region(state)[0] is not None:
+    region = context.region(state)[0] if context.is_single_graph and marks.inputs else None
+    if region is not None:
         ends = ends.chosen(marks.inputs, marks.outputs)
-        note = "The marked region is saved, not the whole graph"
+        part = f"{len(region):,} of {counted(editor.snapshot.size, 'ops')}"
+        note = f"Only the marked region is saved: {part}. For the whole graph, clear the boundary"
     stem = os.path.basename(editor.title.rstrip("/")).partition(".")[0] or "graph"
     step_count = len(context.draft(state).steps)
     opened = editor.opened_graph

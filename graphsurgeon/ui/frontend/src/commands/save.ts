@@ -30,6 +30,7 @@ export class SaveDialog {
       ],
       "Save",
       v => this.#save(v as unknown as Verbs["save"]),
+      "",
       form.note,
     );
   }
