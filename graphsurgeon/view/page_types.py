@@ -7,7 +7,7 @@ from typing import Literal, NotRequired, TypedDict
 PaneName = Literal["source", "destination"]
 Direction = Literal["LR", "TB"]
 PlanView = Literal["after", "before", "both"]
-RunTarget = Literal["applied", "graph", "plan", "selection"]
+RunTarget = Literal["applied", "destination", "graph", "plan", "selection"]
 BoxKind = Literal["op", "call", "scope", "series", "variable"]
 ItemKind = BoxKind | Literal["block"]
 Level = Literal["info", "busy", "warn", "error"]

@@ -259,6 +259,24 @@ def test_a_placeholder_of_unknown_rank_gets_random_numbers_of_a_typed_shape():
     assert [str(value) for value in again["trace"].results["y:0"].tolist()] == values
 
 
+def test_the_other_graph_runs_too():
+    with tf.Graph().as_default() as first:
+        tf.add(tf1.placeholder(tf.float32, [2], name="x"), 1.0, name="y")
+    with tf.Graph().as_default() as second:
+        tf.multiply(tf1.placeholder(tf.float32, [3], name="z"), 2.0, name="doubled")
+    ed = gs.open(second)
+    ed.view(gs.open(first))
+    screen = ed.screen
+    assert [[one["tensor"] for one in screen.run_form(of)["feeds"]] for of in ("graph", "destination")] == [
+        ["x:0"], ["z:0"],
+    ]  # fmt: skip
+    screen.run({"z:0": "[1, 2, 3]"}, target="destination")
+    shown = traits(screen)["run"]
+    assert shown["pane"] == "destination"
+    assert [value for _, value, _ in shown["outputs"][0]["values"]] == ["2", "4", "6"]
+    assert screen.fetch("doubled:0")["tensor"] == "doubled:0"
+
+
 def test_a_feed_that_does_not_fit_says_so_and_nothing_changes():
     screen = row_of_ops()
     state = screen.state

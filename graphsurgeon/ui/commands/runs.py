@@ -154,8 +154,9 @@ def run_form(context: RenderContext, state: State, target: RunTarget = "graph") 
     If the graph came from a file that you have not trusted yet, ``risk`` describes its risks.
 
     Args:
-        target: ``graph``; ``selection`` for the selection and its inputs; ``plan`` for the graph after the plan; or
-            ``applied`` for the graph before and after the last applied plan.
+        target: ``graph`` for the graph of the source pane; ``destination`` for the other graph; ``selection`` for the
+            selection and its inputs; ``plan`` for the graph after the plan; or ``applied`` for the graph before and
+            after the last applied plan.
     """
     needed = _feeds_needed(context, state, target, _call_arguments(context, state, target, "run_form"))
     feeds = list[page_types.Feed]()
@@ -190,9 +191,8 @@ def trust(context: RenderContext, state: State, target: RunTarget = "graph") -> 
 
 def _strangers(context: RenderContext, target: str) -> list[EditorLike]:
     """Returns the editors of a run that are not trusted yet."""
-    ran = {"plan": [context.destination, context.source], "applied": [context.destination]}.get(
-        target, [context.source]
-    )
+    of_target = {"plan": [context.destination, context.source]}
+    ran = of_target.get(target, [_subject(context, target)])
     return [one for one in dict.fromkeys(ran) if not one.trusted]
 
 
@@ -213,9 +213,9 @@ def run(
     Args:
         feeds: placeholder -> a number or a list, a variable of the notebook, or the path of an ``.npy`` or ``.npz``
             file. Placeholders without a feed get random values.
-        target: ``graph``; ``selection`` for the selection and its inputs; ``plan`` for a copy of the graph after the
-            plan, compared with the current graph; or ``applied`` for the current graph, compared with the graph before
-            the last applied plan.
+        target: ``graph`` for the graph of the source pane; ``destination`` for the other graph; ``selection`` for the
+            selection and its inputs; ``plan`` for a copy of the graph after the plan, compared with the current graph;
+            or ``applied`` for the current graph, compared with the graph before the last applied plan.
         seed: the seed of the random values.
         limit: the time limit, in seconds; 0 for no limit.
         memory: the limit for recorded values in memory, in MB; 0 for no limit. With a limit, the graph may run several
@@ -254,8 +254,9 @@ def run(
             comparison.trace, context.graph(state, pane), pane, code, comparison.distances, comparison.first
         )
     else:
-        trace = context.source.trace(feed_values or None, **ends, **how)
-        overlay = RunOverlay(trace, context.graph(state, "source"), "source", code)
+        trace = _subject(context, target).trace(feed_values or None, **ends, **how)
+        here: page_types.PaneName = "destination" if target == "destination" else "source"
+        overlay = RunOverlay(trace, context.graph(state, here), here, code)
     state = _show_run(context, state, overlay)
     return state, {"line": state.status.text}
 
@@ -308,7 +309,12 @@ def _feeds_needed(
     """Returns the placeholders that a run needs; `arguments` are those of `trace`."""
     if target in ("plan", "applied"):
         return open_ends(context.draft(state).after())
-    return context.source.feeds_needed(arguments.get("fetches"))
+    return _subject(context, target).feeds_needed(arguments.get("fetches"))
+
+
+def _subject(context: RenderContext, target: str) -> EditorLike:
+    """Returns the editor of the graph that runs."""
+    return context.destination if target in ("destination", "applied") else context.source
 
 
 def _call_arguments(context: RenderContext, state: State, target: str, verb: str) -> dict[str, Any]:

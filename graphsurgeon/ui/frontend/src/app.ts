@@ -450,11 +450,11 @@ export function mount(model: Model, host: HTMLElement): () => void {
     moveByCode(() => {
       panes.source.update(
         source ?? null,
-        titles.source ?? "",
+        titles.source,
         false,
         back?.source ?? (isTwoStage && !destination ? cameraBeforePlan : undefined),
       );
-      panes.destination.update(destination ?? null, titles.destination ?? "", actions.follows, back?.destination);
+      panes.destination.update(destination ?? null, titles.destination, actions.follows, back?.destination);
     });
     // what an applied plan has added is in view
     if (applied.length && !back) panes.source.lookAt(applied);
@@ -467,7 +467,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
       .filter(([, n]) => n)
       .map(([what, n]) => `${countOf(n, what)} hidden`);
     const figures = stats ? [count(stats.ops, "op"), ...hidden, stats.degraded].filter(Boolean).join(" \u00b7 ") : "";
-    top.update(titles.source ?? "", figures, source?.direction ?? "TB");
+    top.update(titles.source, figures, source?.direction ?? "TB");
     status.colors([source, destination]);
     gestures.tensorDrag.refresh();
     const { edge } = store.state;

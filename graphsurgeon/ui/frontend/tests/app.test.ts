@@ -116,7 +116,7 @@ test("without a kernel, what asks it is grey, and what looks around works", asyn
     views: { back: 1, forward: 1, undo: 1, redo: 1, saved: ["head"] },
   });
   model.update({ selected: ["a"] });
-  const none = { inputs: [], control_inputs: [], consumers: [], doc: "", attributes: [] };
+  const none = { inputs: [], totals: {}, control_inputs: [], consumers: [], doc: "", attributes: [] };
   model.answer("details", { ...none, title: "a", rows: [["type", "Relu"]], outputs: [{ tensor: "a:0", text: "" }], device: "" });
   await settled();
   const named = (b: Element, name: string) =>
@@ -377,6 +377,7 @@ test("a value is changed where it is shown: from a menu where all that it may be
     ],
     inputs: [],
     outputs: [],
+    totals: {},
     control_inputs: [],
     consumers: [],
     doc: "",
@@ -478,6 +479,7 @@ test("marks in the boundary are pressed buttons in the inspector", async () => {
     rows: [["T", "float32"]],
     inputs: [],
     outputs: [{ tensor: "a:0", text: "float32" }],
+    totals: {},
     control_inputs: ["c"],
     consumers: ["b"],
     doc: "",
@@ -746,6 +748,7 @@ test("what feeds a copy is said in its table: by a choice, by typing, or by pick
     rows: [],
     inputs: [],
     outputs: [{ tensor: "a:1", text: "" }],
+    totals: {},
     control_inputs: [],
     consumers: [],
     doc: "",
@@ -764,6 +767,7 @@ test("what feeds a copy is said in its table: by a choice, by typing, or by pick
     rows: [],
     inputs: [],
     outputs: [{ tensor: "b:0", text: "" }],
+    totals: {},
     control_inputs: [],
     consumers: [],
     doc: "",

@@ -17,6 +17,7 @@ const DETAILS = {
   rows: [] as [string, string][],
   inputs: [{ tensor: "x/y:1", text: "" }],
   outputs: [],
+  totals: {},
   control_inputs: ["^c".slice(1)],
   consumers: ["r"],
   doc: "",
@@ -57,7 +58,7 @@ test("n on a scope goes to what reads it, not into it", async () => {
 test("an op without producers says so", async () => {
   item("a").focus();
   key(item("a"), "p");
-  model.answer("details", { ...DETAILS, inputs: [], control_inputs: [] });
+  model.answer("details", { ...DETAILS, inputs: [], totals: {}, control_inputs: [] });
   await settled();
   expect(host.querySelector(".gs-status-text")!.textContent).toBe("'a' has no producer.");
 });

@@ -1,5 +1,6 @@
 // A run: its form, its panel, and what the inspector shows of it.
 import { beforeEach, expect, test } from "vitest";
+import { box, NO_PLAN, scene } from "./fake";
 import { choices, click, drawing, host, item, key, model, settled, start } from "./mounted";
 import type { RunReport, TensorValues } from "../src/model/types.generated";
 
@@ -128,7 +129,7 @@ test("the inspector shows what the tensors of a box held, with their picture", a
   model.update({ run: RUN } as any);
   click(item("a"));
   model.answer("details", {
-    title: "Relu", rows: [], inputs: [], outputs: [{ tensor: "a:0", text: "" }], control_inputs: [], consumers: [], doc: "", run: [HELD],
+    title: "Relu", rows: [], inputs: [], outputs: [{ tensor: "a:0", text: "" }], totals: {}, control_inputs: [], consumers: [], doc: "", run: [HELD],
   }); // prettier-ignore
   await settled();
   const held = host.querySelector(".gs-held")!;
@@ -161,4 +162,15 @@ test("all of a large tensor comes when it is asked for", async () => {
   await settled();
   expect(host.querySelectorAll(".gs-held img").length).toBe(1);
   expect(host.querySelector(".gs-held h4")!.textContent).toBe("In this run a:0");
+});
+
+test("Run is about the graph of the active pane", () => {
+  const [one, two] = [scene([box("a")]), scene([box("b")])];
+  start({ scenes: { source: one, destination: two }, plan: { ...NO_PLAN, same: false } });
+  click(host.querySelector(".gs-pane-destination .gs-item")!);
+  key(host.querySelector<HTMLElement>(".gs-pane-destination .gs-item")!, "x");
+  expect(last()).toEqual(["run_form", { target: "destination" }]);
+  model.update({ plan: { ...NO_PLAN, same: false, steps: [{ text: "copy", muted: false }] } });
+  key(host.querySelector<HTMLElement>(".gs-pane-destination .gs-item")!, "x");
+  expect(last()).toEqual(["run_form", { target: "plan" }]);
 });

@@ -131,6 +131,7 @@ test("the inspector shows no marks of the source on an op of another graph", asy
     rows: [],
     inputs: [],
     outputs: [{ tensor: "a:0", text: "" }],
+    totals: {},
     control_inputs: [],
     consumers: [],
     doc: "",

@@ -24,7 +24,7 @@ export class Navigation {
     const found = way === "producer" ? [...details.inputs.map(t => opOf(t.tensor)), ...details.control_inputs] : details.consumers;
     const names = [...new Set(found)].filter(name => name !== own),
       go = (name: string) => this.#actions.reveal(pane.name, name);
-    const total = (way === "consumer" && details.totals?.consumers) || names.length;
+    const total = (way === "consumer" && details.totals.consumers) || names.length;
     if (!names.length) this.#actions.ui.status.show(`'${own.slice(0, 80)}' has no ${way}.`);
     else if (names.length === 1) go(names[0]!);
     else

@@ -4,9 +4,7 @@ import type { Field } from "../panels/popup";
 import type { RunForm } from "../model/types.generated";
 
 const RUN: [string, string] = ["Run the graph", "Run"];
-const TITLES: Record<RunForm["target"], [string, string]> = {
-  graph: RUN,
-  selection: RUN,
+const TITLES: Partial<Record<RunForm["target"], [string, string]>> = {
   plan: ["Try the plan", "Try"],
   applied: ["Compare with the graph before the plan", "Compare"],
 };
@@ -18,13 +16,15 @@ export class Runs {
     this.#actions = actions;
   }
 
-  /** Opens the form for feeds, and runs the graph, or the graph after the plan. */
-  async open(target: RunForm["target"] = "graph"): Promise<void> {
+  /** Opens the form for feeds, and runs the graph of the active pane, or the graph after the plan. */
+  async open(given: RunForm["target"] = "graph"): Promise<void> {
     const actions = this.#actions,
+      { same, steps } = actions.ui.model.get("plan"),
+      target = given === "graph" && !same && actions.pane.name === "destination" ? (steps.length ? "plan" : "destination") : given,
       alone = target === "graph" && actions.selected.source.size;
     const form = (await actions.send("run_form", { target })) ?? (alone ? await actions.send("run_form", { target: "selection" }) : null);
     if (!form) return;
-    const [title, yes] = TITLES[target];
+    const [title, yes] = TITLES[target] ?? RUN;
     actions.ui.popup.form(title, fields(form), form.risk ? `${yes} anyway` : yes, v => this.#run(form, v), "", form.risk);
   }
 

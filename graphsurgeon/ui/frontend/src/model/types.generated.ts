@@ -7,7 +7,7 @@ export type Direction = "LR" | "TB";
 
 export type PlanView = "after" | "before" | "both";
 
-export type RunTarget = "applied" | "graph" | "plan" | "selection";
+export type RunTarget = "applied" | "destination" | "graph" | "plan" | "selection";
 
 export type BoxKind = "op" | "call" | "scope" | "series" | "variable";
 

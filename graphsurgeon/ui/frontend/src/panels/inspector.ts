@@ -131,10 +131,10 @@ export class Inspector {
         histogram(d.histogram),
         d.value ? this.#valueOf(name) : null,
         ...(d.run ?? []).map(one => this.#runValues(one)),
-        this.#list("Outputs", outputs, d.totals?.outputs),
-        this.#list("Inputs", inputs, d.totals?.inputs),
-        this.#list("Control inputs", waits, d.totals?.control_inputs),
-        this.#list("Consumers", readers, d.totals?.consumers),
+        this.#list("Outputs", outputs, d.totals.outputs),
+        this.#list("Inputs", inputs, d.totals.inputs),
+        this.#list("Control inputs", waits, d.totals.control_inputs),
+        this.#list("Consumers", readers, d.totals.consumers),
         !!d.python &&
           h(
             "div",

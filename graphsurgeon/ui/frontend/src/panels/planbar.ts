@@ -162,7 +162,7 @@ export class PlanBar {
     this.#tryButton.hidden = empty;
     this.#undo.disabled = !views?.undo;
     this.#redo.disabled = !views?.redo;
-    const past = plan.history ?? [],
+    const past = plan.history,
       appliedCount = past.filter(one => !one.ahead).length;
     const faults = plan.faults.length,
       warnings = plan.warnings.length;
@@ -185,18 +185,18 @@ export class PlanBar {
             },
           ]
         : []),
-      ...(plan.inputs?.length || Object.keys(plan.scopes ?? {}).length
+      ...(plan.inputs.length || Object.keys(plan.scopes).length
         ? [
             {
               id: "mapping",
               text: "Mapping",
-              n: plan.inputs?.length ?? 0,
+              n: plan.inputs.length,
               body: () => tables.mapping(plan, this.#post, this.#events.pick),
             },
           ]
         : []),
       { id: "steps", text: "Steps", n: plan.steps.length, body: () => tables.steps(plan, this.#post, this.#events.editStep) },
-      { id: "variables", text: "Variables", n: plan.rows ?? plan.variables.length, body: () => tables.variables(plan, this.#post) },
+      { id: "variables", text: "Variables", n: plan.rows, body: () => tables.variables(plan, this.#post) },
       { id: "names", text: "New ops", n: plan.counts.ops, body: () => tables.names(plan, this.#post) },
       { id: "connections", text: "Connections", n: plan.counts.connections, body: () => tables.connections(plan) },
       { id: "code", text: "Code", body: () => this.#code(plan.code, appliedCount, past, this.#kernelStopped ? LOST : "") },
@@ -245,7 +245,7 @@ export class PlanBar {
 
   #summarize(b: MarkedBoundary): void {
     const hadFocus = hasFocus(this.#summary),
-      leaks = b.leak_count ?? b.leaks.length + b.control_leaks.length;
+      leaks = b.leak_count;
     fill(
       this.#summary,
       h("span", { class: "gs-tag gs-tag-in" }, `\u25b7 ${b.inputs.length} in`),

@@ -54,7 +54,7 @@ export const tables = {
       { class: "gs-rows" },
       ...rows(b.leaks, "leak", "\u26a0 leak", add),
       ...rows(
-        (b.included ?? []).map(tensor => ({
+        b.included.map(tensor => ({
           tensor,
           text: `${tensor} is copied with its ${tensor[0] === "^" ? "inputs" : "producers"}`,
         })),
@@ -71,11 +71,11 @@ export const tables = {
 
   /** The table of the inputs of copies with their sources, and of the consumers of their outputs. */
   mapping(plan: Plan, post: Post, pick: (ask: string, take: (tensor: string) => void) => void): HTMLElement {
-    const scopes = Object.entries(plan.scopes ?? {}).map(([step, to]) => {
+    const scopes = Object.entries(plan.scopes).map(([step, to]) => {
       const scope = textField(to, `Scope of the copy ${to}`, "top level", "set_scope", now => post("set_scope", { step: +step, to: now }));
       return h("label", { class: "gs-row" }, h("span", { class: "gs-muted" }, "Copied to"), scope);
     });
-    const rows = (plan.inputs ?? []).map(t => {
+    const rows = plan.inputs.map(t => {
       const set = (replacement: string) => post("set_input", { step: t.step, tensor: t.tensor, replacement });
       const type = rest(t);
       if (t.end === "out")
@@ -202,7 +202,7 @@ export const tables = {
       {},
       plan.variables.length > 1 && h("p", {}, h("label", { class: "gs-muted" }, "Default for the others: ", all)),
       table(["New", "Original", "dtype, shape", "Size", "Policy", "Values"], rows),
-      moreRows((plan.rows ?? 0) - rows.length),
+      moreRows(plan.rows - rows.length),
     );
   },
 
@@ -234,7 +234,7 @@ export const tables = {
       return muted("The plan connects nothing. Select a tensor, press m, select its new consumer and press m again.");
     const joined = table(
       ["Tensor", "New consumer", "Replaces"],
-      plan.connections.map(c => [c.from, `${c.to} input ${c.input}`, c.previous ?? ""]),
+      plan.connections.map(c => [c.from, `${c.to} input ${c.input}`, c.previous]),
     );
     return h("div", {}, joined, moreRows(plan.counts.connections - plan.connections.length));
   },
