@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import Kind, PlanError, counted
+from ...errors import Kind, PlanError, SurgeryError, counted
 from ...graph.concurrency import gc_paused
 from ...graph.graph import Graph
 from ...graph.lazy_graph import lazy_graph_of
@@ -263,7 +263,8 @@ def load_values(copy_result: CopyResult, result: AppliedOps) -> None:
     result.untrained.update(
         {c.name: reasons[c.frozen_variable] for c in copy_result.constants if c.frozen_variable in reasons}
     )
-    provider, source = value_provider(copy_result.step.values), source_of(copy_result.step.values)
+    provider = value_provider(copy_result.step.values)
+    source = source_of(copy_result.step.values) if _source_variables(copy_result) else None
     # An editor lists its variables without a value; their copies get no value either.
     uninitialized = frozenset[str]() if provider is None else provider.uninitialized
     variables = [
@@ -309,12 +310,12 @@ def value_faults(effect: PlanResult) -> list[Fault]:
         infos, request = _source_variables(copied), request_of(copied)
         try:
             provider = value_provider(values)
-            if provider is not None and provider.graph is graph:
+            if infos and provider is not None and provider.graph is graph:
                 untrained = provider.untrained(names={info.op for info in infos})
                 infos = [info for info in infos if untrained.get(info.op) == NOT_IN_SESSION]
                 values = provider.read_session() if infos else {}
             refuse_unfit(values, infos, graph, request, initial=True)
-        except PlanError as error:
+        except SurgeryError as error:
             faults.append(replace(Fault.from_error(error), step=effect.step_number(copied.step)))
     return faults
 

@@ -209,6 +209,29 @@ def test_saved_model_of_tf2(tmp_path):
     np.testing.assert_array_equal(got, net(TWO)["y"])
 
 
+def test_a_copy_without_variables_needs_no_values(tmp_path):
+    with tf.Graph().as_default():
+        x = tf1.placeholder(tf.float32, [None, 2], name="x")
+        tf.matmul(tf.abs(x, name="positive"), tf1.get_variable("w", [2, 2]), name="y")
+        saver = tf1.train.Saver()
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            saver.save(session, str(tmp_path / "model"))
+    next(tmp_path.glob("model.data-*")).unlink()
+    ed = gs.open(tmp_path / "model.meta")
+    screen = ed.screen
+    screen.select(["positive"])
+    screen.copy("again")
+    screen.apply()
+    assert "again/positive" in ed.snapshot.index
+    screen.select(["y"])
+    screen.copy("whole", unmapped="include")
+    (fault,) = screen.draft.check()
+    assert fault.problem == "the checkpoint's data file is missing"
+    with refuses(PlanError, "the checkpoint's data file is missing"):
+        screen.apply()
+
+
 def test_the_values_of_a_saved_model_may_be_missing(tmp_path):
     m = model("ref")
     save(m, tmp_path / "sm")
