@@ -6,6 +6,7 @@ import contextvars
 import importlib
 import json
 import threading
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +173,8 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
     def _refusal(self, id: int, error: Exception, request: str) -> dict[str, Any]:
         if request in COMMAND_SPECS and COMMAND_SPECS[request].is_query:  # only the caller needs the error
             self.last_error = error
+            if self.status.get("level") == "busy":  # the work that it reports is over
+                self.status = asdict(self._screen.state.status)
         else:
             self._keep(error, request)
         return refusal(id, error, request)

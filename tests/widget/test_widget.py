@@ -77,6 +77,13 @@ def test_a_question_that_is_refused_is_answered_and_not_shown(widget):
     assert str(widget.last_error).startswith("details('gone')")
 
 
+def test_progress_ends_with_a_question_that_fails(widget):
+    widget._progress("running")
+    assert widget.status["level"] == "busy"
+    assert not widget.simulate("details", name="nothing", pane="source")["ok"]
+    assert widget.status["level"] == "info"
+
+
 def test_the_next_change_clears_the_error_from_the_status(widget):
     widget.simulate("mark_input", tensor="nowhere:0")
     widget.simulate("mark_input", tensor="images:0")
