@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import keras
@@ -223,8 +224,8 @@ def result(call: Callable[[], Any]) -> Any:
 
 def told(step: Any) -> Any:
     """The fields of a step; a selection as its ops."""
-    fields = {key: getattr(step, key) for key in step.__dataclass_fields__}
-    return {key: one.names if isinstance(one, gs.Selection) else repr(one) for key, one in fields.items()}
+    values = {one.name: getattr(step, one.name) for one in fields(step)}
+    return {key: one.names if isinstance(one, gs.Selection) else repr(one) for key, one in values.items()}
 
 
 def traced(trace: gs.Trace) -> Any:
