@@ -65,7 +65,7 @@ class Sources:
         imports: lines that import modules.
         lines: statements that define functions.
         parameters: name -> a description of its value.
-        used_names: names that are in use.
+        used_names: names that are in use, besides the reserved names.
 
     Example:
         >>> sources = Sources()
@@ -80,9 +80,12 @@ class Sources:
     imports: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     parameters: dict[str, str] = field(default_factory=dict)
-    used_names: set[str] = field(default_factory=lambda: set(RESERVED))
+    used_names: set[str] = field(default_factory=set)
     _modules: dict[str, str] = field(default_factory=lambda: dict(MODULES))
     _parameters: dict[int, tuple[Any, str]] = field(default_factory=dict)
+
+    def _is_used(self, name: str) -> bool:
+        return name in self.used_names or name in RESERVED
 
     def free_name(self, preferred: str) -> str:
         """Returns a name that is not in use: the wish, or the wish with a number."""
@@ -90,7 +93,7 @@ class Sources:
             f"{preferred}_" if re.fullmatch(r"(src|block)\d*", preferred) else preferred
         )  # the code itself uses such names
         name, n = preferred, 1
-        while name in self.used_names:
+        while self._is_used(name):
             n += 1
             name = f"{preferred}{n}"
         self.used_names.add(name)
@@ -129,7 +132,7 @@ class Sources:
     def _import(self, modules: Mapping[str, str]) -> bool:
         """Adds imports, name -> module; returns False if a name means something else here."""
         for name, path in modules.items():
-            if self._modules.get(name, path) != path or (name in self.used_names and name not in self._modules):
+            if self._modules.get(name, path) != path or (self._is_used(name) and name not in self._modules):
                 return False
         for name, path in modules.items():
             self._modules[name] = path

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property
 from inspect import isabstract
 from itertools import repeat
 from typing import Annotated, Any, ClassVar, Union, cast, get_args, get_origin, get_type_hints
@@ -79,14 +79,14 @@ class Step(ABC):
             sources: gets the functions and parameters that the call uses.
         """
         method, *names = self.call
-        others = (name for name in roles_of(type(self)) if name not in names)
-        return call_code(method, *(getattr(self, name) for name in names), **self.given(*others))
+        others = self.given(*(name for name in roles_of(type(self)) if name not in names))
+        return call_code(method, *(getattr(self, name) for name in names), **others)
 
     @abstractmethod
     def describe(self) -> str:
         """Returns the step in words."""
 
-    @property
+    @cached_property
     def request(self) -> str:
         """The request, for messages."""
         return self.code(Sources()).removeprefix(".")
@@ -135,7 +135,7 @@ class MutedStep(Step):
     def describe(self) -> str:
         return f"muted: {self.step.describe()}"
 
-    @property
+    @cached_property
     def request(self) -> str:
         return self.step.request
 
@@ -169,9 +169,12 @@ def call_code(method: str, /, *values: Any, **options: Any) -> str:
         >>> call_code("rewire", ("a:0",), ("b:0", "c:0"), to=Code("x"), only=None)
         ".rewire('a:0', ['b:0', 'c:0'], to=x)"
     """
-    pairs = [("", value) for value in values if value is not None]
-    pairs += [(f"{key}=", value) for key, value in options.items() if value is not None]
-    texts = [f"{key}{(one_or_all(value) if isinstance(value, tuple) else value)!r}" for key, value in pairs]
+    pairs = [*(("", value) for value in values), *((f"{key}=", value) for key, value in options.items())]
+    texts = [
+        f"{key}{(one_or_all(value) if isinstance(value, tuple) else value)!r}"
+        for key, value in pairs
+        if value is not None
+    ]
     return f".{method}({', '.join(texts)})"
 
 

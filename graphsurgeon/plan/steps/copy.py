@@ -359,17 +359,12 @@ def _collections(copy_result: CopyResult, state: EditState) -> list[NewEntries]:
         count = len(copied_entries(copy_result, name))
         if count:
             lists = VARIABLE_LISTS if step.collections == "variables" else UNSCOPED_COLLECTIONS
-            keep = name in lists and not (name in SINGLES and _has_entries(name, state))
+            others = (entry.name for other in state.copies for entry in other.collections)
+            has_entries = state.base.state.collections.get(name) or name in others
+            keep = name in lists and not (name in SINGLES and has_entries)
             keep |= step.collections == "keep" or not step.to
             out.append(NewEntries(name if keep else f"{step.to}/{name}", name, count))
     return out
-
-
-def _has_entries(collection: str, state: EditState) -> bool:
-    """Whether a collection has an entry before this copy."""
-    if state.base.state.collections.get(collection):
-        return True
-    return any(entry.name == collection for other in state.copies for entry in other.collections)
 
 
 def _joins(copy_result: CopyResult, mask: Mask) -> list[Connection]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, Any
 
 from ...errors import counted, few
@@ -44,7 +45,7 @@ class CopyRequest(Step):
     )
     trainable: bool = True
 
-    @property
+    @cached_property
     def request(self) -> str:
         return f"copy(to={self.to!r})"
 

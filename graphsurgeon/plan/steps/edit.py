@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 from ...errors import PlanError, SurgeryError, counted, did_you_mean, few
@@ -49,7 +50,7 @@ class BypassStep(Step):
     output: int | DestinationName | None
     code_argument: Selection | DestinationName | None = None  # the selection or scope, for its code
 
-    @property
+    @cached_property
     def request(self) -> str:
         if len(self.ops) != 1:
             return f"bypass({counted(len(self.ops), 'ops')})"
@@ -211,7 +212,7 @@ class SetStep(Step):
     attributes: Annotated[Attributes, "Attribute"] = ()
     device: Annotated[PlainText | None, "Device"] = None
 
-    @property
+    @cached_property
     def request(self) -> str:
         return self.code(None).removeprefix(".")
 
@@ -247,7 +248,7 @@ class RenameStep(Step):
     names: Annotated[tuple[tuple[DestinationName, NewName], ...], "New name"]
     values: Any = None
 
-    @property
+    @cached_property
     def request(self) -> str:
         return replace(self, values=None).code(Sources()).removeprefix(".")
 

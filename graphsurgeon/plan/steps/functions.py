@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -42,7 +43,7 @@ class CollapseStep(Step):
     name: Annotated[NewName, "Name"]
     code_argument: Selection | DestinationName | None = None  # the selection or scope, for its code
 
-    @property
+    @cached_property
     def request(self) -> str:
         return call_code("collapse", Code(counted(len(self.ops), "ops")), name=self.name).removeprefix(".")
 
@@ -56,7 +57,10 @@ class CollapseStep(Step):
             raise PlanError(request, *problem)
         origin = _origin_graph(state, numbers)
         _refuse_changed(state, request, numbers, origin.numbers)
-        (marked,) = tensors_of(state, request, self._selected_outputs())
+        selection, outputs = self.code_argument, list[str]()
+        if isinstance(selection, Selection):  # an op inside may be the only consumer of an output of the selection
+            outputs = [selection.graph.name(tensor) for tensor in selection.outputs]
+        (marked,) = tensors_of(state, request, outputs)
         mask, stay = _inside(graph, graph.mask(numbers))
         _refuse_collapse(request, graph, mask)
         leaving = sorted({*leaving_tensors(graph, mask), *marked})
@@ -65,11 +69,10 @@ class CollapseStep(Step):
             raise PlanError(request, "the ops have no output tensor", "Select ops that compute something")
         ops = np.flatnonzero(mask).tolist()
         arguments = origin.entering_tensors(graph, ops)
-        inputs = {f"in{k}": f"{graph.names[op]}:{port}" for k, (op, port) in enumerate(arguments.values())}
-        outputs = {f"out{k}": f"{graph.names[op]}:{port}" for k, (op, port) in enumerate(ends)}
-        region = Region(graph, ops, inputs, outputs)
+        inputs = {f"in{k}": graph.name(tensor) for k, tensor in enumerate(arguments.values())}
+        region = Region(graph, ops, inputs, {f"out{k}": graph.name(tensor) for k, tensor in enumerate(ends)})
         source = origin.graph
-        takes = tuple(f"{source.names[op]}:{port}" for op, port in arguments)
+        takes = tuple(map(source.name, arguments))
         gives = tuple(f"{source.names[origin.numbers[op]]}:{port}" for op, port in ends)
         with errors_of(request):
             by = state.backend.collapse_builder(
@@ -86,11 +89,6 @@ class CollapseStep(Step):
 
     def describe(self) -> str:
         return f"collapse {few(self.ops)} to one call, {self.name}"
-
-    def _selected_outputs(self) -> list[str]:
-        """Returns the outputs that the selection was made with; an op inside may be their only consumer."""
-        selection = self.code_argument
-        return list(map(selection.graph.name, selection.outputs)) if isinstance(selection, Selection) else []
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -60,7 +61,7 @@ class ReplaceStep(Step):
     code_names: tuple[PlainText, PlainText] = ("pattern", "replacement")
     options: Attributes = ()
 
-    @property
+    @cached_property
     def request(self) -> str:
         new = repr(self.replacement) if isinstance(self.replacement, str) else self.code_names[1]
         return f"replace({self.code_names[0]}, {new})"
