@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import compress
+from itertools import chain, compress
 from typing import Any
 
 import numpy as np
@@ -229,16 +229,28 @@ def place_labels(
     return round(widest, 1)
 
 
+def _dense(lines: Sequence[Points]) -> Points:
+    """Returns points on all lines, so close that no label fits between two of them."""
+    starts, ends = (np.concatenate([points[part] for points in lines]) for part in (slice(-1), slice(1, None)))
+    count = np.maximum(1, np.ceil(np.hypot(*(ends - starts).T) / SUBLABEL)).astype(np.int64)
+    segment = np.repeat(np.arange(len(count)), count)
+    place = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    points: Points = starts[segment] + (ends - starts)[segment] * (place / count[segment])[:, None]
+    return points
+
+
 def _free_places(
     paths: Sequence[Points], sizes: Sequence[Point], frames: Sequence[Rect], lines: Sequence[Points], width: float
 ) -> Iterator[Point | None]:
     """Yields for each label the center of the first free place next to its path; None if there is none.
 
+    A place that no line crosses comes first. A place that only the middle of a long line crosses is free, too.
+
     Args:
         paths: for each label, points of its edge.
         sizes: the width and height of each label.
         frames: left, top, right and bottom of occupied rectangles.
-        lines: points that must stay visible.
+        lines: points along each line, which must stay visible.
         width: the width of the picture.
     """
     if not paths:
@@ -250,8 +262,8 @@ def _free_places(
     w, h = (np.array(side)[:, None] for side in zip(*sizes, strict=True))
     x, y = (np.repeat(near[:, :, axis], 2, axis=1) for axis in (0, 1))
     x = x + np.tile([1, -1], MAX_PLACES // 2) * (w / 2 + 4)
-    rects = left, top, right, bottom = np.stack([x - w / 2, y - h / 2, x + w / 2, y + h / 2])
-    free = (left >= 0) & (right <= width)
+    rects = np.stack([x - w / 2, y - h / 2, x + w / 2, y + h / 2])
+    free = (rects[0] >= 0) & (rects[2] <= width)
     occupied = np.array(frames).reshape(-1, 4).T
     around = np.concatenate([np.nanmin(rects[:2], axis=2), np.nanmax(rects[2:], axis=2)])
     label, frame = np.nonzero(_overlap(around[:, :, None], occupied[:, None]))
@@ -259,19 +271,12 @@ def _free_places(
         some, first = np.unique(label, return_index=True)
         met = _overlap(rects[:, label], occupied[:, frame, None])
         free[some] &= ~np.logical_or.reduceat(met, first)
-    across, along = np.concatenate(lines).T
-    order = np.argsort(along)  # few points are at the height of a label
-    across, along = across[order], along[order]
-    label, place = np.nonzero(free)
-    begin, end = np.searchsorted(along, top[free]), np.searchsorted(along, bottom[free], "right")
-    count = end - begin
-    tried = np.repeat(np.arange(len(count)), count)
-    points = np.arange(count.sum()) + np.repeat(begin - np.cumsum(count) + count, count)
-    beside = tried[(left[free][tried] <= across[points]) & (across[points] <= right[free][tried])]
-    free[label[beside], place[beside]] = False
+    free &= ~_meet_points(rects, free, np.concatenate(lines))
+    clear = free & ~_meet_points(rects, free, _dense(lines))
     labels = defaultdict[int, list[Rect]](list)  # by the bands of the picture that they touch
-    for mine, is_free in zip(rects.transpose(1, 2, 0).tolist(), free.tolist(), strict=True):
-        for place in compress(mine, is_free):
+    masks = np.stack([clear, free], axis=1).tolist()
+    for mine, (is_clear, is_free) in zip(rects.transpose(1, 2, 0).tolist(), masks, strict=True):
+        for place in chain(compress(mine, is_clear), compress(mine, is_free)):
             bands = range(int(place[1] // _BAND), int(place[3] // _BAND) + 1)
             if not any(_overlap(place, label) for band in bands for label in labels[band]):
                 break
@@ -281,6 +286,21 @@ def _free_places(
         for band in bands:
             labels[band].append(place)
         yield (place[0] + place[2]) / 2, (place[1] + place[3]) / 2
+
+
+def _meet_points(rects: Points, tried: NDArray[np.bool_], points: Points) -> NDArray[np.bool_]:
+    """Returns which of the rectangles that are tried contain a point."""
+    left, top, right, bottom = rects[:, tried]
+    across, along = points[np.argsort(points[:, 1])].T  # few points are at the height of a label
+    begin, end = np.searchsorted(along, top), np.searchsorted(along, bottom, "right")
+    count = end - begin
+    number = np.repeat(np.arange(len(count)), count)
+    at = np.arange(count.sum()) + np.repeat(begin - np.cumsum(count) + count, count)
+    met = np.zeros(len(count), np.bool_)
+    met[number[(left[number] <= across[at]) & (across[at] <= right[number])]] = True
+    out = np.zeros_like(tried)
+    out[tried] = met
+    return out
 
 
 def _overlap(a: Any, b: Any) -> Any:

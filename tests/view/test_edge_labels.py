@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.view.boxes import SUBLABEL, Box, Edge, width
-from graphsurgeon.view.edge_paths import place_labels, sample_lines
+from graphsurgeon.view.edge_paths import _dense, place_labels, sample_lines
 from graphsurgeon.view.layout import inside_frames, place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
@@ -66,15 +68,19 @@ def test_a_label_stands_at_the_first_free_place_of_its_edge(lines, corners):
         edge.path = [i]
     texts = [line(*ends) for ends in lines]
     place_labels(boxes, [], edges, texts, 300.0)
-    paths = [points.tolist() for points in sample_lines(texts, 6)]
+    samples = sample_lines(texts, 6)
+    paths, dense = [points.tolist() for points in samples], [_dense(samples).tolist()]
     taken = [(b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1) for b in boxes]
     w, h = width("int32 (2,)", SUBLABEL) + 2, SUBLABEL + 2
     for edge, points in zip(edges, paths, strict=True):
         middle = len(points) // 2
         order = sorted(range(1, len(points) - 1), key=lambda i: abs(i - middle))
-        for x, y in ((points[i][0] + side * (w / 2 + 4), points[i][1]) for i in order for side in (1, -1)):
+        tried = [(points[i][0] + side * (w / 2 + 4), points[i][1]) for i in order for side in (1, -1)]
+        for lines_there, (x, y) in product((dense, paths), tried):
             left, top, right, bottom = x - w / 2, y - h / 2, x + w / 2, y + h / 2
-            if left < 0 or right > 300 or any(left <= u <= right and top <= v <= bottom for p in paths for u, v in p):
+            if left < 0 or right > 300:
+                continue
+            if any(left <= u <= right and top <= v <= bottom for p in (*paths, *lines_there) for u, v in p):
                 continue
             if not any(left < c and a < right and top < d and b < bottom for a, b, c, d in taken):
                 taken.append((left, top, right, bottom))
