@@ -20,6 +20,7 @@ from ..graph.first_nan import FirstBad
 from ..graph.graph import Graph, shape_text
 from ..graph.tensor_stats import TensorStats
 from ..graph.trace import NUMBERS, FirstDifference, Trace
+from ..plan.plan import Plan
 from ..view import page_types
 
 BINS = 16
@@ -250,6 +251,7 @@ class RunOverlay:
         code: the Python code of the same run.
         distances: op -> the difference of its outputs between the two graphs; None without a comparison.
         first: the first op whose outputs differ; None if no outputs differ.
+        plan: the plan that was tried; None if the graph itself ran.
     """
 
     trace: Trace
@@ -258,6 +260,7 @@ class RunOverlay:
     code: str = ""
     distances: Mapping[str, float] | None = None
     first: FirstDifference | None = None
+    plan: Plan | None = None
 
     def numbers(self, measure: str) -> dict[str, float]:
         """Returns op -> number, for coloring by one of `MEASURES`.

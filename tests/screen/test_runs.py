@@ -10,6 +10,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import LayoutError, PlanError, SelectionError, TrustError
+from graphsurgeon.graph.graph import TensorInfo
 from graphsurgeon.ui.commands.runs import feed_of
 from tests.hostile import hostile
 from tests.refusal import refuses
@@ -221,7 +222,14 @@ def test_feeds_are_numbers_names_and_files(notebook, tmp_path):
     assert len(feed_of("y:0", str(tmp_path / "two.npz"))) == 6
     drawn = feed_of("x:0", "random (2, 3)")
     assert (drawn.shape, drawn.dtype) == ((2, 3), np.float32)
-    assert set(feed_of("x:0", "random (50,)", "int32").tolist()) == {0, 1}
+    whole = TensorInfo("int32", None)
+    assert set(feed_of("x:0", "random (50,)", whole).tolist()) == {0, 1}
+    others = [feed_of("y:0", "random (2, 3)"), feed_of("x:0", "random (2, 3)", seed=1)]
+    assert all((drawn != other).all() for other in others)
+    with refuses(PlanError, "there are no random values: the dtype is string", "the name of a variable"):
+        feed_of("x:0", "random (2,)", TensorInfo("string", None))
+    with refuses(PlanError, "999,998,000,001 values are too many", "the name of a variable"):
+        feed_of("x:0", "random (999999, 999999)")
     assert feed_of("x:0", "random ()").shape == ()
     problem = "this is not a number, a list, an .npy or .npz file, or a variable of the notebook"
     with refuses(PlanError, "run(feeds={'x:0': 'batches'})", problem, "or assign the array in a cell: batches = ..."):
@@ -274,7 +282,11 @@ def test_the_other_graph_runs_too():
     shown = traits(screen)["run"]
     assert shown["pane"] == "destination"
     assert [value for _, value, _ in shown["outputs"][0]["values"]] == ["2", "4", "6"]
-    assert screen.fetch("doubled:0")["tensor"] == "doubled:0"
+    assert "ed.trace(" in shown["code"]
+    screen.set_attr(["doubled"], "T", "float32")
+    assert screen.fetch("doubled:0")["tensor"] == "doubled:0", "a plan that did not run is not fetched"
+    screen.run({"x:0": "[1, 2]"})
+    assert "src.trace(" in traits(screen)["run"]["code"]
 
 
 def test_a_feed_that_does_not_fit_says_so_and_nothing_changes():

@@ -11,6 +11,7 @@ from unittest.mock import ANY
 
 import pytest
 
+from graphsurgeon.errors import PlanError
 from graphsurgeon.ui.widget import GraphWidget, enable_in_colab
 from tests.until import until
 from tests.widget.subject import PlainFacts, plain_screen
@@ -77,9 +78,13 @@ def test_a_question_that_is_refused_is_answered_and_not_shown(widget):
     assert str(widget.last_error).startswith("details('gone')")
 
 
-def test_progress_ends_with_a_question_that_fails(widget):
-    widget._progress("running")
-    assert widget.status["level"] == "busy"
+def test_progress_ends_with_a_question_that_fails(monkeypatch, widget, screen):
+    def details(*_: object, **__: object) -> None:
+        screen._progress("reading")
+        assert widget.status["level"] == "busy"
+        raise PlanError("details('nothing')", "it does not exist", "Give a box")
+
+    monkeypatch.setattr(type(screen), "details", details)
     assert not widget.simulate("details", name="nothing", pane="source")["ok"]
     assert widget.status["level"] == "info"
 

@@ -8,8 +8,10 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -211,8 +213,8 @@ def run(
     If a value is not finite, the screen shows the op that produced it.
 
     Args:
-        feeds: placeholder -> a number or a list, a variable of the notebook, or the path of an ``.npy`` or ``.npz``
-            file. Placeholders without a feed get random values.
+        feeds: placeholder -> a number or a list, a variable of the notebook, the path of an ``.npy`` or ``.npz`` file,
+            or ``random (1, 784)`` for random values of a shape. Placeholders without a feed get random values.
         target: ``graph`` for the graph of the source pane; ``destination`` for the other graph; ``selection`` for the
             selection and its inputs; ``plan`` for a copy of the graph after the plan, compared with the current graph;
             or ``applied`` for the current graph, compared with the graph before the last applied plan.
@@ -223,11 +225,11 @@ def run(
     """
     ends = _call_arguments(context, state, target, "run")
     needed = _feeds_needed(context, state, target, ends) if any((feeds or {}).values()) else {}
-    dtypes = {name: info.dtype for name, info in needed.items() if info is not None}
+    infos = {name: info for name, info in needed.items() if info is not None}
     feed_values: dict[str, Any] = {}
     for name, text in (feeds or {}).items():
         with about(name):
-            feed_values |= {name: feed_of(name, text, dtypes.get(name, "float32"))} if text.strip() else {}
+            feed_values |= {name: feed_of(name, text, infos.get(name), seed)} if text.strip() else {}
 
     def watch(count: int, total: int) -> bool:
         turns = count > total  # tensors in a loop are recorded in each round
@@ -236,7 +238,8 @@ def run(
 
     context.progress("running: making a copy …")
     how: dict[str, Any] = {"random": seed, "timeout": limit or None, "memory": 10**6 * memory or None, "watch": watch}
-    code = _code(feeds or {}, dtypes, ends, how, target)
+    owner = "ed" if context.is_single_graph or target in ("plan", "applied", "destination") else "src"
+    code = _code(owner, feeds or {}, infos, ends, how, target)
     if target == "plan":
         comparison = dry_run(context.destination, context.draft(state), feed_values, how)
         overlay = RunOverlay(
@@ -246,6 +249,7 @@ def run(
             code,
             comparison.distances,
             comparison.first,
+            context.draft(state),
         )
     elif target == "applied":
         comparison = compare_with_previous(context.destination, feed_values, how)
@@ -256,7 +260,7 @@ def run(
     else:
         trace = _subject(context, target).trace(feed_values or None, **ends, **how)
         here: page_types.PaneName = "destination" if target == "destination" else "source"
-        overlay = RunOverlay(trace, context.graph(state, here), here, code)
+        overlay = RunOverlay(trace, _subject(context, target).snapshot, here, code)
     state = _show_run(context, state, overlay)
     return state, {"line": state.status.text}
 
@@ -290,10 +294,9 @@ def fetch(context: RenderContext, state: State, tensor: Text) -> tuple[State, pa
     feeds = {
         name: value for name, value in overlay.trace.feeds.items() if name.partition(":")[0] in overlay.graph.index
     }
-    plan, here = context.draft(state), context.source if overlay.pane == "source" else context.destination
-    tried_plan = plan if overlay.pane == "destination" and plan.steps else None
+    here = context.source if overlay.pane == "source" else context.destination
     context.progress(f"fetching {tensor}")
-    again = here.trace(feeds or None, [tensor], ops=[tensor.partition(":")[0]], random=0, plan=tried_plan)
+    again = here.trace(feeds or None, [tensor], ops=[tensor.partition(":")[0]], random=0, plan=overlay.plan)
     return state, overlay.tensor(tensor, again.results[tensor])[0]
 
 
@@ -338,16 +341,17 @@ def _call_arguments(context: RenderContext, state: State, target: str, verb: str
     return {"fetches": list(dict.fromkeys([*own, *calls])), "ops": [*own, *inner]}
 
 
-def feed_of(tensor: str, text: str, dtype: str = "float32") -> Any:
+def feed_of(tensor: str, text: str, info: TensorInfo | None = None, seed: int = 0) -> Any:
     """Returns the value of a typed feed: a file, a variable of the notebook, numbers, or random numbers of a shape.
 
     Args:
         tensor: the placeholder.
         text: the typed text.
-        dtype: the dtype of random numbers.
+        info: the dtype of the placeholder; None if it is not known.
+        seed: the seed of random numbers.
 
     Raises:
-        PlanError: if the text is not a file, a variable or numbers.
+        PlanError: if the text is not a file, a variable or numbers, or no random numbers have its dtype or size.
 
     Example:
         >>> feed_of("x:0", "[[1, 2.5]]"), feed_of("x:0", "random (1, 784)").shape
@@ -357,9 +361,15 @@ def feed_of(tensor: str, text: str, dtype: str = "float32") -> Any:
     if text.endswith((".npy", ".npz")):
         return _from_file(tensor, Path(text), request)
     if (shape := _random_shape(text)) is not None:
-        rng = np.random.default_rng(0)
+        dtype = _dtype_of(info)
+        if not can_be_random(TensorInfo(dtype, shape)) or prod(shape) > _MOST_RANDOM:
+            what = f"{prod(shape):,} values are too many" if prod(shape) > _MOST_RANDOM else f"the dtype is {dtype}"
+            raise PlanError(
+                request, f"there are no random values: {what}", "Type the name of a variable of the notebook"
+            )
+        rng = np.random.default_rng(_seeds(tensor, seed))
         drawn = rng.integers(2, size=shape) if dtype.startswith(_WHOLE) else rng.standard_normal(shape)
-        return drawn.astype(dtype)
+        return drawn.astype(np.float32 if dtype.startswith("bfloat") else dtype)
     namespace: Any = vars(sys.modules["__main__"])
     first, *rest = text.split(".")
     if first in namespace and all(part.isidentifier() for part in (first, *rest)):
@@ -382,6 +392,17 @@ def feed_of(tensor: str, text: str, dtype: str = "float32") -> Any:
 
 
 _WHOLE = ("int", "uint", "bool")
+_MOST_RANDOM = 10**9
+"""The maximum number of random values of a feed."""
+
+
+def _dtype_of(info: TensorInfo | None) -> str:
+    return "float32" if info is None else info.dtype.removesuffix("_ref")
+
+
+def _seeds(tensor: str, seed: int) -> list[int]:
+    """Returns the seeds for a tensor, so that two tensors get different numbers."""
+    return [seed, crc32(tensor.encode())]
 
 
 def _random_shape(text: str) -> tuple[int, ...] | None:
@@ -390,11 +411,12 @@ def _random_shape(text: str) -> tuple[int, ...] | None:
     return tuple(int(size) for size in re.findall(r"\d+", found[1])) if found else None
 
 
-def _feed_code(tensor: str, text: str, dtype: str) -> str:
+def _feed_code(tensor: str, text: str, info: TensorInfo | None, seed: int) -> str:
     """Returns the Python code of a typed feed."""
+    dtype = _dtype_of(info)
     if (shape := _random_shape(text)) is not None:
         drawn = f"integers(2, size={shape})" if dtype.startswith(_WHOLE) else f"standard_normal({shape})"
-        return f"np.random.default_rng(0).{drawn}.astype({dtype!r})"
+        return f"np.random.default_rng({_seeds(tensor, seed)}).{drawn}.astype({dtype!r})"
     if text.endswith((".npy", ".npz")):
         return f"np.load({text!r})" + (f"[{tensor!r}]" if text.endswith(".npz") else "")
     return text
@@ -426,15 +448,16 @@ def _fitting_names(info: TensorInfo | None) -> list[str]:
 
 
 def _code(
+    owner: str,
     feeds: Mapping[str, str],
-    dtypes: Mapping[str, str],
+    infos: Mapping[str, TensorInfo],
     ends: Mapping[str, Any],
     options: Mapping[str, Any],
     target: str,
 ) -> str:
     """Returns the Python code of the same run."""
     entries = [
-        f"{tensor!r}: {_feed_code(tensor, typed.strip(), dtypes.get(tensor, 'float32'))}"
+        f"{tensor!r}: {_feed_code(tensor, typed.strip(), infos.get(tensor), options['random'])}"
         for tensor, typed in feeds.items()
         if typed.strip()
     ]
@@ -443,4 +466,4 @@ def _code(
         return f"gs.compare({', '.join(['ed.before()', 'ed', *parts])}, seed={options['random']})"
     parts += [f"{key}={value!r}" for key, value in ends.items()]
     parts += [f"{key}={options[key]!r}" for key in ("random", "timeout", "memory") if options[key] is not None]
-    return f"trace = ed.trace({', '.join([*parts, *['plan=ed.screen.draft'] * (target == 'plan')])})"
+    return f"trace = {owner}.trace({', '.join([*parts, *['plan=ed.screen.draft'] * (target == 'plan')])})"
