@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from google.protobuf import text_format
 
-from ...errors import PlanError, counted, few
+from ...errors import PlanError, SurgeryError, counted, few
 from ...graph.arrays import variable_bytes
 from ...graph.concurrency import gc_paused
 from ...graph.conversion_verdict import Unconvertible, blockers
@@ -226,7 +226,7 @@ def save(base: Graph, uninitialized: frozenset[str], values: Any, options: SaveR
         SelectionError: a tensor does not exist.
         PlanError: see `Editor.save`.
     """
-    if options.verify and options.kind != "checkpoint":
+    if options.verify and options.kind not in ("checkpoint", "keras"):  # these are checked in this process
         WORKER.start()  # it imports TensorFlow while this process writes the file
     with naming_memory(options.request):
         saved = _write(materialize_graph(base), uninitialized, values, options)
@@ -552,7 +552,14 @@ def _keras(base: Graph, values: Any, options: SaveRequest) -> Saved:
     proof, call = Proof("", [_NOT_VERIFIED]), Ends().chosen(takes, gives)
     custom = {kind.__name__: kind for kind in map(type, keras_layers(model))
               if kind.__module__.partition(".")[0] not in ("keras", "tf_keras")}  # fmt: skip
-    how = "Save another format, for example format='saved_model_tf2'"
+    how = "Save another format, such as 'saved_model_tf2'; or type verify=False, if Keras needs custom objects"
+    if not options.path.endswith(".keras"):
+        problem = "Keras only loads files whose names end in .keras"
+        raise PlanError(request, problem, f"Save {options.path + '.keras'!r}")
+    inner = [tensor for tensor in options.feeds if tensor not in takes]
+    if inner:
+        problem = f"{few(map(repr, inner))} cannot be fed: the inputs of the model are {few(map(repr, takes))}"
+        raise PlanError(request, problem, "Leave it out of feeds=")
     with staging_dir(options.path, request) as folder:
         new = os.path.join(folder, "model.keras")
 
@@ -567,13 +574,14 @@ def _keras(base: Graph, values: Any, options: SaveRequest) -> Saved:
                     again = package.models.load_model(new, custom, compile=False, safe_mode=False)
                     source = ProofSource(base, _live(values), request)
                     proof = prove_here(base, call, run, source, options.feeds, request, "loaded again by Keras")
-        except PlanError:
+        except (SurgeryError, OSError, MemoryError):
             raise
         except Exception as error:  # the layers of a model are any code
             raise PlanError(request, f"Keras cannot save or load the model: {error_text(error)}", how) from error
         put_file(new, options.path)
     variables = [name for name in inspect_part(base, [*takes], [*gives]).variables if name in base.state.variables]
-    notes = [f"a program that loads it must import {few(list(custom))}"] if custom else []
+    needed = few(list(custom))
+    notes = [f"a program that loads it must give these classes as custom_objects: {needed}"] if custom else []
     notes += [*str(model.surgery).splitlines(), *proof.notes]
     return Saved(options.path, "keras", 0, tuple(variables), notes=notes, proof=proof.text)
 

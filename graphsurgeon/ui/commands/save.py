@@ -98,7 +98,8 @@ def save(
         suggestion = f"Choose one of {', '.join(FORMATS)}"
         raise PlanError(f"save({path!r})", f"format={format!r} is not known", suggestion, "format")
     editor, suffix = context.destination, FORMATS[format][1]
-    path = path if path.endswith(_SUFFIXES) or not suffix else path + suffix
+    others = () if format == "keras" else _SUFFIXES
+    path = path if path.endswith((suffix, *others)) or not suffix else path + suffix
     more = {"overwrite": True} if if_exists == "replace" else {}
     ends = parse_ends(inputs), parse_ends(outputs)
     for key, names in zip(("inputs", "outputs"), ends, strict=True):

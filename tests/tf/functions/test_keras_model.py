@@ -377,12 +377,22 @@ def test_an_edited_model_is_saved_as_a_keras_file(several, tmp_path):
     saved = ed.save(path)
     assert (saved.format, len(saved.variables)) == ("keras", 2)
     assert saved.proof.startswith(f"loaded again by Keras: {1 + several} output")
-    assert "a program that loads it must import Unregistered, GraphLayer" in saved.notes
+    assert "a program that loads it must give these classes as custom_objects: Unregistered, GraphLayer" in saved.notes
     again = keras.models.load_model(path, custom_objects={"Unregistered": Unregistered})
     given = {"x": IMAGES[:3, :4, 0, 0], "a": np.ones((3, 4), np.float32)}
     got, want = (one(given if several else given["x"]) for one in (again, ed.keras_model()))
     tf.nest.map_structure(np.testing.assert_array_equal, got, want)
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_keras_file_needs_its_suffix_and_is_fed_at_its_inputs(tmp_path):
+    ed = gs.open(keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, "relu"), keras.layers.Dense(2)]))
+    with refuses(PlanError, "Keras only loads files whose names end in .keras", f"Save '{tmp_path / 'b.keras'}'"):
+        ed.save(tmp_path / "b", format="keras")
+    inner = next(name for name in ed.snapshot.names if name.endswith("Relu"))
+    with refuses(PlanError, f"'{inner}:0' cannot be fed: the inputs of the model are ", "Leave it out of feeds="):
+        ed.save(tmp_path / "b.keras", feeds={f"{inner}:0": np.ones((1, 3), np.float32)})
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_keras_file_of_a_graph_that_was_not_a_model(tmp_path):
