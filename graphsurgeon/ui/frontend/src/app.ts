@@ -148,7 +148,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
           .map(async pane => ({
             pane,
             title: model.get("titles")[pane] ?? pane,
-            becomes: pane === "destination" && model.get("plan").same !== false,
+            becomes: pane === "destination" && model.get("plan").same,
             result: await api.call("find", { query, pane }),
           })),
       ),
@@ -260,7 +260,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     const { selected, pendingEdit, edge, faded, candidates, picking, change } = store.state;
     gestures.lens.update();
     for (const pane of both) {
-      const here = candidates && (candidates.pane === pane.name || model.get("plan").same !== false);
+      const here = candidates && (candidates.pane === pane.name || model.get("plan").same);
       pane.drawing.only(gestures.lens.names(pane));
       pane.drawing.offer(here ? candidates.boxes : null);
       pane.drawing.select(selected[pane.name]);

@@ -191,6 +191,7 @@ test("keys on an edge are about the edge, not about its box", () => {
   key(item("a"), "l");
   const before = model.verbs.length;
   key(chosen()!, "Delete");
+  key(chosen()!, "x", { ctrlKey: true });
   expect(model.verbs.length).toBe(before);
   key(chosen()!, "o");
   expect(model.verbs.at(-1)).toEqual(["mark_output", { tensor: "net/conv/Relu:0" }]);

@@ -18,19 +18,19 @@ export class BoxDrag {
     return selected.size && (!item || selected.has(item.of.name)) ? [...selected] : item ? [item.of.name] : [];
   }
 
-  copy(pane: Pane): void {
-    const names = this.#names(pane, pane.current);
+  copy(pane: Pane, item: Item | null): void {
+    const names = this.#names(pane, item);
     if (names.length) this.#actions.post("copy_to_clipboard", { names, pane: pane.name });
   }
-  cut(pane: Pane): void {
-    const names = this.#names(pane, pane.current);
+  cut(pane: Pane, item: Item | null): void {
+    const names = this.#names(pane, item);
     if (this.#actions.canEdit(pane) && names.length) this.#actions.post("cut", { names });
   }
   paste(): void {
     void this.#showProblems(this.#actions.send("paste", { to: null, keep_inputs: false }));
   }
-  duplicate(pane: Pane): void {
-    const names = this.#names(pane, pane.current);
+  duplicate(pane: Pane, item: Item | null): void {
+    const names = this.#names(pane, item);
     if (this.#actions.canEdit(pane) && names.length)
       void this.#showProblems(this.#actions.send("duplicate", { names, pane: "destination", to: null, keep_inputs: true }));
   }
@@ -45,7 +45,7 @@ export class BoxDrag {
       { boxes, ops } = model.get("boundary");
     const region = pane.name === "source" && !!ops && !this.#actions.selected.source.has(item.of.name) && !!boxes[item.of.name],
       names = region ? Object.keys(boxes) : this.#names(pane, item),
-      same = model.get("plan").same !== false,
+      same = model.get("plan").same,
       what = region ? "the region" : names.length > 1 ? `${names.length} boxes` : item.of.label;
     return this.#onto(
       `a copy of ${what}`,

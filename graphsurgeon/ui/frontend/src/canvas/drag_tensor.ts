@@ -143,7 +143,7 @@ export class TensorDrag {
   /** The known inputs of a box, if it is in the pane with the possible consumers. */
   inputs(pane: Pane, name: string): InputCandidate[] | null {
     const { candidates } = this.#actions.state;
-    if (!candidates || (candidates.pane !== pane.name && this.#actions.ui.model.get("plan").same === false)) return null;
+    if (!candidates || (candidates.pane !== pane.name && !this.#actions.ui.model.get("plan").same)) return null;
     return candidates.boxes[name] ?? [];
   }
 

@@ -23,9 +23,12 @@ export function dragFrom(first: PointerEvent, begin: () => Drag): void {
   const end = (e: Event) => {
     stop.abort();
     if (!drag) return;
-    if (e.type === "pointerup") drag.drop(e as PointerEvent);
-    else consume(e);
-    drag.end();
+    try {
+      if (e.type === "pointerup") drag.drop(e as PointerEvent);
+      else consume(e);
+    } finally {
+      drag.end();
+    }
   };
   window.addEventListener(
     "pointermove",

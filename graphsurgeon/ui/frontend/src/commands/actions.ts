@@ -70,7 +70,7 @@ export class Actions {
 
   /** The reason why the boxes of a pane cannot be edited; empty if they can. */
   refusal(pane: Pane): string {
-    const here = pane.name === "destination" || this.ui.model.get("plan").same !== false;
+    const here = pane.name === "destination" || this.ui.model.get("plan").same;
     return here ? "" : `Edits are made in ${this.ui.model.get("titles").destination}, on the right.`;
   }
 
@@ -83,17 +83,17 @@ export class Actions {
 
   /** Whether the destination follows the camera of the source. */
   get follows(): boolean {
-    return this.ui.model.get("plan").same !== false && !!this.ui.panes.source.scene;
+    return this.ui.model.get("plan").same && !!this.ui.panes.source.scene;
   }
 
   /** The panes are one graph before and after the plan. */
   get isTwoStage(): boolean {
-    return !!this.ui.panes.destination.scene && this.ui.model.get("plan").same !== false;
+    return !!this.ui.panes.destination.scene && this.ui.model.get("plan").same;
   }
 
   /** The reason why tensors of a pane cannot be marked; empty if they can. */
   markRefusal(pane: Pane): string {
-    const here = pane.name === "source" || this.ui.model.get("plan").same !== false;
+    const here = pane.name === "source" || this.ui.model.get("plan").same;
     return here ? "" : `Mark the boundary in ${this.ui.model.get("titles").source}, on the left.`;
   }
 
@@ -150,7 +150,7 @@ export class Actions {
     this.ui.store.set({ picking: { purpose, take } });
     this.ui.status.show(`${purpose}: click a box or an edge, or go to it and press Space; Esc cancels.`);
     const { panes } = this.ui,
-      pane = panes[panes.destination.scene && this.ui.model.get("plan").same === false ? "destination" : this.state.active];
+      pane = panes[panes.destination.scene && !this.ui.model.get("plan").same ? "destination" : this.state.active];
     if (pane.current) pane.focus(pane.current);
   }
 

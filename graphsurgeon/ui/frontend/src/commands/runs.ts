@@ -20,7 +20,8 @@ export class Runs {
   async open(given: RunForm["target"] = "graph"): Promise<void> {
     const actions = this.#actions,
       { same, steps } = actions.ui.model.get("plan"),
-      target = given === "graph" && !same && actions.pane.name === "destination" ? (steps.length ? "plan" : "destination") : given,
+      target =
+        given === "graph" && !same && actions.pane.name === "destination" ? (steps.some(s => !s.muted) ? "plan" : "destination") : given,
       alone = target === "graph" && actions.selected.source.size;
     const form = (await actions.send("run_form", { target })) ?? (alone ? await actions.send("run_form", { target: "selection" }) : null);
     if (!form) return;

@@ -402,7 +402,7 @@ class Autocomplete {
             on: {
               pointerdown: (e: PointerEvent) => {
                 e.preventDefault();
-                if (entry.drag) dragFrom(e, entry.drag);
+                if (entry.drag && !e.button && e.pointerType !== "touch") dragFrom(e, entry.drag);
               },
               click: () => {
                 this.input.value = entry.name;
