@@ -286,7 +286,7 @@ def test_names_and_things_that_are_no_graphs(tmp_path):
 def test_a_checkpoint_without_a_shard(tmp_path):
     path = files(net("ref", 2, 3, 1), tmp_path / "enc", "meta")
     (tmp_path / "enc.data-00000-of-00001").unlink()
-    with refuses(OpenError, "data file is missing"):
+    with refuses(PlanError, "data file is missing"):
         gs.connect({"enc": path})
 
 

@@ -192,7 +192,7 @@ class Slow:
     def missing(self):
         return ""
 
-    def run(self, dot, timeout, cancelled):
+    def run(self, dot, timeout, cancelled, form="json0"):
         raise LayoutTimeout("laying out the picture", "Graphviz did not finish within 10 s", "Fold a scope")
 
 

@@ -250,6 +250,17 @@ def test_a_step_on_the_orphans_of_an_undone_one():
         ed.to_code()
 
 
+def test_a_step_uses_the_op_that_a_later_step_made_again():
+    ed = gs.open(tiny())
+    ed.apply(ed.plan().insert("Abs", on="x:0", name="positive"))
+    ed.apply(ed.plan().copy(ed.select(name="y"), to="c", unmapped="keep"))
+    ed.undo()
+    ed.undo()
+    ed.apply(ed.plan().copy(ed.select(name="y"), to="c", unmapped="keep"))
+    ed.apply(ed.plan().copy(ed.select(name="c/y"), to="d", unmapped="keep"))
+    assert "to='d'" in ed.to_code()
+
+
 def test_an_inlined_editor_begins_with_the_history_of_the_other(tmp_path):
     with tf.Graph().as_default() as graph:
         x = tf1.placeholder(tf.float32, [None], name="x")

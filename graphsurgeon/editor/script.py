@@ -162,7 +162,7 @@ class _Script(CodeNames):
             for e in log.events
             if e not in live and e.replaced_graph is None
             for name in e.names
-            if name in base.index
+            if name in base.index and not any(name in one.names for one in live)
         }
         if not dead or any(isinstance(step, RebuildStep) for step in effect.steps):
             return

@@ -56,6 +56,14 @@ def test_a_narrow_picture_gets_wider_for_its_labels():
     assert inside_frames(scene, [-1], "TB", {"x": 0, "y": 1, "z": 2})[-1]["size"] == [placed.w, placed.h]
 
 
+@pytest.mark.parametrize("far", [0.0, 7.0, 13.0])
+def test_a_label_avoids_a_long_line_between_its_sampled_points(far):
+    edge, long = (Edge(f"e{i}", "a", "b", 1, False, "a:0", label="int32 (2,)" * (1 - i), path=[i]) for i in (0, 1))
+    beside = 200 + width("int32 (2,)", SUBLABEL) / 2
+    place_labels([], [], [edge, long], [line(200, 300 + far, 200, 360 + far), line(beside, 0, beside, 900)], 600.0)
+    assert edge.label_x < 200
+
+
 PLACES = st.integers(0, 30).map(lambda n: n * 10.0)
 LINES = st.lists(st.tuples(PLACES, PLACES, PLACES, PLACES), min_size=1, max_size=12)
 
@@ -69,7 +77,8 @@ def test_a_label_stands_at_the_first_free_place_of_its_edge(lines, corners):
     texts = [line(*ends) for ends in lines]
     place_labels(boxes, [], edges, texts, 300.0)
     samples = sample_lines(texts, 6)
-    paths, dense = [points.tolist() for points in samples], [_dense(samples).tolist()]
+    paths = [points.tolist() for points in samples]
+    dense = [_dense(samples).tolist()]
     taken = [(b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1) for b in boxes]
     w, h = width("int32 (2,)", SUBLABEL) + 2, SUBLABEL + 2
     for edge, points in zip(edges, paths, strict=True):

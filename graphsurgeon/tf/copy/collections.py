@@ -1,6 +1,6 @@
 """Copies the collections of a graph: the collections by name, and the items of each in their order.
 
-`plan/resolve/copy.py` decides which collections a copy has, and their names.
+`plan/steps/copy.py` decides which collections a copy has, and their names.
 """
 
 from __future__ import annotations
