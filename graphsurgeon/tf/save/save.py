@@ -547,7 +547,10 @@ def _tflite(job: _Job) -> Saved:
 def _keras(base: Graph, values: Any, options: SaveRequest) -> Saved:
     request = options.request
     require_trusted(base.owner, request)  # Keras traces the layers
-    model = options.keras_model()
+    try:
+        model = options.keras_model()
+    except PlanError as error:
+        raise PlanError(request, error.problem, f"{error.suggestion}; or save format='saved_model_tf2'") from error
     package, (takes, gives) = keras_of(model), (model.surgery.inputs, model.surgery.outputs)
     proof, call = Proof("", [_NOT_VERIFIED]), Ends().chosen(takes, gives)
     custom = {kind.__name__: kind for kind in map(type, keras_layers(model))
