@@ -157,12 +157,13 @@ class _Script(CodeNames):
         """Refuses a plan that uses orphans of an undone plan, because the script leaves out undone plans."""
         effect, base = event.result.effect, event.result.effect.base
         live = log.events_at(event.moments[0])
+        made = frozenset[str]().union(*(one.names for one in live))
         dead = {  # only plans that add ops to the same graph leave orphans in it
             name: e.number
             for e in log.events
             if e not in live and e.replaced_graph is None
             for name in e.names
-            if name in base.index and not any(name in one.names for one in live)
+            if name in base.index and name not in made
         }
         if not dead or any(isinstance(step, RebuildStep) for step in effect.steps):
             return

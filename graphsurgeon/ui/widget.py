@@ -126,7 +126,6 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
                 self._keep(error, "show the state")
 
     def _progress(self, text: str) -> None:
-        self._reports_progress = True
         self.status = {"text": text, "level": "busy"}
 
     def simulate(self, verb: str, **args: Any) -> dict[str, Any]:
@@ -166,13 +165,12 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         return self._reply(self._execute(request), send)
 
     def _execute(self, request: Request) -> dict[str, Any]:
-        self._reports_progress = False
         try:
             return execute(self._screen, request)
         except Exception as error:
             return self._refusal(request.id, error, request.verb)
         finally:
-            if self._reports_progress and self.status.get("level") == "busy":  # the work that it reports is over
+            if self.status.get("level") == "busy":  # the work that it reports is over
                 self.status = asdict(self._screen.state.status)
 
     def _refusal(self, id: int, error: Exception, request: str) -> dict[str, Any]:

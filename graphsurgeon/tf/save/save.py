@@ -546,6 +546,9 @@ def _tflite(job: _Job) -> Saved:
 
 def _keras(base: Graph, values: Any, options: SaveRequest) -> Saved:
     request = options.request
+    if not options.path.endswith(".keras"):
+        problem = "Keras only loads files whose names end in .keras"
+        raise PlanError(request, problem, f"Save {options.path + '.keras'!r}")
     require_trusted(base.owner, request)  # Keras traces the layers
     try:
         model = options.keras_model()
@@ -556,9 +559,6 @@ def _keras(base: Graph, values: Any, options: SaveRequest) -> Saved:
     custom = {kind.__name__: kind for kind in map(type, keras_layers(model))
               if kind.__module__.partition(".")[0] not in ("keras", "tf_keras")}  # fmt: skip
     how = "Save another format, such as 'saved_model_tf2'; or type verify=False, if Keras needs custom objects"
-    if not options.path.endswith(".keras"):
-        problem = "Keras only loads files whose names end in .keras"
-        raise PlanError(request, problem, f"Save {options.path + '.keras'!r}")
     inner = [tensor for tensor in options.feeds if tensor not in takes]
     if inner:
         problem = f"{few(map(repr, inner))} cannot be fed: the inputs of the model are {few(map(repr, takes))}"

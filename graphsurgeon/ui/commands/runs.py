@@ -362,11 +362,11 @@ def feed_of(tensor: str, text: str, info: TensorInfo | None = None, seed: int = 
         return _from_file(tensor, Path(text), request)
     if (shape := _random_shape(text)) is not None:
         dtype = _dtype_of(info)
-        if not can_be_random(TensorInfo(dtype, shape)) or prod(shape) > _MOST_RANDOM:
-            what = f"{prod(shape):,} values are too many" if prod(shape) > _MOST_RANDOM else f"the dtype is {dtype}"
-            raise PlanError(
-                request, f"there are no random values: {what}", "Type the name of a variable of the notebook"
-            )
+        count, how = prod(shape), "Type the name of a variable of the notebook"
+        if count > _MOST_RANDOM:
+            raise PlanError(request, f"there are no random values: {count:,} values are too many", how)
+        if not can_be_random(TensorInfo(dtype, shape)):
+            raise PlanError(request, f"there are no random values: the dtype is {dtype}", how)
         rng = np.random.default_rng(_seeds(tensor, seed))
         drawn = rng.integers(2, size=shape) if dtype.startswith(_WHOLE) else rng.standard_normal(shape)
         return drawn.astype(np.float32 if dtype.startswith("bfloat") else dtype)

@@ -1,6 +1,7 @@
 // What is shown and in which colors: menus, keys, legend, and what the inspector fetches.
 import { beforeEach, expect, test } from "vitest";
 import { countOf } from "../src/panels/dom";
+import { NO_DETAILS } from "../src/page/model";
 import type { Details, Legend } from "../src/model/types.generated";
 import { sharedScope } from "../src/state/places";
 import { box, edge, scene } from "./fake";
@@ -13,20 +14,7 @@ const press = (text: string, within = host) => {
     throw new Error(`no button ${text}: ${[...within.querySelectorAll("button")].map(b => b.textContent || b.title).join(" | ")}`);
   found.click();
 };
-const details = (more: Partial<Details>): Details => ({
-  title: "a",
-  rows: [],
-  inputs: [],
-  outputs: [],
-  control_inputs: [],
-  consumers: [],
-  totals: {},
-  doc: "",
-  histogram: null,
-  value: false,
-  python: "",
-  ...more,
-});
+const details = (more: Partial<Details>): Details => ({ ...NO_DETAILS, title: "a", ...more });
 
 beforeEach(() => start());
 

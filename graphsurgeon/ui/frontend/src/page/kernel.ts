@@ -2,7 +2,7 @@
 import type { Details, EdgeTensors, ErrorParts, Row, Scene, State, Verbs } from "../model/types.generated";
 import { figure } from "../panels/dom";
 import { PageSearch, type Searchable } from "./find";
-import { LocalModel, NO_BOUNDARY, NO_PLAN } from "./model";
+import { LocalModel, NO_BOUNDARY, NO_DETAILS, NO_PLAN } from "./model";
 import { type Nesting, picture, TooMany } from "./nest";
 import { PagePlaces, type Place } from "./places";
 
@@ -25,19 +25,6 @@ class KernelError extends Error {
   }
 }
 
-const NO_DETAILS: Details = {
-  title: "",
-  rows: [],
-  inputs: [],
-  outputs: [],
-  control_inputs: [],
-  consumers: [],
-  totals: {},
-  doc: "",
-  histogram: null,
-  value: false,
-  python: "",
-};
 /** The verbs that a page answers: they only look. */
 const ANSWERS: readonly (keyof Verbs)[] = [
   "select",

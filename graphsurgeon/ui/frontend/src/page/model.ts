@@ -1,6 +1,6 @@
 // A model with its state in the page, not in a kernel. Listeners receive each change.
 import type { Model } from "../model/api";
-import type { MarkedBoundary, Plan, State, Views } from "../model/types.generated";
+import type { Details, MarkedBoundary, Plan, State, Views } from "../model/types.generated";
 
 export const NO_BOUNDARY: MarkedBoundary = {
   inputs: [],
@@ -35,6 +35,20 @@ export const NO_PLAN: Plan = {
   same: true,
   saved: {},
   history: [],
+};
+
+export const NO_DETAILS: Details = {
+  title: "",
+  rows: [],
+  inputs: [],
+  outputs: [],
+  control_inputs: [],
+  consumers: [],
+  totals: {},
+  doc: "",
+  histogram: null,
+  value: false,
+  python: "",
 };
 
 export const NO_VIEWS: Views = { back: 0, forward: 0, undo: 0, redo: 0, restored: 0, saved: [], signatures: [], signature: "" };
