@@ -364,7 +364,7 @@ def feed_of(tensor: str, text: str, info: TensorInfo | None = None, seed: int = 
         dtype = _dtype_of(info)
         count, how = prod(shape), "Type the name of a variable of the notebook"
         if count > _MOST_RANDOM:
-            raise PlanError(request, f"there are no random values: {count:,} values are too many", how)
+            raise PlanError(request, f"there are no random values: {counted(count, 'values')} are too many", how)
         if not can_be_random(TensorInfo(dtype, shape)):
             raise PlanError(request, f"there are no random values: the dtype is {dtype}", how)
         rng = np.random.default_rng(_seeds(tensor, seed))
