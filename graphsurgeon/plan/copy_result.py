@@ -183,6 +183,8 @@ class CopyResult:
         state_prefix: the prefix of the names of state and of loops, so that the copy has its own state.
         role: ``copy``; ``slice`` for ops that an `on_copies` step copies; ``graft`` for ops that were built for the
             plan.
+        keys: shared key of state or of a loop -> the key of the copy.
+        warnings: the warnings about the copy.
     """
 
     step: CopyRequest
@@ -201,6 +203,7 @@ class CopyResult:
     state_prefix: str = ""
     role: str = "copy"
     keys: Mapping[str, str] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
 
     @property
     def source(self) -> Graph:
@@ -280,6 +283,23 @@ class CopyResult:
             variables=[v.with_new_names(new) for v in self.variables],
             control_map={op: new(name) for op, name in self.control_map.items()},
         )
+
+    def connections(self) -> list[Connection]:
+        """Returns the edges from existing ops of the destination to the copies.
+
+        Ops that were built for the plan had no inputs before.
+        """
+        graph, fresh = self.source, {op.name for op in self.replacement_ops}
+        return [
+            Connection(
+                f"{name}:{port}", self.renamed(graph.names[reader]), at,
+                "" if self.role == "graft" else graph.name(tensor),
+            )
+            for tensor, (name, port) in self.input_map.items()
+            if name not in fresh
+            for reader, at in graph.consumers_of(tensor)
+            if self.positions[reader] >= 0
+        ]  # fmt: skip
 
     @property
     def new_names(self) -> list[str]:

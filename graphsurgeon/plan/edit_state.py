@@ -1,9 +1,9 @@
-"""EditState: the sum of the steps so far. The cost of adding a delta depends on its changes, not on the graph."""
+"""EditState: the sum of the steps so far. The cost of a change depends on its size, not on the graph."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,6 @@ from ..graph.rewiring import Edge
 from ..graph.variables import end_renamer
 from .backend import Backend
 from .copy_result import Connection, CopyResult, append_copy
-from .fault import Fault
 from .mutable_graph import MutableGraph
 from .plan_result import DownstreamCopy, NewNode, OpChange, PlanResult, Replacement
 
@@ -54,7 +53,9 @@ class AddedEdge(NamedTuple):
 
 
 class EditState:
-    """The sum of deltas. `add` adds another delta; `effect` returns the sum as a value.
+    """The sum of the changes of steps. `effect` returns the sum as a value.
+
+    Ops are given by number. New ops have the last numbers.
 
     Args:
         effect: the effect to start from.
@@ -73,7 +74,7 @@ class EditState:
         self.copies, self.connections = list(effect.copies), list(effect.connections)
         self.warnings, self.edits, self.added = list(effect.warnings), list(effect.edits), list(effect.added)
         self.changes, self.removed, self.mode = dict(effect.changes), dict(effect.removed), effect.mode
-        self.decided = set(effect.pruned)
+        self.pruned = set(effect.pruned)  # removed ops of resolved conds; other ops of these conds may stay
         self.slices, self.replaced, self.revalued = (
             list(effect.downstream_copies),
             list(effect.replacements),
@@ -100,7 +101,7 @@ class EditState:
             self.base, self.steps, self.after, tuple(self.copies), tuple(self.connections), tuple(self.faults),
             tuple(self.warnings), tuple(self.edits), tuple(self.added), dict(self.changes), dict(self.removed),
             tuple(self.slices), tuple(self.replaced), self.base.size, self.mode, {}, dict(self.revalued),
-            {self.bench.names[op]: step for op, step in self._step_of.items()}, frozenset(self.decided), self.backend,
+            {self.bench.names[op]: step for op, step in self._step_of.items()}, frozenset(self.pruned), self.backend,
         )  # fmt: skip
 
     def info(self, tensor: Tensor) -> TensorInfo | None:
@@ -114,40 +115,22 @@ class EditState:
 
     # -- additions ------------------------------------------------------------------------------
 
-    def add(self, delta: GraphDelta) -> None:
-        """Adds the effect of a step."""
-        if delta.effect is not None:
-            names = self.bench.names
-            self._begin(delta.effect)
-            self.links = [link for old in self.links if (link := old.renumber(names, self.bench)) is not None]
-        self.faults += delta.faults
-        self.warnings += delta.warnings
-        for copied in delta.copies:
-            append_copy(self.bench, copied)
-            self.copies.append(copied)
-        self.connections += delta.connections
-        for node in delta.nodes:
-            self._make(node)
-        self._set_inputs(delta.edges, delta.is_acyclic)
-        for op, waits in delta.unrecorded_control_inputs.items():
-            self.bench.set_control_inputs(op, waits)
-        for op, waits in delta.control_inputs.items():
-            self._wait(op, waits, delta.is_acyclic)
-        for op, change in delta.changes.items():
-            self._change(op, change)
-            if change.attributes:
-                self._step_of[op] = self.step
-        self.replaced += delta.replacements
-        self.removed |= dict.fromkeys(delta.removed, self.step)
-        self.decided |= delta.pruned
-        if delta.removed or delta.needs_new_graph:
-            self.mode = "materialize"
-        if delta.revalued:
-            self.revalued[self.step] = delta.revalued
-        if delta.new_names:
-            self._rename(delta.new_names)
+    def restart(self, effect: PlanResult) -> None:
+        """Continues with another effect of the steps so far, in which ops may have other numbers."""
+        names = self.bench.names
+        self._begin(effect)
+        self.links = [link for old in self.links if (link := old.renumber(names, self.bench)) is not None]
 
-    def _make(self, node: NewNode) -> None:
+    def add_copy(self, copied: CopyResult, connect: bool = True) -> None:
+        """Adds a copy; with `connect`, the tensors that it reads from other ops are recorded as connections."""
+        append_copy(self.bench, copied)
+        self.copies.append(copied)
+        self.warnings += copied.warnings
+        if connect:
+            self.connections += copied.connections()
+
+    def add_node(self, node: NewNode) -> int:
+        """Adds a single new op; returns its number."""
         sources, ports = ([tensor[k] for tensor in node.inputs] for k in (0, 1))
         reads = Edges(np.array([0, len(sources)], np.int32), np.array(sources, np.int32), np.array(ports, np.int32))
         nothing = Edges(np.zeros(2, np.int32), np.empty(0, np.int32), np.empty(0, np.int32))
@@ -155,8 +138,10 @@ class EditState:
         number = self.bench.add([node.name], [node.op], [None], reads, nothing, lambda _: outputs)
         self.added.append(node)
         self._step_of[number], self._input_infos[number] = self.step, node.input_info
+        return number
 
-    def _set_inputs(self, edges: Sequence[Edge], acyclic: bool) -> None:
+    def set_inputs(self, edges: Sequence[Edge], acyclic: bool = False) -> None:
+        """Sets inputs of ops; with `acyclic`, it is known that the edges close no cycle."""
         bench = self.bench
         for op, at, new in edges:
             name, was = bench.names[op], bench.name(bench.source(op, at))
@@ -170,24 +155,33 @@ class EditState:
             bench.set_input(op, at, new)
             self._step_of[op] = self.step
 
-    def _wait(self, op: int, control_inputs: Sequence[int], acyclic: bool) -> None:
+    def set_control_inputs(self, op: int, control_inputs: Sequence[int], acyclic: bool = False) -> None:
+        """Sets all control inputs of an op; with `acyclic`, it is known that the edges close no cycle."""
         old, (more, less) = dict.fromkeys(self.bench.control_inputs(op)), self._orders.setdefault(op, ({}, {}))
         new = dict.fromkeys(control_inputs)
-        self._change(op, OpChange())
+        self.change(op, OpChange())
         more.update(dict.fromkeys(i for i in new if i not in old))
         less.update(dict.fromkeys(i for i in old if i not in new))
-        self.bench.set_control_inputs(op, control_inputs)
+        self.bench.set_control_inputs(op, list(new))
         if not acyclic:
             self.links += [AddedEdge(self.step, op, i) for i in new if i not in old]
 
-    def _change(self, op: int, change: OpChange) -> None:
+    def change(self, op: int, change: OpChange) -> None:
         """Records the change of an op; a change of an op of the base requires a new graph."""
         if op < self.base.size:
             self.mode = "materialize"
+        if change.attributes:
+            self._step_of[op] = self.step
         name = self.bench.names[op]
         self.changes[name] = self.changes.get(name, OpChange()).combined_with(change)
 
-    def _rename(self, names: Mapping[int, str]) -> None:
+    def remove(self, ops: Iterable[int]) -> None:
+        """Marks ops of the base: they are removed after all steps, in a new graph."""
+        self.removed |= (removed := dict.fromkeys(ops, self.step))
+        if removed:
+            self.mode = "materialize"
+
+    def rename(self, names: Mapping[int, str]) -> None:
         """Renames ops for later steps; `settle` updates their names in earlier records."""
         old = {self.bench.names[i]: new for i, new in names.items()}
         self.bench.rename(names)
@@ -247,53 +241,3 @@ def _with_present_names(obj: Any, new: Callable[[str], str]) -> Any:
     if isinstance(obj, DownstreamCopy):
         return replace(obj, copy_result=obj.copy_result.with_new_names(new))
     return new(obj[0]), obj[1], new(obj[2])
-
-
-@dataclass(frozen=True, eq=False)
-class GraphDelta:
-    """The effect of one step, to be added to the effect of the earlier steps.
-
-    Ops are given by number. New ops have the last numbers.
-
-    Args:
-        faults: the reasons why the step cannot be carried out.
-        warnings: the warnings about the step.
-        copies: ops that are copied or grafted, with everything that is also copied.
-        connections: edges between these copies and other ops, by name.
-        nodes: single new ops.
-        edges: inputs that are set.
-        control_inputs: op -> all its new control inputs.
-        unrecorded_control_inputs: the same, but not recorded as a change: for new ops, or if `changes` contains it.
-        is_acyclic: whether it is known that the edges close no cycle.
-        changes: op -> its change.
-        removed: ops of the base that are removed after all steps.
-        pruned: removed ops of resolved conds; other ops of these conds may stay.
-        needs_new_graph: whether the plan must build a new graph.
-        new_names: op -> its new name; all names change at once.
-        revalued: ops that are renamed by a step with values=.
-        replacements: the replacements of matches.
-        effect: the total effect with all earlier steps, if the step changes how they are carried out; the other fields
-            are added to it.
-    """
-
-    faults: Sequence[Fault] = ()
-    warnings: Sequence[str] = ()
-    copies: Sequence[CopyResult] = ()
-    connections: Sequence[Connection] = ()
-    nodes: Sequence[NewNode] = ()
-    edges: Sequence[Edge] = ()
-    control_inputs: Mapping[int, Sequence[int]] = field(default_factory=dict)
-    unrecorded_control_inputs: Mapping[int, Sequence[int]] = field(default_factory=dict)
-    is_acyclic: bool = False
-    changes: Mapping[int, OpChange] = field(default_factory=dict)
-    removed: frozenset[int] = frozenset()
-    pruned: frozenset[int] = frozenset()
-    needs_new_graph: bool = False
-    new_names: Mapping[int, str] = field(default_factory=dict)
-    revalued: tuple[int, ...] = ()
-    replacements: Sequence[Replacement] = ()
-    effect: PlanResult | None = None
-
-
-#: The changes of a step, each of which is added to the state before the next is requested.
-Deltas = Iterator[GraphDelta]

@@ -24,7 +24,7 @@ from .steps.insert import with_fixes
 
 @gc_paused()
 def resolve(base: Graph, steps: tuple[Step, ...], backend: Backend) -> PlanResult:
-    """Returns the effect of steps on a graph: the sum of the deltas of the steps.
+    """Returns the effect of steps on a graph: the sum of the changes of the steps.
 
     Faults are collected and not raised.
 
@@ -41,8 +41,7 @@ def resolve(base: Graph, steps: tuple[Step, ...], backend: Backend) -> PlanResul
             _refuse_cycles(so_far, fault_counts)
         before = len(so_far.faults)
         try:
-            for delta in step.resolve(so_far):
-                so_far.add(delta)
+            step.resolve(so_far)
         except RefusedStep as refused:
             so_far.faults += refused.faults
         except SurgeryError as error:

@@ -63,10 +63,10 @@ class Step(ABC):
     call: ClassVar[tuple[str, ...]]
 
     @abstractmethod
-    def resolve(self, state: Any) -> Iterator[Any]:
-        """Yields the changes of the step: each `GraphDelta` is added to the state before the next is requested.
+    def resolve(self, state: Any) -> None:
+        """Makes the changes of the step in the state.
 
-        If the step cannot be carried out, it yields a delta with a fault, or raises an error.
+        If the step cannot be carried out, it adds a fault to the state, or raises an error.
 
         Args:
             state: the `EditState` after the earlier steps.
@@ -126,8 +126,8 @@ class MutedStep(Step):
 
     step: Step
 
-    def resolve(self, state: Any) -> Iterator[Any]:
-        return iter(())
+    def resolve(self, state: Any) -> None:
+        pass
 
     def code(self, sources: Sources) -> str:
         return self.step.code(sources)

@@ -14,7 +14,7 @@ from ...graph.control_flow import loops_of
 from ...graph.graph import Graph
 from ...graph.rewiring import Edge
 from ...graph.traversal import follow_chain
-from ..edit_state import Deltas, EditState, GraphDelta
+from ..edit_state import EditState
 from ..plan_result import Region, Replacement
 from .base import Step, TensorName
 from .edge_checks import errors_of, tensors_of
@@ -31,7 +31,7 @@ class ConditionStep(Step):
     tensor: Annotated[TensorName, "Tensor"]
     value: Annotated[bool | int, "Condition is"]
 
-    def resolve(self, state: EditState) -> Deltas:
+    def resolve(self, state: EditState) -> None:
         """Resolves the TF1 conds that have a tensor as condition, then the v2 conds and cases."""
         request = self.request
         ((tensor,),) = tensors_of(state, request, (self.tensor,))
@@ -55,15 +55,15 @@ class ConditionStep(Step):
             raise PlanError(request, problem, "Apply this plan first, then resolve the condition in another plan")
         _refuse(request, graph, decision)
         if decision.switches:
-            yield _removal_delta(graph, decision)
+            _remove_dead_branches(state, graph, decision)
         for op in flows:
             if state.faults:
                 return
-            yield from _replace_with_branch(request, state, op, tensor, self.value)
+            _replace_with_branch(request, state, op, tensor, self.value)
         bench = state.bench
         rest = [bench.names[op] for op, _ in bench.consumers_of(tensor) if op not in state.removed]
         if rest and not state.faults:
-            yield GraphDelta(warnings=[f"ops that are not part of a cond still read the condition: {few(rest)}"])
+            state.warnings.append(f"ops that are not part of a cond still read the condition: {few(rest)}")
 
     def describe(self) -> str:
         return f"resolve conditions: {self.tensor} is {self.value}"
@@ -155,8 +155,8 @@ class _PassedControl:
         return list(out)
 
 
-def _removal_delta(graph: Graph, decision: PredicateEffect) -> GraphDelta:
-    """Removes the dead branch and the ops of the condition; connects remaining ops to the other branch."""
+def _remove_dead_branches(state: EditState, graph: Graph, decision: PredicateEffect) -> None:
+    """Removes the dead branches and the ops of the condition; connects remaining ops to the other branches."""
     subs = resolve_replacements(decision.substitutes)
     removed = decision.dead.copy()
     removed[decision.switches] = True
@@ -187,14 +187,16 @@ def _removal_delta(graph: Graph, decision: PredicateEffect) -> GraphDelta:
     ends = {f"{graph.names[op]}:{port}": f"{graph.names[new[0]]}:{new[1]}" for (op, port), new in subs.items()}
     match = Region(graph, region, {}, {name: name for name in ends})
     scope = graph.names[decision.switches[0]].rpartition("/")[0]
-    lost = counted(int(decision.dead.sum()), "ops")
-    return GraphDelta(
-        edges=edges, control_inputs=control_inputs, is_acyclic=True,
-        removed=frozenset(region), pruned=frozenset(region),
-        replacements=[Replacement(match, scope, ends, ())],
-        warnings=[f"{lost} removed, because nothing can make them run any more: "
-                  + few(graph.names[i] for i in np.flatnonzero(decision.dead).tolist())] if decision.dead.any() else [],
-    )  # fmt: skip
+    if decision.dead.any():
+        dead = few(graph.names[i] for i in np.flatnonzero(decision.dead).tolist())
+        lost = counted(int(decision.dead.sum()), "ops")
+        state.warnings.append(f"{lost} removed, because nothing can make them run any more: {dead}")
+    state.set_inputs(edges, acyclic=True)
+    for op, waits in control_inputs.items():
+        state.set_control_inputs(op, waits, acyclic=True)
+    state.replaced.append(Replacement(match, scope, ends, ()))
+    state.remove(region)
+    state.pruned.update(region)
 
 
 def _with_helpers(graph: Graph, decision: PredicateEffect, removed: Any) -> None:
@@ -222,7 +224,7 @@ def _in_frame(removed: Any, passed_control: _PassedControl, control_inputs: list
 # -- conds and cases of TF2 -------------------------------------------------------------------------
 
 
-def _replace_with_branch(request: str, state: EditState, op: int, tensor: Tensor, value: Any) -> Deltas:
+def _replace_with_branch(request: str, state: EditState, op: int, tensor: Tensor, value: Any) -> None:
     """Replaces a v2 cond or case by the branch that is taken."""
     graph = state.after
     name = graph.names[op]
@@ -231,6 +233,4 @@ def _replace_with_branch(request: str, state: EditState, op: int, tensor: Tensor
                if end in values}  # fmt: skip
     with errors_of(request):
         by = state.backend.branch_builder(state.base, name, answers)
-    yield from replace_matches(
-        state, request, ReplaceTargets([region_of(graph, op, request, "Leave it as it is")]), by, name
-    )
+    replace_matches(state, request, ReplaceTargets([region_of(graph, op, request, "Leave it as it is")]), by, name)

@@ -14,7 +14,6 @@ from ...graph.graph import Graph, Ints, Mask, TensorInfo, value_info
 from ...graph.names import SINGLES, TRAINABLE_LISTS, UNSCOPED_COLLECTIONS, VARIABLE_LISTS, join_scope, placeholder_name
 from ...graph.parts import LostWrite, array_fault, lost_writes
 from ..copy_result import (
-    Connection,
     CopyResult,
     NewConstant,
     NewEntries,
@@ -25,7 +24,7 @@ from ..copy_result import (
     new_variable,
 )
 from ..dependencies import Closure, copy_closure, policies, reference_faults, rule_faults, substitute_faults
-from ..edit_state import Deltas, EditState, GraphDelta
+from ..edit_state import EditState
 from ..fault import Fault, PlanWarning
 from ..mutable_graph import MutableGraph
 from ..static_checks import (
@@ -45,39 +44,38 @@ from ..static_checks import (
 )
 from .base import Step
 from .copy_request import CopyRequest
+from .edge_checks import RefusedStep, refuse
 
 
 @dataclass(frozen=True)
 class CopyStep(CopyRequest, Step):
     """Copy a selection under a name scope; see `Plan.copy`."""
 
-    def resolve(self, state: EditState) -> Deltas:
+    def resolve(self, state: EditState) -> None:
         """Copies the selection and all ops that it needs."""
-        faults = explicit_name_faults(self, state.bench)
-        yield GraphDelta(faults=faults) if faults else resolve_copy(self, state)
+        refuse(explicit_name_faults(self, state.bench))
+        state.add_copy(resolve_copy(self, state))
 
 
-def resolve_copy(step: CopyRequest, state: EditState) -> GraphDelta:
-    """Returns the delta of a copy step; if there are faults, the delta contains them and copies no op."""
+def resolve_copy(step: CopyRequest, state: EditState) -> CopyResult:
+    """Returns the result of a copy step.
+
+    Raises:
+        RefusedStep: if the step has faults; without a fault if only an earlier step has faults.
+    """
     bench, graph = state.bench, step.selection.graph
     same = graph.folded.owner is state.base.owner and state.base.owner is not None
-    early = selection_faults(step, same) + namespace_faults(step, bench)
-    if early:
-        return GraphDelta(faults=early)
+    refuse(selection_faults(step, same) + namespace_faults(step, bench))
     copy_set = _copy_set(step, bench)
-    if copy_set.failed:
-        return GraphDelta(faults=copy_set.faults)
+    refuse(copy_set.faults if copy_set.failed else [])
     entry = _entering_tensors(step, bench, copy_set, same)
     control = _control_inputs(step, bench, copy_set, entry, same)
     faults = [*copy_set.faults, *entry.faults, *_inside_faults(step, state, copy_set, entry, same), *control.faults]
     if faults or state.faults:
-        return GraphDelta(faults=faults)
+        raise RefusedStep(faults)
     names, key = _names(step, bench, copy_set)
-    name_clashes = (
-        name_faults(step, bench, [*names, *(p.name for p in entry.placeholders)]) if step.names is not None else []
-    )
-    if name_clashes:
-        return GraphDelta(faults=name_clashes)
+    if step.names is not None:
+        refuse(name_faults(step, bench, [*names, *(p.name for p in entry.placeholders)]))
     copied = _copy_result(step, bench, copy_set, entry, control, names, key)
     copied = replace(copied, collections=_collections(copied, state))
     warnings = _warnings(copied, copy_set.mask)
@@ -88,7 +86,7 @@ def resolve_copy(step: CopyRequest, state: EditState) -> GraphDelta:
         if edges:
             warnings.append(f"{counted(len(edges), 'control inputs')} on {on} left out: {few(edges)}")
     warnings += map(str, control.lost_writes)
-    return GraphDelta(copies=[copied], connections=_joins(copied, copy_set.mask), warnings=warnings)
+    return replace(copied, warnings=warnings)
 
 
 @dataclass(frozen=True)
@@ -365,18 +363,6 @@ def _collections(copy_result: CopyResult, state: EditState) -> list[NewEntries]:
             keep |= step.collections == "keep" or not step.to
             out.append(NewEntries(name if keep else f"{step.to}/{name}", name, count))
     return out
-
-
-def _joins(copy_result: CopyResult, mask: Mask) -> list[Connection]:
-    """The edges that join the copy to the existing ops of the destination."""
-    graph, fresh = copy_result.source, {p.name for p in copy_result.replacement_ops}
-    return [
-        Connection(f"{name}:{port}", copy_result.renamed(graph.names[reader]), at, graph.name(tensor))
-        for tensor, (name, port) in copy_result.input_map.items()
-        if name not in fresh
-        for reader, at in graph.consumers_of(tensor)
-        if mask[reader]
-    ]
 
 
 def _attribute_warnings(copy_result: CopyResult, mask: Mask) -> list[str]:

@@ -17,7 +17,7 @@ from ...graph.rewiring import TURNING, Edge
 from ...graph.traversal import backward, forward, reachable_from
 from ..adapters import Adapter, Dense, data_format_of, proposals
 from ..dependencies import writes
-from ..edit_state import EditState, GraphDelta
+from ..edit_state import EditState
 from ..fault import Fault
 from ..mutable_graph import MutableGraph
 from ..type_check import axis_text, base_dtype, handle_mismatch, is_training_op, mismatch, shapes_differ
@@ -30,6 +30,12 @@ class RefusedStep(Exception):
     def __init__(self, faults: list[Fault]) -> None:
         super().__init__(*faults)
         self.faults = faults
+
+
+def refuse(faults: list[Fault]) -> None:
+    """Raises RefusedStep if there are faults."""
+    if faults:
+        raise RefusedStep(faults)
 
 
 @contextmanager
@@ -53,8 +59,7 @@ def ops_of(state: EditState, request: str, *groups: Sequence[str]) -> list[list[
             op_lists.append([state.bench.find(name, request) for name in names])
         except SelectionError as error:
             faults.append(Fault.from_error(error))
-    if faults:
-        raise RefusedStep(faults)
+    refuse(faults)
     return op_lists
 
 
@@ -72,8 +77,8 @@ def rewire(
     *,
     removes: bool = False,
     excludes: bool = False,
-) -> GraphDelta:
-    """Returns the delta that sets inputs of ops, or a delta with a fault if dtypes, shapes or loop frames do not fit.
+) -> None:
+    """Sets inputs of ops, or adds a fault to the state if dtypes, shapes or loop frames do not fit.
 
     Args:
         state: the state after the earlier steps.
@@ -97,7 +102,10 @@ def rewire(
     fault = fault or next(filter(None, (reference_fault(bench, edge, request, excludes) for edge in edges)), None)
     fault = fault or next(filter(None, (_flow_fault(bench, edge, request) for edge in edges)), None)
     fault = fault or frame_fault(bench, edges, request)
-    return GraphDelta(faults=(fault,)) if fault else GraphDelta(edges=edges, is_acyclic=acyclic)
+    if fault:
+        state.faults.append(fault)
+    else:
+        state.set_inputs(edges, acyclic)
 
 
 def reference_fault(graph: MutableGraph, edge: Edge, request: str, excludes: bool = False) -> Fault | None:
@@ -161,19 +169,18 @@ def frame_fault(graph: MutableGraph, edges: Sequence[Edge], request: str) -> Fau
     return None
 
 
-def order_fault(graph: MutableGraph, edges: Sequence[tuple[int, int]], request: str) -> Fault | None:
-    """Returns a fault if a control edge (op, its control input) enters or leaves a TF1 ``while_loop``."""
+def refuse_order(graph: MutableGraph, edges: Iterable[tuple[int, int]], request: str) -> None:
+    """Raises PlanError if a control edge (op, its control input) enters or leaves a TF1 ``while_loop``."""
     for op, source in edges:
         reads, comes = _frames(graph, op, source)
         if reads != comes:
             inside, other = (op, source) if reads >= 0 else (source, op)
-            return Fault(
+            raise PlanError(
                 request,
                 f"{graph.names[inside]!r} is inside a loop, and {graph.names[other]!r} is "
                 + _different_op(reads, comes),
                 "Make an Enter of the loop wait, or wait for an Exit of the loop",
             )
-    return None
 
 
 def _frames(graph: MutableGraph, op: int, source: int) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from ...graph.rewiring import Edge
 from ...graph.selection import Selection
 from ...graph.traversal import components, forward
 from ..dependencies import needed_ops
-from ..edit_state import Deltas, EditState, GraphDelta
+from ..edit_state import EditState
 from ..fault import Fault
 from ..function_source import Sources, literal
 from ..mutable_graph import MutableGraph
@@ -56,12 +56,12 @@ class BypassStep(Step):
             return f"bypass({counted(len(self.ops), 'ops')})"
         return replace(self, code_argument=None).code(Sources()).removeprefix(".")
 
-    def resolve(self, state: EditState) -> Deltas:
+    def resolve(self, state: EditState) -> None:
         """Makes the consumers of the ops read a tensor that enters the ops, for each connected part separately."""
         request = self.request
         (numbers,) = ops_of(state, request, self.ops)
         if len(set(numbers)) == 1:
-            yield self._one(state, numbers[0])
+            self._one(state, numbers[0])
             return
         parts = list(_parts(state.after, numbers))
         if len(parts) > 1 and not (self.input is None and self.output is None):
@@ -70,12 +70,10 @@ class BypassStep(Step):
         resolved = bool(state.faults)
         for part in parts:
             try:
-                delta = self._around(state, state.after.mask(part))
+                resolved |= self._around(state, state.after.mask(part))
             except SurgeryError as error:
-                delta = GraphDelta(faults=[Fault.from_error(error)])
-            if delta is not None:
+                state.faults.append(Fault.from_error(error))
                 resolved = True
-                yield delta
         if not resolved:
             problem = "no op outside reads a tensor that they compute from an entering tensor"
             raise PlanError(request, problem, "Choose the ops between two tensors: ed.select(inputs=..., outputs=...)")
@@ -90,7 +88,7 @@ class BypassStep(Step):
     def adapted(self, old: str, new: str, name: str) -> Adaptation | None:
         return ({"to": old}, (), "") if len(self.ops) == 1 else None
 
-    def _one(self, state: EditState, op: int) -> GraphDelta:
+    def _one(self, state: EditState, op: int) -> None:
         """Bypasses one op: by default, its input 0 replaces its output 0."""
         request, graph, name = self.request, state.bench, state.bench.names[op]
         port = 0 if self.output is None else self.output
@@ -109,10 +107,10 @@ class BypassStep(Step):
             raise PlanError(request, problem, "Choose another input=")
         new = graph.source(op, at)
         edges = [(i, at, new) for i, at in consumers_of(graph, old) if i != op]
-        return rewire(state, request, edges, [(old, new)], removes=True)
+        rewire(state, request, edges, [(old, new)], removes=True)
 
-    def _around(self, state: EditState, mask: Mask) -> GraphDelta | None:
-        """Bypasses one connected part: an entering tensor replaces the leaving tensors; None if there are none."""
+    def _around(self, state: EditState, mask: Mask) -> bool:
+        """Bypasses one connected part: an entering tensor replaces the leaving tensors; false if there are none."""
         graph = state.after
         enters = entering_tensors(graph, mask)
         rows = graph.data.rows
@@ -125,11 +123,12 @@ class BypassStep(Step):
         leaves = leaves if output is None else [output]
         new = self._named_end(state, "input", self.input, enters)
         if state.faults or not enters or not leaves:
-            return None
+            return False
         if new is None:
             new = self._bypass_input(graph, mask, enters, leaves)
         edges = [(i, at, new) for t in leaves for i, at in readers[t]]
-        return rewire(state, self.request, edges, [(t, new) for t in leaves], removes=True)
+        rewire(state, self.request, edges, [(t, new) for t in leaves], removes=True)
+        return True
 
     def _named_end(self, state: EditState, word: str, end: int | str | None, tensors: list[Tensor]) -> Tensor | None:
         """Returns the tensor that `input` or `output` gives by name or by its place in `tensors`; None by default."""
@@ -177,7 +176,7 @@ class RemoveStep(Step):
     ops: Annotated[OpNames, "Ops"]
     stitch: Annotated[bool, "Reconnect"] = False
 
-    def resolve(self, state: EditState) -> Deltas:
+    def resolve(self, state: EditState) -> None:
         """Marks the ops to remove; they are removed after all steps."""
         request = self.request
         (numbers,) = ops_of(state, request, self.ops)
@@ -188,8 +187,9 @@ class RemoveStep(Step):
             raise PlanError(request, f"{name!r} is made by this plan", "Delete the step that makes it instead")
         pairs: dict[Tensor, Tensor] = {}
         if self.stitch:
-            yield _stitch(state, request, set(numbers), pairs)
-        yield GraphDelta(removed=frozenset(i for i in numbers if i < state.base.size), needs_new_graph=True)
+            _stitch(state, request, set(numbers), pairs)
+        state.remove(i for i in numbers if i < state.base.size)
+        state.mode = "materialize"
         if not late or state.faults:
             return
         graph = state.after
@@ -198,7 +198,7 @@ class RemoveStep(Step):
         if fault is not None:
             raise RefusedStep([fault])
         new_tensors = {graph.name(old): graph.name(new) for old, new in pairs.items()}
-        yield GraphDelta(effect=without_new_ops(state.effect(), late, new_tensors, {}))
+        state.restart(without_new_ops(state.effect(), late, new_tensors, {}))
 
     def describe(self) -> str:
         return f"remove {few(self.ops)}" + (" and reconnect their consumers" if self.stitch else "")
@@ -216,7 +216,7 @@ class SetStep(Step):
     def request(self) -> str:
         return self.code(None).removeprefix(".")
 
-    def resolve(self, state: EditState) -> Deltas:
+    def resolve(self, state: EditState) -> None:
         """Sets attributes or the device of ops."""
         request = self.request
         (ops,) = ops_of(state, request, self.ops)
@@ -227,7 +227,8 @@ class SetStep(Step):
             if value is None and not name.startswith("_"):
                 problem = f"{name!r} is an attribute that the op type needs"
                 raise PlanError(request, problem, "Only attributes that begin with '_' can be cleared")
-        yield GraphDelta(changes=dict.fromkeys(ops, OpChange(dict(self.attributes), self.device)))
+        for op in dict.fromkeys(ops):
+            state.change(op, OpChange(dict(self.attributes), self.device))
 
     def code(self, sources: Sources | None) -> str:
         if self.device is not None:
@@ -252,7 +253,7 @@ class RenameStep(Step):
     def request(self) -> str:
         return replace(self, values=None).code(Sources()).removeprefix(".")
 
-    def resolve(self, state: EditState) -> Deltas:
+    def resolve(self, state: EditState) -> None:
         """Renames ops and scopes, after all checks."""
         bench, names = state.bench, dict(self.names)
         names_by_op: dict[int, str] = {}
@@ -266,8 +267,9 @@ class RenameStep(Step):
                 raise PlanError(self.request, f"no op and no scope is called {old!r}", near)
             names_by_op.update({op: names[old] + bench.names[op][len(old) :] for op in ops})
         self._refuse(state, names_by_op)
-        new_names = {op: name for op, name in names_by_op.items() if name != bench.names[op]}
-        yield GraphDelta(new_names=new_names, revalued=() if self.values is None else tuple(names_by_op))
+        if self.values is not None:
+            state.revalued[state.step] = tuple(names_by_op)
+        state.rename({op: name for op, name in names_by_op.items() if name != bench.names[op]})
 
     def code(self, sources: Sources) -> str:
         plain = self.values is None or self.values == INITIAL
@@ -315,7 +317,7 @@ class RebuildStep(Step):
 
     orphans: OpNames
 
-    def resolve(self, state: EditState) -> Deltas:
+    def resolve(self, state: EditState) -> None:
         """Marks the orphans that no other op needs as removed."""
         graph = state.after
         removed = graph.mask(graph.index[name] for name in self.orphans if name in graph.index)
@@ -323,8 +325,9 @@ class RebuildStep(Step):
         needed_count = len(self.orphans) - int(removed.sum())
         them = "it" if needed_count == 1 else "them"
         kept = f"{counted(needed_count, 'orphans')} kept, because other ops need {them}"
-        warnings = [kept] if needed_count else []
-        yield GraphDelta(warnings=warnings, removed=frozenset(removed.nonzero()[0].tolist()), needs_new_graph=True)
+        state.warnings += [kept] if needed_count else []
+        state.remove(removed.nonzero()[0].tolist())
+        state.mode = "materialize"
 
     def code(self, sources: Sources) -> str:
         return call_code("rebuild")
@@ -370,7 +373,7 @@ def _tensor_text(graph: Graph, tensor: Tensor) -> str:
     return graph.name(tensor) + (f" {info}" if info is not None else "")
 
 
-def _stitch(state: EditState, request: str, removed: set[int], pairs: dict[Tensor, Tensor]) -> GraphDelta:
+def _stitch(state: EditState, request: str, removed: set[int], pairs: dict[Tensor, Tensor]) -> None:
     """Connects the consumers of output 0 of each removed op to the next remaining tensor above it.
 
     The path above an op follows first inputs. If that tensor does not fit and several ops are removed, another tensor
@@ -388,7 +391,7 @@ def _stitch(state: EditState, request: str, removed: set[int], pairs: dict[Tenso
         if new is not None:  # otherwise `readers_fault` reports the consumer
             pairs[gap, 0] = new
             edges += [(op, at, new) for op, at in readers]
-    return rewire(state, request, edges, list(pairs.items()), removes=True)
+    rewire(state, request, edges, list(pairs.items()), removes=True)
 
 
 def _above(graph: MutableGraph, tensor: Tensor, removed: set[int]) -> Tensor | None:

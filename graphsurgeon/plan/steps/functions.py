@@ -25,7 +25,7 @@ from ...graph.types import TFNodeDef
 from ...graph.variables import FEED_TYPES, INPUT_TYPES, VARIABLE_TYPES
 from ..copy_result import CopyResult
 from ..dependencies import variable_parts
-from ..edit_state import Deltas, EditState, GraphDelta
+from ..edit_state import EditState
 from ..function_source import Sources
 from ..plan_result import Region
 from .base import Code, DestinationName, NewName, OpNames, Step, call_code, ops_code
@@ -47,7 +47,7 @@ class CollapseStep(Step):
     def request(self) -> str:
         return call_code("collapse", Code(counted(len(self.ops), "ops")), name=self.name).removeprefix(".")
 
-    def resolve(self, state: EditState) -> Deltas:
+    def resolve(self, state: EditState) -> None:
         """Makes the call, connects the consumers to its results, and removes the ops."""
         request = self.request
         (numbers,) = ops_of(state, request, self.ops)
@@ -79,10 +79,10 @@ class CollapseStep(Step):
                 source, source.mask(origin.numbers[op] for op in ops), takes, gives, self.name
             )
         targets = ReplaceTargets([region], hint=lambda: "Also select the ops between its ops")
-        yield from replace_matches(state, request, targets, by, self.name, single_op=True)
+        replace_matches(state, request, targets, by, self.name, single_op=True)
         if stay and not state.faults:
             stays = "stays" if len(stay) == 1 else "stay"
-            yield GraphDelta(warnings=[f"{counted(len(stay), 'ops')} {stays} outside of the call: {few(stay)}"])
+            state.warnings.append(f"{counted(len(stay), 'ops')} {stays} outside of the call: {few(stay)}")
 
     def code(self, sources: Sources) -> str:
         return call_code("collapse", ops_code(self.ops, self.code_argument, sources), name=self.name)
@@ -105,7 +105,7 @@ class InlineStep(Step):
     ops: Annotated[OpNames, "Calls"]
     is_implicit: bool = False
 
-    def resolve(self, state: EditState) -> Deltas:
+    def resolve(self, state: EditState) -> None:
         """Inlines the calls. Calls of one function with the same attributes are inlined together."""
         request, chosen, inside = self.request, set(self.ops), dict[str, list[str]]()
         for name in self.ops:
@@ -131,7 +131,7 @@ class InlineStep(Step):
                 by = state.backend.inline_builder(source, call, inside[names[0]])
             regions = [region_of(graph, op, request, "Leave this call as it is, or use ed.inlined()") for op in ops]
             below = _INLINE_PARTS.get(graph.types[ops[0]], ()) or _leaves(graph, ops[0])
-            yield from replace_matches(state, request, ReplaceTargets(regions, inner_scopes=below), by)
+            replace_matches(state, request, ReplaceTargets(regions, inner_scopes=below), by)
             if state.faults:
                 return
 
@@ -152,7 +152,7 @@ class UnrollStep(Step):
     loop: Annotated[DestinationName, "Loop"]
     times: Annotated[int, "Rounds"]
 
-    def resolve(self, state: EditState) -> Deltas:
+    def resolve(self, state: EditState) -> None:
         """Replaces a loop by copies of its body."""
         request, graph = self.request, state.after
         op, loop = _find_loop(request, graph, self.loop)
@@ -174,13 +174,13 @@ class UnrollStep(Step):
             gives = [f"{graph.names[i]}:0" for i in loop.exits if i >= 0]
         inputs, outputs = ({f"{word}{k}": t for k, t in enumerate(ts)} for word, ts in (("in", reads), ("out", gives)))
         targets = ReplaceTargets([Region(graph, numbers, inputs, outputs)], inner_scopes=_UNROLL_PARTS)
-        yield from replace_matches(state, request, targets, by, name)
+        replace_matches(state, request, targets, by, name)
         if not state.faults and trip_count != self.times:
             why = "the number of its rounds is known only when it runs"
             if trip_count is not None:
                 makes = counted(min(trip_count, self.times), "rounds")
                 why = f"it makes {makes}" if trip_count <= self.times else f"it makes more than {makes}"
-            yield GraphDelta(warnings=[f"the condition of {name} is no longer evaluated, and {why}"])
+            state.warnings.append(f"the condition of {name} is no longer evaluated, and {why}")
 
     def describe(self) -> str:
         return f"unroll {self.loop} to {counted(self.times, 'rounds')}"

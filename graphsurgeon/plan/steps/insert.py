@@ -18,8 +18,8 @@ from ...graph.selection import selection_from
 from ...graph.variables import VARIABLE_TYPES
 from ..adapters import KINDS, Adapter, AdapterSpec, data_format_of, proposals, requested_adapter
 from ..backend import InsertionSite
-from ..copy_result import Connection, CopyResult, current_externals
-from ..edit_state import Deltas, EditState, GraphDelta
+from ..copy_result import CopyResult, current_externals
+from ..edit_state import EditState
 from ..fault import Fault, Fix
 from ..function_source import Sources, literal
 from ..mutable_graph import MutableGraph
@@ -50,27 +50,32 @@ Replaced = Sequence[tuple[Tensor, Sequence[tuple[int, int]]]]
 
 @dataclass(frozen=True)
 class Graft:
-    """A subgraph after its insertion into the graph.
+    """A subgraph that was built for the plan.
 
     Args:
-        delta: the delta that adds the subgraph.
+        copy_result: its ops, as a copy; None if it has no ops.
         outputs: for each site, output -> tensor of the graph after the plan.
         names: for each site, the names of its ops.
     """
 
-    delta: GraphDelta
+    copy_result: CopyResult | None
     outputs: tuple[Mapping[str, Tensor], ...]
     names: tuple[tuple[str, ...], ...]
 
+    def add_to(self, state: EditState) -> None:
+        """Adds the ops to the state."""
+        if self.copy_result is not None:
+            state.add_copy(self.copy_result)
 
-def insert_subgraph(
+
+def build_graft(
     state: EditState,
     request: str,
     function: Callable[..., Any] | str,
     sites: Sequence[InsertionSite],
     only_op: bool = False,
 ) -> Graft:
-    """Builds and inserts subgraphs, and connects them to their inputs; if not possible, the delta has a fault.
+    """Builds subgraphs, with connections to their inputs.
 
     Args:
         state: the state after the earlier steps.
@@ -78,6 +83,9 @@ def insert_subgraph(
         function: the function or op type that makes the new ops.
         sites: the places to insert the ops at.
         only_op: whether there is one op for each site, with the name of the scope as its own name.
+
+    Raises:
+        RefusedStep: if the ops cannot be added.
     """
     piece = state.backend.build_subgraphs(function, sites, state.after, request)
     small = piece.graph
@@ -87,7 +95,7 @@ def insert_subgraph(
         ends = tuple(
             {key: arguments[small.tensor(name)[0]] for key, name in results.items()} for results in piece.outputs
         )
-        return Graft(GraphDelta(), ends, ((),) * len(sites))
+        return Graft(None, ends, ((),) * len(sites))
     reads = small.mask(small.data.node)
     pairs = [(f"{small.names[i]}:0", state.bench.name(tensor)) for i, tensor in arguments.items() if reads[i]]
     block = selection_from(small, mask)
@@ -96,13 +104,7 @@ def insert_subgraph(
         variables=(("*", "initial"),), collections="keep",
         names={name: name.rpartition("/")[0] for name in block.names} if only_op else None,
     )  # fmt: skip
-    delta = resolve_copy(step, state)
-    if not delta.copies:  # this step or an earlier step has a fault
-        return Graft(delta, ({},) * len(sites), ((),) * len(sites))
-    copied = replace(delta.copies[0], role="graft")
-    joins = [
-        Connection(c.tensor, c.to, c.input) for c in delta.connections
-    ]  # ops that a plan builds had no inputs before
+    copied = replace(resolve_copy(step, state), role="graft")
     outputs = []
     for results in piece.outputs:
         where = {key: small.tensor(name) for key, name in results.items()}
@@ -113,7 +115,7 @@ def insert_subgraph(
         if scope is not None:
             by_scope[scope].append(name)
     names = tuple(tuple(by_scope[site.scope]) for site in sites)
-    return Graft(replace(delta, copies=[copied], connections=joins), tuple(outputs), names)
+    return Graft(copied, tuple(outputs), names)
 
 
 def site_scope(
@@ -231,7 +233,7 @@ def _insert_function(
     sites: Mapping[str, Tensor],
     replaced: Replaced,
     excludes: bool = False,
-) -> Deltas:
+) -> None:
     """Inserts the ops of a function of one tensor.
 
     Args:
@@ -243,14 +245,15 @@ def _insert_function(
         excludes: whether the request has the argument exclude=.
     """
     places = [InsertionSite(name, {"x": tensor}, ("output",)) for name, tensor in sites.items()]
-    graft = insert_subgraph(state, request, function, places)
-    yield graft.delta
+    graft = build_graft(state, request, function, places)
+    graft.add_to(state)
     if state.faults:
         return
-    yield GraphDelta(unrecorded_control_inputs=waits_in_loop(state.after, request, places, graft))
+    for op, waits in waits_in_loop(state.after, request, places, graft).items():
+        state.bench.set_control_inputs(op, waits)
     for (old, readers), ends in zip(replaced, graft.outputs, strict=False) if not state.faults else ():
         new = ends["output"]
-        yield rewire(state, request, [(op, at, new) for op, at in readers], [(old, new)], excludes=excludes)
+        rewire(state, request, [(op, at, new) for op, at in readers], [(old, new)], excludes=excludes)
 
 
 @dataclass(frozen=True)
@@ -265,7 +268,7 @@ class InsertStep(Step):
     exclude: OpNames = ()
     code_name: PlainText = ""  # the name of the function in code
 
-    def resolve(self, state: EditState) -> Deltas:
+    def resolve(self, state: EditState) -> None:
         """Adds the ops and connects the consumers to them."""
         request, graph = self.request, state.bench
         (tensors,) = tensors_of(state, request, self.on)
@@ -273,14 +276,12 @@ class InsertStep(Step):
         edges = [consumers_of(graph, tensor, self.only, self.exclude) for tensor in tensors]
         if isinstance(self.op, str):
             for name, tensor, readers in zip(names, tensors, edges, strict=True):
-                new = graph.size, 0
-                yield GraphDelta(
-                    nodes=[NewNode(name, self.op, (tensor,), dict(self.attributes), None, state.info(tensor))]
-                )
-                yield rewire(state, request, [(op, at, new) for op, at in readers], excludes=True)
+                node = NewNode(name, self.op, (tensor,), dict(self.attributes), None, state.info(tensor))
+                new = state.add_node(node), 0
+                rewire(state, request, [(op, at, new) for op, at in readers], excludes=True)
             return
         sites = dict(zip(names, tensors, strict=True))
-        yield from _insert_function(state, request, self.op, sites, list(zip(tensors, edges, strict=True)), True)
+        _insert_function(state, request, self.op, sites, list(zip(tensors, edges, strict=True)), True)
 
     def code(self, sources: Sources) -> str:
         op = self.op if isinstance(self.op, str) else Code(sources.code_name(self.op, self.code_name))
@@ -337,7 +338,7 @@ class AdaptStep(Step):
     only: OpNames | None = None
     exclude: OpNames = ()
 
-    def resolve(self, state: EditState) -> Deltas:
+    def resolve(self, state: EditState) -> None:
         """Builds the adapter, and connects its consumers to the result."""
         request, graph = self.request, state.bench
         source, replaced = graph.tensor(self.tensor, request), self._replaced(graph, request)
@@ -347,7 +348,7 @@ class AdaptStep(Step):
             raise PlanError(request, problem, "Apply the steps before it first")
         name = self._name(graph, request)
         build = state.backend.adapter_builder(self._adapter(graph, request, input_info, replaced))
-        yield from _insert_function(state, request, build, {name: source}, replaced)
+        _insert_function(state, request, build, {name: source}, replaced)
 
     def code(self, sources: Sources) -> str:
         wish = self.spec

@@ -18,7 +18,7 @@ from ...graph.selection import selection_from
 from ...graph.training import Downstream, downstream, writers_of
 from ...graph.traversal import forward as below
 from ..copy_result import Connection, CopyResult, current_externals
-from ..edit_state import Deltas, EditState, GraphDelta
+from ..edit_state import EditState
 from ..fault import warning_kind
 from ..function_source import Sources
 from ..plan_result import DownstreamCopy, PlanResult
@@ -43,12 +43,12 @@ class OnCopiesStep(Step):
     assign: Annotated[PlainText, "Ops that set variables", ASSIGN] = "leave"
     collections: Annotated[PlainText, "Collections", INITIAL_COLLECTIONS] = "none"
 
-    def resolve(self, state: EditState) -> Deltas:
+    def resolve(self, state: EditState) -> None:
         """Copies the changed ops, connects the copies to the new inputs, and restores the inputs of existing ops."""
         request = self.request
         (targets,) = ops_of(state, request, [name.partition(":")[0] for name in self.until])
         if not state.faults:
-            yield from _as_copies(state, request)
+            _as_copies(state, request)
         if state.faults:
             return
         effect = state.effect()
@@ -63,7 +63,7 @@ class OnCopiesStep(Step):
             raise RefusedStep([fault])
         affected = downstream(graph, edited, removed, targets, self.assign == "copy")
         self._refuse(effect, affected, edited, targets)
-        yield self._copy_downstream(state, effect, affected, edited)
+        self._copy_downstream(state, effect, affected, edited)
 
     def code(self, sources: Sources) -> str:
         return call_code("on_copies", scope=self.to, **self.given("until", "assign", "collections"))
@@ -102,8 +102,8 @@ class OnCopiesStep(Step):
 
     def _copy_downstream(
         self, state: EditState, effect: PlanResult, downstream_ops: Downstream, edited_ops: Mask
-    ) -> GraphDelta:
-        """Returns the effect of the steps so far, with their edits made on copies of the affected ops."""
+    ) -> None:
+        """Makes the edits so far on copies of the affected ops."""
         edited, base, size = effect.after, effect.base, effect.base.size
         ops, after = downstream_ops.ops[:size], _without_edits(edited, base)
         place = np.arange(edited.size, dtype=np.int32)
@@ -117,11 +117,8 @@ class OnCopiesStep(Step):
                 variables=(("*", "share"),), collections=self.collections,
             )  # fmt: skip
             beside = EditState(replace(effect, after=after), state.backend)
-            delta = resolve_copy(again, beside)
-            if delta.faults:
-                return delta
-            beside.add(delta)
-            copied = replace(delta.copies[0], role="slice")
+            copied = replace(resolve_copy(again, beside), role="slice")
+            beside.add_copy(copied)
             copied_ops = np.flatnonzero(copied.positions >= 0)
             place[copied_ops] = copied.positions[copied_ops]
             after = _connect_copies(beside.after, edited, copied, place, size, ops_with_new_shapes(effect))
@@ -130,7 +127,7 @@ class OnCopiesStep(Step):
             copies.append(copied)
             slices.append(DownstreamCopy(copied, touched, self.until, tuple(downstream_ops.unchanged)))
             # The other warnings of a copy step apply only to copies that the user requests.
-            warnings += [w for w in delta.warnings if warning_kind(w) in (Kind.CUSTOM_GRADIENT, Kind.SEED)]
+            warnings += [w for w in copied.warnings if warning_kind(w) in (Kind.CUSTOM_GRADIENT, Kind.SEED)]
         else:
             after = _redirect_to_copies(after, edited, place, size)
         shifted = np.flatnonzero(place != np.arange(len(place))).tolist()
@@ -138,8 +135,8 @@ class OnCopiesStep(Step):
         names = {name for name, _, _ in effect.edits}
         connections = [c for c in effect.connections if c.to not in names]
         mine = [c for c in effect.connections if c.to in names and c.to in new]
-        return GraphDelta(
-            effect=replace(
+        state.restart(
+            replace(
                 effect,
                 after=after,
                 copies=tuple(copies),
@@ -166,7 +163,7 @@ class OnCopiesStep(Step):
         )
 
 
-def _as_copies(state: EditState, request: str) -> Deltas:
+def _as_copies(state: EditState, request: str) -> None:
     """Copies renamed ops under their new names and makes their consumers read the copies.
 
     The original ops get their old names back.
@@ -180,7 +177,7 @@ def _as_copies(state: EditState, request: str) -> Deltas:
         problem = f"{edited[0]!r} is renamed and also changed"
         raise PlanError(request, problem, "Apply these steps without on_copies, or leave the rename out")
     ops = [base.index[name] for name in names]
-    yield GraphDelta(new_names={op: base.names[op] for op in ops})
+    state.rename({op: base.names[op] for op in ops})
     mask = base.mask(ops)
     values = (getattr(state.steps[step], "values", None) for step in state.revalued)
     values_source = next((one for one in values if one != INITIAL), None)
@@ -188,25 +185,25 @@ def _as_copies(state: EditState, request: str) -> Deltas:
         selection_from(base, mask), "", unmapped="keep", control="keep", values=values_source,
         collections="keep", names=names,
     )  # fmt: skip
-    copied = resolve_copy(step, state)
-    yield replace(copied, connections=(), faults=[replace(fault, request=request) for fault in copied.faults])
-    if state.faults:
-        return
-    place, graph = state.copies[-1].positions, state.after
+    try:
+        copied = resolve_copy(step, state)
+    except RefusedStep as refused:
+        raise RefusedStep([replace(fault, request=request) for fault in refused.faults]) from None
+    state.add_copy(copied, connect=False)
+    place, graph = copied.positions, state.after
     subs: dict[Tensor, Tensor] = {}
     for i in ops:
         ports = set(graph.consumers.ports(i).tolist())
         subs.update({(i, port): (int(place[i]), port) for port in ports})
     inside = graph.mask([*ops, *place[ops].tolist()])
     edges = [(op, at, new) for old, new in subs.items() for op, at in graph.consumers_of(old) if not inside[op]]
-    yield rewire(state, request, edges, acyclic=True)
+    rewire(state, request, edges, acyclic=True)
     waiting = np.unique([op for i in ops for op in graph.control_consumers.row(i).tolist()]).astype(int).tolist()
-    waits = {
-        op: [int(place[j]) if j < size and mask[j] else j for j in graph.control.row(op).tolist()]
-        for op in waiting
-        if not inside[op]
-    }
-    yield GraphDelta(control_inputs=waits, is_acyclic=True, removed=frozenset(ops))
+    for op in waiting:
+        if not inside[op]:
+            waits = [int(place[j]) if j < size and mask[j] else j for j in graph.control.row(op).tolist()]
+            state.set_control_inputs(op, waits, acyclic=True)
+    state.remove(ops)
 
 
 def changed_ops(effect: PlanResult) -> Mask:

@@ -23,7 +23,7 @@ from ...graph.traversal import backward
 from ...graph.variables import VARIABLE_TYPES
 from ..backend import InsertionSite
 from ..copy_result import append_copy
-from ..edit_state import Deltas, EditState, GraphDelta
+from ..edit_state import EditState
 from ..function_source import Sources, option_code
 from ..mutable_graph import MutableGraph
 from ..plan_result import OpChange, Region, Replacement
@@ -31,7 +31,7 @@ from ..removal import protected_ops
 from ..type_check import mismatch
 from .base import Attributes, Code, NewScope, OpType, PlainText, Step, call_code
 from .edge_checks import RefusedStep, rewire
-from .insert import Graft, insert_subgraph, is_built_op, site_scope, without_new_ops
+from .insert import Graft, build_graft, is_built_op, site_scope, without_new_ops
 
 #: The values of `external` of `Plan.replace`.
 EXTERNAL = ("keep", "refuse")
@@ -66,14 +66,14 @@ class ReplaceStep(Step):
         new = repr(self.replacement) if isinstance(self.replacement, str) else self.code_names[1]
         return f"replace({self.code_names[0]}, {new})"
 
-    def resolve(self, state: EditState) -> Deltas:
+    def resolve(self, state: EditState) -> None:
         """Builds the replacements, connects them, and removes ops that are no longer needed."""
         if self.to and not valid_name(self.to):
             raise PlanError(self.request, *invalid_name_fault(self.to, "a name scope", state.bench.is_name_used))
         targets = self._find_targets(state)
         if not state.faults:
             targets.hint = lambda: self._hint(state, targets)
-            yield from replace_matches(
+            replace_matches(
                 state, self.request, targets, self.replacement, self.to, single_op=isinstance(self.replacement, str)
             )
 
@@ -366,7 +366,7 @@ def replace_matches(
     replacement: Callable[..., Any] | str,
     to: str = "",
     single_op: bool = False,
-) -> Deltas:
+) -> None:
     """Replaces matches by the new ops of a function, and removes ops that are no longer needed.
 
     Args:
@@ -380,9 +380,8 @@ def replace_matches(
     was = {(c.to, c.input): c.previous for c in state.connections}
     while targets.matches:
         sites = _sites(state.after, request, targets, to, single_op)
-        graft = insert_subgraph(state, request, replacement, sites, single_op)
-        if state.faults or graft.delta.faults:
-            yield graft.delta
+        graft = build_graft(state, request, replacement, sites, single_op)
+        if state.faults:
             return
         # A trial: a match that closes a cycle is refused, and the others are replaced without it.
         rewiring = _rewire(state.after, request, sites, graft)
@@ -391,19 +390,20 @@ def replace_matches(
         bad = ops_on_new_cycles(rewiring.graph, closing)
         guilty = [k for k in range(len(sites)) if rewiring.overlaps(k, bad)] if bad.any() else []
         if not guilty:
-            yield graft.delta
-            yield GraphDelta(unrecorded_control_inputs=rewiring.control)
-            yield rewire(state, request, rewiring.edges, acyclic=True)
+            graft.add_to(state)
+            for op, waits in rewiring.control.items():
+                state.bench.set_control_inputs(op, waits)
+            rewire(state, request, rewiring.edges, acyclic=True)
             if not state.faults:
                 removed = _unneeded_ops(state, sites)
-                yield _replacement_delta(state, targets, sites, graft, rewiring, removed)
+                _record_replacements(state, targets, sites, graft, rewiring, removed)
                 late = [i for i in np.flatnonzero(removed).tolist() if i >= state.base.size]
                 if late:  # ops that the plan makes and then replaces are never made
                     effect = state.effect()
                     new_tensors = {
                         old: new for one in effect.replacements[-len(sites) :] for old, new in one.outputs.items()
                     }
-                    yield GraphDelta(effect=without_new_ops(effect, late, new_tensors, was))
+                    state.restart(without_new_ops(effect, late, new_tensors, was))
             return
         for k in reversed(guilty):
             lost = targets.matches.pop(k)
@@ -431,8 +431,8 @@ def _sites(graph: Graph, request: str, targets: ReplaceTargets, to: str, single_
 def _rewire(graph: Graph, request: str, sites: Sequence[InsertionSite], graft: Graft) -> RewiredEdges:
     """The changes of edges for the new ops; refuses replacements that do not fit."""
     bench = MutableGraph(graph)
-    for copied in graft.delta.copies:
-        append_copy(bench, copied)
+    if graft.copy_result is not None:
+        append_copy(bench, graft.copy_result)
     subs: dict[Tensor, Tensor] = {}
     owner: dict[int, int] = {}
     for k, (site, ends) in enumerate(zip(sites, graft.outputs, strict=True)):
@@ -462,33 +462,27 @@ def _unneeded_ops(state: EditState, sites: Sequence[InsertionSite]) -> Mask:
     return removed
 
 
-def _replacement_delta(
+def _record_replacements(
     state: EditState,
     targets: ReplaceTargets,
     sites: Sequence[InsertionSite],
     graft: Graft,
     rewiring: RewiredEdges,
     removed: Mask,
-) -> GraphDelta:
-    """The replacement of each match, the removed ops, and the warnings."""
+) -> None:
+    """Records the replacement of each match, the removed ops, and the warnings."""
     graph, base = state.after, state.base.size
     names = graph.names
-    replaced = []
     for site, outputs, ops in zip(sites, graft.outputs, graft.names, strict=True):
         # Kept constants are not listed, because many ops may share them.
         old = {site.match.outputs[key]: graph.name(rewiring.substitutes.get(end, end)) for key, end in outputs.items()}
         kept_ops = tuple(names[i] for i in site.match.numbers if not removed[i] and graph.types[i] != "Const")
-        replaced.append(Replacement(site.match, site.scope, old, ops, kept_ops))
-    return GraphDelta(
-        changes={
-            op: OpChange(added_controls=tuple(a), removed_controls=tuple(f))
-            for op, (a, f) in rewiring.control_changes.items()
-            if op < base
-        },
-        removed=frozenset(np.flatnonzero(removed[:base]).tolist()),
-        replacements=replaced,
-        warnings=_warnings(targets, rewiring),
-    )
+        state.replaced.append(Replacement(site.match, site.scope, old, ops, kept_ops))
+    for op, (added, freed) in rewiring.control_changes.items():
+        if op < base:
+            state.change(op, OpChange(added_controls=tuple(added), removed_controls=tuple(freed)))
+    state.remove(np.flatnonzero(removed[:base]).tolist())
+    state.warnings += _warnings(targets, rewiring)
 
 
 def _warnings(targets: ReplaceTargets, rewiring: RewiredEdges) -> list[str]:

@@ -10,18 +10,19 @@ from ...graph.boundary import Tensor
 from ...graph.graph import TensorInfo
 from ...graph.names import free_name
 from ...graph.rewiring import Edge
-from ..edit_state import Deltas, EditState, GraphDelta
+from ..edit_state import EditState
 from ..fault import Fault
 from ..function_source import Sources
 from ..plan_result import NewNode
 from ..type_check import base_dtype, fit_suggestions, handle_mismatch
 from .base import Adaptation, OpName, OpNames, PlainText, Step, TensorName, TensorNames, call_code, consumers_text
 from .edge_checks import (
+    RefusedStep,
     consumers_of,
     incompatibility,
     input_of,
     ops_of,
-    order_fault,
+    refuse_order,
     rewire,
     tensor_mismatch,
     tensors_of,
@@ -41,7 +42,7 @@ class ConnectStep(Step):
     to: Annotated[OpName, "Consumer"]
     input: Annotated[int, "Input"]
 
-    def resolve(self, state: EditState) -> Deltas:
+    def resolve(self, state: EditState) -> None:
         """Sets an input of an op; refuses unknown names, an input that does not exist, and another dtype or shape."""
         graph, request, at = state.bench, self.request, self.input
         source, op = graph.tensor(self.tensor, request), graph.find(self.to, request)
@@ -51,12 +52,11 @@ class ConnectStep(Step):
             suggestion = fit_suggestions(graph.snapshot(), old, source, new, [op], reads)
             problem = f"{self.tensor!r} is {new}, but input {at} of {self.to!r} {problem}"
             fault = Fault(request, problem, suggestion)
-            yield GraphDelta(faults=[tensor_mismatch(graph, fault, reads, source, [op])])
-            return
+            raise RefusedStep([tensor_mismatch(graph, fault, reads, source, [op])])
         clash = handle_mismatch(graph, reads, source)
         if clash:
             raise PlanError(request, *clash)
-        yield rewire(state, request, [(op, at, source)])
+        rewire(state, request, [(op, at, source)])
 
     def describe(self) -> str:
         return f"connect {self.tensor} to input {self.input} of {self.to}"
@@ -76,14 +76,14 @@ class RerouteStep(Step):
     only: OpNames | None = None
     exclude: OpNames = ()
 
-    def resolve(self, state: EditState) -> Deltas:
+    def resolve(self, state: EditState) -> None:
         """Sets the inputs of all consumers at once, so that tensors can swap their consumers."""
         request = self.request
         pairs = list(zip(*tensors_of(state, request, self.old, self.to), strict=True))
         edges: list[Edge] = []
         for old, new in pairs:
             edges += [(op, at, new) for op, at in consumers_of(state.bench, old, self.only, self.exclude)]
-        yield rewire(state, request, edges, pairs, excludes=True)
+        rewire(state, request, edges, pairs, excludes=True)
 
     def describe(self) -> str:
         return f"reroute {consumers_text(few(self.old), self.only, self.exclude)} to {few(self.to)}"
@@ -105,7 +105,7 @@ class SwapStep(Step):
     a: Annotated[TensorNames, "Tensor"]
     b: Annotated[TensorNames, "Swapped with"]
 
-    def resolve(self, state: EditState) -> Deltas:
+    def resolve(self, state: EditState) -> None:
         """Sets the inputs of the consumers of both tensors."""
         request = self.request
         pairs = list(zip(*tensors_of(state, request, self.a, self.b), strict=True))
@@ -119,7 +119,7 @@ class SwapStep(Step):
         for a, b in pairs:
             edges += [(op, at, b) for op, at in consumers_of(state.bench, a)]
             edges += [(op, at, a) for op, at in consumers_of(state.bench, b)]
-        yield rewire(state, request, edges, [(a, b) for pair in pairs for a, b in (pair, pair[::-1])])
+        rewire(state, request, edges, [(a, b) for pair in pairs for a, b in (pair, pair[::-1])])
 
     def describe(self) -> str:
         return f"swap the consumers of {few(self.a)} and {few(self.b)}"
@@ -136,7 +136,7 @@ class DetachStep(Step):
     only: OpNames | None = None
     exclude: OpNames = ()
 
-    def resolve(self, state: EditState) -> Deltas:
+    def resolve(self, state: EditState) -> None:
         """Adds a placeholder for each tensor that enters or leaves the ops, and connects its consumers to it."""
         request, graph = self.request, state.bench
         ops, only, exclude = ops_of(state, request, self.ops, self.only or (), self.exclude)
@@ -154,9 +154,9 @@ class DetachStep(Step):
                 reads = graph.info(*tensor) or TensorInfo("float32", None)
                 info = TensorInfo(base_dtype(reads.dtype), reads.shape)
                 name = free_name(f"{graph.names[tensor[0]]}_{tensor[1]}_detached", graph.is_name_used)
-                attributes, new = {"dtype": info.dtype, "shape": info.shape}, (graph.size, 0)
-                yield GraphDelta(nodes=[NewNode(name, "Placeholder", (), attributes, info)])
-                yield rewire(state, request, [(op, at, new) for op, at in readers])
+                attributes = {"dtype": info.dtype, "shape": info.shape}
+                new = state.add_node(NewNode(name, "Placeholder", (), attributes, info)), 0
+                rewire(state, request, [(op, at, new) for op, at in readers])
         if limited and not any_edge:
             raise PlanError(request, "no chosen op reads a detached tensor, so nothing would change", "Widen only=")
 
@@ -174,25 +174,21 @@ class ControlStep(Step):
     others: Annotated[OpNames | None, "After"]
     remove: bool
 
-    def resolve(self, state: EditState) -> Deltas:
+    def resolve(self, state: EditState) -> None:
         """Sets the control inputs of an op."""
         request, graph = self.request, state.bench
         (op,), others = ops_of(state, request, (self.op,), self.others or ())
         have = graph.control_inputs(op)
         if not self.remove:
-            fault = order_fault(graph, [(op, i) for i in others], request)
-            yield (
-                GraphDelta(faults=[fault])
-                if fault
-                else GraphDelta(control_inputs={op: list(dict.fromkeys([*have, *others]))})
-            )
+            refuse_order(graph, [(op, i) for i in others], request)
+            state.set_control_inputs(op, [*have, *others])
             return
         leave, present = dict.fromkeys(have if self.others is None else others), set(have)
         missing = [graph.names[i] for i in leave if i not in present]
         if missing:
             now = ", ".join(repr(graph.names[i]) for i in have) or "nothing"
             raise PlanError(request, f"{self.op!r} does not wait for {missing[0]!r}", f"It waits for {now}")
-        yield GraphDelta(control_inputs={op: [i for i in have if i not in leave]})
+        state.set_control_inputs(op, [i for i in have if i not in leave])
 
     def code(self, sources: Sources) -> str:
         return call_code(f"{'remove' if self.remove else 'add'}_control", self.op, self.others)
@@ -213,7 +209,7 @@ class RerouteControlStep(Step):
     only: OpNames | None = None
     exclude: OpNames = ()
 
-    def resolve(self, state: EditState) -> Deltas:
+    def resolve(self, state: EditState) -> None:
         """Sets the control inputs of the ops that wait for an op."""
         request, graph = self.request, state.bench
         (old,), new = ops_of(state, request, (self.old,), self.to)
@@ -223,10 +219,9 @@ class RerouteControlStep(Step):
         if not ops:
             now = few([repr(graph.names[i]) for i in waiting], 6) or "nothing"
             raise PlanError(request, f"no chosen op waits for {self.old!r}", f"Its waiting ops: {now}")
-        fault = order_fault(graph, [(op, i) for op in ops for i in new], request)
-        rest = {op: [i for i in graph.control_inputs(op) if i != old] for op in ops}
-        waits = {op: list(dict.fromkeys([*others, *new])) for op, others in rest.items()}
-        yield GraphDelta(faults=[fault]) if fault else GraphDelta(control_inputs=waits)
+        refuse_order(graph, [(op, i) for op in ops for i in new], request)
+        for op in ops:
+            state.set_control_inputs(op, [*(i for i in graph.control_inputs(op) if i != old), *new])
 
     def describe(self) -> str:
         whom = "all waiting ops" if self.only is None else few(self.only)
