@@ -13,6 +13,7 @@ from .. import tf
 from ..errors import PlanError, counted
 from ..graph.atomic_files import ensure_writable, write_atomic
 from ..graph.graph import Graph
+from ..graph.names import op_name
 from ..graph.selection import Query, Selection
 from ..plan.code import IMPORTS, arrays_code, open_code, plan_lines, shapes_text
 from ..plan.function_source import CodeNames, Sources
@@ -169,7 +170,7 @@ class _Script(CodeNames):
             return
         after, first = effect.after, effect.first_new
         used_names = {after.names[i] for i in after.data.node[after.data.ptr[first] :].tolist()}
-        used_names |= {tensor.partition(":")[0] for _, _, tensor in effect.edits} | effect.changes.keys()
+        used_names |= {op_name(join.tensor) for join in effect.edits} | effect.changes.keys()
         for copied in effect.copies:
             if copied.source.owner is base.owner:
                 used_names.update(copied.source.names[i] for i in copied.ops.tolist())

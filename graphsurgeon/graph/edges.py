@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,6 +95,17 @@ class Edges(NamedTuple):
         node = place[self.node[at]]
         stay = node >= 0
         return Edges.from_rows(row[stay], node[stay], len(rows), self.port[at][stay])
+
+    def without_rows(self, rows: Sequence[int]) -> Edges:
+        """Returns the same edges, but with empty rows at these numbers.
+
+        Example:
+            >>> Edges.from_rows(np.array([0, 1]), np.array([1, 0]), 2).without_rows([0]).degrees.tolist()
+            [0, 1]
+        """
+        row = self.rows
+        stay = ~np.isin(row, rows)
+        return Edges.from_rows(row[stay], self.node[stay], len(self.ptr) - 1, self.port[stay])
 
     def row_range(self, first: int, end: int) -> Edges:
         """Returns the rows from `first` up to, but not including, `end`.

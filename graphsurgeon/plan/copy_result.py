@@ -284,22 +284,20 @@ class CopyResult:
             control_map={op: new(name) for op, name in self.control_map.items()},
         )
 
-    def connections(self) -> list[Connection]:
-        """Returns the edges from existing ops of the destination to the copies.
+    def joined_inputs(self) -> dict[tuple[int, int], str]:
+        """Returns the inputs of copies that read existing ops of the destination.
 
-        Ops that were built for the plan had no inputs before.
+        Returns:
+            (number of the copy, input) -> the tensor of the source; empty for ops that were built for the plan.
         """
         graph, fresh = self.source, {op.name for op in self.replacement_ops}
-        return [
-            Connection(
-                f"{name}:{port}", self.renamed(graph.names[reader]), at,
-                "" if self.role == "graft" else graph.name(tensor),
-            )
-            for tensor, (name, port) in self.input_map.items()
+        return {
+            (int(self.positions[reader]), at): "" if self.role == "graft" else graph.name(tensor)
+            for tensor, (name, _) in self.input_map.items()
             if name not in fresh
             for reader, at in graph.consumers_of(tensor)
             if self.positions[reader] >= 0
-        ]  # fmt: skip
+        }
 
     @property
     def new_names(self) -> list[str]:

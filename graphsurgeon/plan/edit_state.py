@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,10 +11,11 @@ import numpy as np
 from ..graph.boundary import Tensor
 from ..graph.edges import Edges
 from ..graph.graph import Graph, TensorInfo
-from ..graph.rewiring import Edge
+from ..graph.rewiring import Edge, graph_without_ops
 from ..graph.variables import end_renamer
 from .backend import Backend
-from .copy_result import Connection, CopyResult, append_copy
+from .copy_result import Connection, CopyResult, append_copy, current_externals
+from .fault import Fault
 from .mutable_graph import MutableGraph
 from .plan_result import DownstreamCopy, NewNode, OpChange, PlanResult, Replacement
 
@@ -36,98 +37,87 @@ class AddedEdge(NamedTuple):
     input: int | None = None
     previous: Tensor = (-1, 0)
 
-    def renumber(self, names: Sequence[str], graph: MutableGraph) -> AddedEdge | None:
-        """Returns the edge after ops have been renumbered; None if one of its ops was removed.
 
-        Args:
-            names: the name of each op, by its old number.
-            graph: the graph with the new numbers.
-        """
-        old = [self.op, self.source] if self.input is None else [self.op, self.source, self.previous[0]]
-        now = [graph.index.get(names[op], -1) for op in old]
-        if -1 in now:
-            return None
-        return self._replace(
-            op=now[0], source=now[1], previous=self.previous if self.input is None else (now[2], self.previous[1])
-        )
+class ReplacedMatch(NamedTuple):
+    """The replacement of one match; `Replacement` describes it by names."""
+
+    match: Any
+    scope: str
+    outputs: Mapping[str, Tensor]
+    ops: Sequence[int] = ()
+    kept: Sequence[int] = ()
 
 
 class EditState:
-    """The sum of the changes of steps. `effect` returns the sum as a value.
+    """The sum of the changes of steps; `effect` returns it as a value.
 
-    Ops are given by number. New ops have the last numbers.
+    Ops are given by number, because steps may rename them. New ops have the last numbers.
 
     Args:
-        effect: the effect to start from.
+        base: the graph before the steps.
+        steps: the steps.
         backend: the functions that the steps may call.
     """
 
-    def __init__(self, effect: PlanResult, backend: Backend) -> None:
-        self.base, self.steps, self.backend = effect.base, effect.steps, backend
+    def __init__(self, base: Graph, steps: Sequence[Any], backend: Backend) -> None:
+        self.base, self.steps, self.backend = base, tuple(steps), backend
         self.step = 0  # number of the step that is being resolved
-        self.faults = list(effect.faults)
+        self.graph = MutableGraph(base, lambda: backend.layers(base).names)
+        self.faults: list[Fault] = []
+        self.warnings: list[str] = []
         self.links: list[AddedEdge] = []
-        self._begin(effect)
-
-    def _begin(self, effect: PlanResult) -> None:
-        self.bench = MutableGraph(effect.after, lambda: self.backend.layers(self.base).names)
-        self.copies, self.connections = list(effect.copies), list(effect.connections)
-        self.warnings, self.edits, self.added = list(effect.warnings), list(effect.edits), list(effect.added)
-        self.changes, self.removed, self.mode = dict(effect.changes), dict(effect.removed), effect.mode
-        self.pruned = set(effect.pruned)  # removed ops of resolved conds; other ops of these conds may stay
-        self.slices, self.replaced, self.revalued = (
-            list(effect.downstream_copies),
-            list(effect.replacements),
-            dict(effect.revalued),
-        )
-        self._step_of = {self.bench.index[op]: step for op, step in effect.blame.items()}
-        self._input_infos = {self.bench.index[node.name]: node.input_info for node in effect.added}
-        # Op -> its new and its removed control inputs, by number, because ops may be renamed later.
-        self._orders: dict[int, tuple[dict[int, None], dict[int, None]]] = {}
-        # For each rename: old name -> new name, and the lengths of the lists in `_named_records` before it.
-        self._renames: list[tuple[Mapping[str, str], tuple[int, ...]]] = []
+        self.copies: list[CopyResult] = []
+        self.downstream_copies: list[DownstreamCopy] = []
+        self.replaced: list[ReplacedMatch] = []
+        self.removed: dict[int, int] = {}  # op of the base -> the step that removes it, after all steps
+        self.pruned: set[int] = set()  # removed ops of resolved conds; other ops of these conds may stay
+        self.revalued: dict[int, tuple[int, ...]] = {}  # step with values= -> the ops that it renames
+        self.needs_new_graph = False
+        self._added: dict[int, NewNode] = {}
+        # (op, input) of each connection -> the tensor that was read before; a text for a tensor of another graph.
+        self._previous: dict[tuple[int, int], Tensor | str] = {}
+        self._changes: dict[int, OpChange] = {}  # attributes and devices
+        self._previous_controls: dict[int, list[int]] = {}
+        self._step_of: dict[int, int] = {}  # op with new inputs or attributes -> the last step that has set them
+        self._copy_names: list[dict[str, int]] = []  # for each copy, the ops in its records: name at that time -> op
+        self._former_names: dict[str, int] = {}
 
     # -- queries --------------------------------------------------------------------------------
 
     @property
     def after(self) -> Graph:
         """The destination after the steps so far."""
-        return self.bench.snapshot()
+        return self.graph.snapshot()
 
-    def effect(self) -> PlanResult:
-        """Returns the sum as a value."""
-        self.update_names()
-        return PlanResult(
-            self.base, self.steps, self.after, tuple(self.copies), tuple(self.connections), tuple(self.faults),
-            tuple(self.warnings), tuple(self.edits), tuple(self.added), dict(self.changes), dict(self.removed),
-            tuple(self.slices), tuple(self.replaced), self.base.size, self.mode, {}, dict(self.revalued),
-            {self.bench.names[op]: step for op, step in self._step_of.items()}, frozenset(self.pruned), self.backend,
-        )  # fmt: skip
+    @property
+    def edited_ops(self) -> set[int]:
+        """The existing ops with other inputs, and all ops with other attributes, devices or control inputs."""
+        rewired = {op for op, _ in self._previous if op < self.base.size}
+        return rewired | self._changes.keys() | self._previous_controls.keys()
 
     def info(self, tensor: Tensor) -> TensorInfo | None:
         """Returns the known dtype and shape of a tensor; for the output of an inserted op, those of its input."""
-        result = self.bench.info(*tensor)
-        return self._input_infos.get(tensor[0]) if result is None else result
+        result, node = self.graph.info(*tensor), self._added.get(tensor[0])
+        return node.input_info if result is None and node is not None else result
 
     def new_name(self, name: str) -> str:
-        """Returns the new name of an op or scope that was renamed since the last `settle`; empty if it was not."""
-        return next((new for names, _ in self._renames for old, new in names.items() if old == name), "")
+        """Returns the present name of an op that was renamed; empty if there is no such op."""
+        number = self._former_names.get(name)
+        return "" if number is None or number in self.graph.dropped else self.graph.names[number]
 
-    # -- additions ------------------------------------------------------------------------------
-
-    def restart(self, effect: PlanResult) -> None:
-        """Continues with another effect of the steps so far, in which ops may have other numbers."""
-        names = self.bench.names
-        self._begin(effect)
-        self.links = [link for old in self.links if (link := old.renumber(names, self.bench)) is not None]
+    # -- changes --------------------------------------------------------------------------------
 
     def add_copy(self, copied: CopyResult, connect: bool = True) -> None:
         """Adds a copy; with `connect`, the tensors that it reads from other ops are recorded as connections."""
-        append_copy(self.bench, copied)
+        graph, first = self.graph, self.graph.size
+        new = {name: first + at for at, name in enumerate(copied.new_names)}
+        outer = {*copied.control_map.values(), *(name for name, _ in copied.input_map.values())} - new.keys()
+        self._copy_names.append({name: graph.index[name] for name in outer} | new)
+        append_copy(graph, copied)
         self.copies.append(copied)
         self.warnings += copied.warnings
         if connect:
-            self.connections += copied.connections()
+            self._previous |= copied.joined_inputs()
 
     def add_node(self, node: NewNode) -> int:
         """Adds a single new op; returns its number."""
@@ -135,109 +125,191 @@ class EditState:
         reads = Edges(np.array([0, len(sources)], np.int32), np.array(sources, np.int32), np.array(ports, np.int32))
         nothing = Edges(np.zeros(2, np.int32), np.empty(0, np.int32), np.empty(0, np.int32))
         outputs = None if node.info is None else [node.info]
-        number = self.bench.add([node.name], [node.op], [None], reads, nothing, lambda _: outputs)
-        self.added.append(node)
-        self._step_of[number], self._input_infos[number] = self.step, node.input_info
+        number = self.graph.add([node.name], [node.op], [None], reads, nothing, lambda _: outputs)
+        self._added[number], self._step_of[number] = node, self.step
         return number
 
     def set_inputs(self, edges: Sequence[Edge], acyclic: bool = False) -> None:
         """Sets inputs of ops; with `acyclic`, it is known that the edges close no cycle."""
-        bench = self.bench
         for op, at, new in edges:
-            name, was = bench.names[op], bench.name(bench.source(op, at))
-            self.connections.append(Connection(bench.name(new), name, at, was))
-            if op < self.base.size:
-                self.mode = "materialize"
-                self.edits.append((name, at, bench.name(new)))
-        for op, at, new in edges:
+            was = self.graph.source(op, at)
             if not acyclic:
-                self.links.append(AddedEdge(self.step, op, new[0], at, bench.source(op, at)))
-            bench.set_input(op, at, new)
+                self.links.append(AddedEdge(self.step, op, new[0], at, was))
+            self.graph.set_input(op, at, new)
+            self._previous[op, at] = self._previous.pop((op, at), was)
             self._step_of[op] = self.step
+            self.needs_new_graph |= op < self.base.size
 
-    def set_control_inputs(self, op: int, control_inputs: Sequence[int], acyclic: bool = False) -> None:
+    def set_control_inputs(self, op: int, control_inputs: Iterable[int], acyclic: bool = False) -> None:
         """Sets all control inputs of an op; with `acyclic`, it is known that the edges close no cycle."""
-        old, (more, less) = dict.fromkeys(self.bench.control_inputs(op)), self._orders.setdefault(op, ({}, {}))
-        new = dict.fromkeys(control_inputs)
-        self.change(op, OpChange())
-        more.update(dict.fromkeys(i for i in new if i not in old))
-        less.update(dict.fromkeys(i for i in old if i not in new))
-        self.bench.set_control_inputs(op, list(new))
+        old, new = self.graph.control_inputs(op), list(dict.fromkeys(control_inputs))
+        self._previous_controls.setdefault(op, list(old))
         if not acyclic:
-            self.links += [AddedEdge(self.step, op, i) for i in new if i not in old]
+            present = set(old)
+            self.links += [AddedEdge(self.step, op, i) for i in new if i not in present]
+        self.graph.set_control_inputs(op, new)
+        self.needs_new_graph |= op < self.base.size
 
     def change(self, op: int, change: OpChange) -> None:
-        """Records the change of an op; a change of an op of the base requires a new graph."""
-        if op < self.base.size:
-            self.mode = "materialize"
+        """Sets attributes or the device of an op."""
+        self._changes[op] = self._changes.get(op, OpChange()).combined_with(change)
         if change.attributes:
             self._step_of[op] = self.step
-        name = self.bench.names[op]
-        self.changes[name] = self.changes.get(name, OpChange()).combined_with(change)
+        self.needs_new_graph |= op < self.base.size
 
     def remove(self, ops: Iterable[int]) -> None:
         """Marks ops of the base: they are removed after all steps, in a new graph."""
         self.removed |= (removed := dict.fromkeys(ops, self.step))
-        if removed:
-            self.mode = "materialize"
+        self.needs_new_graph |= bool(removed)
+
+    def drop(self, ops: Sequence[int], substitutes: Mapping[Tensor, Tensor]) -> None:
+        """Removes new ops that no op needs, so that they are never made.
+
+        Args:
+            ops: the ops.
+            substitutes: tensor of one of these ops -> the tensor that replaces it.
+        """
+        dropped = set(ops)
+        self.graph.drop(ops)
+        self.copies = [_without_dropped(copied, dropped) for copied in self.copies]
+        self._previous = {key: old for key, old in self._previous.items() if key[0] not in dropped}
+        for records in (self._added, self._changes, self._previous_controls, self._step_of):
+            for op in dropped & records.keys():
+                records.pop(op)
+        for at, one in enumerate(self.replaced):
+            outputs = {old: substitutes.get(new, new) for old, new in one.outputs.items()}
+            self.replaced[at] = one._replace(
+                outputs={old: new for old, new in outputs.items() if new[0] not in dropped},
+                ops=[op for op in one.ops if op not in dropped],
+                kept=[op for op in one.kept if op not in dropped],
+            )
 
     def rename(self, names: Mapping[int, str]) -> None:
-        """Renames ops for later steps; `settle` updates their names in earlier records."""
-        old = {self.bench.names[i]: new for i, new in names.items()}
-        self.bench.rename(names)
-        self._renames.append((old, tuple(map(len, self._named_records))))
-        renamed_changes = {new: self.changes.pop(name) for name, new in old.items() if name in self.changes}
-        self.changes.update(renamed_changes)
+        """Renames ops."""
+        self._former_names.update((self.graph.names[op], op) for op in names)
+        self.graph.rename(names)
 
-    @property
-    def _named_records(self) -> tuple[list[Any], ...]:
-        """The lists of records that contain names, each in order."""
-        return self.connections, self.edits, self.added, self.copies, self.replaced, self.slices
+    def move_edits_to_copies(self, copied: Mapping[int, int]) -> None:
+        """Moves all edits of existing ops to copies of these ops, and restores the existing ops.
 
-    def update_names(self) -> None:
-        """Updates the names in all records, because several steps may have renamed the same op."""
-        names: dict[str, str] = {}
-        end = tuple(map(len, self._named_records))
-        for at in reversed(range(len(self._renames))):
-            mapping, until = self._renames[at]
-            begin = self._renames[at - 1][1] if at else (0,) * len(end)
-            names.update({old: names.get(new, new) for old, new in mapping.items()})
-            new = end_renamer(names)
-            for things, a, b in zip(self._named_records, begin, until, strict=True):
-                things[a:b] = [_with_present_names(thing, new) for thing in things[a:b]]
-        called = self.bench.names
-        if names:
-            new = end_renamer(names)
-            for name, change in self.changes.items():
-                self.changes[name] = replace(
-                    change,
-                    added_controls=_mapped_names(new, change.added_controls),
-                    removed_controls=_mapped_names(new, change.removed_controls),
-                )
-        for op, (more, less) in self._orders.items():
-            change, waits = self.changes.get(called[op], OpChange()), set(self.bench.control_inputs(op))
-            known = set(change.added_controls)
-            fresh = [called[i] for i in more if i in waits and called[i] not in known]
-            order_change = OpChange(added_controls=tuple(fresh), removed_controls=tuple(called[i] for i in less))
-            self.changes[called[op]] = change.combined_with(order_change)
-        self._renames, self._orders = [], {}
+        Args:
+            copied: op of the base -> its copy in the same graph, which has the inputs of the op before all steps. The
+                edits of other ops are dropped.
+        """
+        graph, size = self.graph, self.base.size
+        first = min(copied.values(), default=graph.size)
+
+        def place(op: int) -> int:
+            return copied.get(op, op)
+
+        for op in copied:  # the ops that earlier steps have made read the copies
+            for reader in graph.data_consumers(op):
+                for at, (source, port) in enumerate(graph.inputs(reader)) if size <= reader < first else ():
+                    if source == op:
+                        graph.set_input(reader, at, (copied[op], port))
+            for waiting in graph.control_consumers(op):
+                if size <= waiting < first:
+                    graph.set_control_inputs(waiting, [place(one) for one in graph.control_inputs(waiting)])
+        for op in graph.edited_ops:
+            if op in copied:
+                for at, (source, port) in enumerate(graph.inputs(op)):
+                    graph.set_input(copied[op], at, (place(source), port))
+                graph.set_control_inputs(copied[op], [place(one) for one in graph.control_inputs(op)])
+            graph.restore(op)
+
+        def moved(records: dict[int, Any]) -> dict[int, Any]:
+            return {place(op): record for op, record in records.items() if op in copied or op >= size}
+
+        self._previous = {key: old for key, old in self._previous.items() if key[0] >= size} | {
+            (copied[op], at): old for (op, at), old in self._previous.items() if op in copied
+        }
+        controls = self._previous_controls.items()
+        self._previous_controls = moved(
+            {op: [place(one) for one in old] if op in copied else old for op, old in controls}
+        )
+        self._changes, self._step_of = moved(self._changes), moved(self._step_of)
+        self.replaced = [
+            one._replace(outputs={old: (place(op), port) for old, (op, port) in one.outputs.items()})
+            for one in self.replaced
+        ]
+        self.removed, self.links, self.needs_new_graph = {}, [], False
+
+    # -- the result -----------------------------------------------------------------------------
+
+    def effect(self) -> PlanResult:
+        """Returns the sum as a value, by the final names of all ops."""
+        names, size, after = self.graph.names, self.base.size, self.after
+        dropped = sorted(self.graph.dropped)
+        copies = [self._with_final_names(*pair) for pair in zip(self.copies, self._copy_names, strict=True)]
+        if dropped:  # the ops of the base keep their numbers
+            after = replace(graph_without_ops(after, dropped), owner=after.owner)
+            gone = np.isin(np.arange(self.graph.size), dropped)
+            place = np.where(gone, -1, np.cumsum(~gone) - 1).astype(np.int32)
+            copies = [replace(c, positions=np.where(c.positions < 0, -1, place[c.positions])) for c in copies]
+            copies = [replace(c, input_map=current_externals(after, c)) for c in copies]
+        downstream = iter(self.downstream_copies)
+        return PlanResult(
+            self.base, self.steps, after,
+            copies=tuple(c for c in copies if len(c.ops) or c.role != "graft"),
+            connections=tuple(self._connections()),
+            faults=tuple(self.faults),
+            warnings=tuple(self.warnings),
+            added=tuple(replace(node, name=names[op]) for op, node in self._added.items()),
+            changes=dict(self._named_changes()),
+            removed=dict(self.removed),
+            downstream_copies=tuple(replace(next(downstream), copy_result=c) for c in copies if c.role == "slice"),
+            replacements=tuple(self._replacements()),
+            first_new=size,
+            mode="materialize" if self.needs_new_graph else "append",
+            revalued=dict(self.revalued),
+            blame={names[op]: step for op, step in self._step_of.items()},
+            pruned=frozenset(self.pruned),
+            shape_checker=self.backend,
+        )  # fmt: skip
+
+    def _with_final_names(self, copied: CopyResult, ops: Mapping[str, int]) -> CopyResult:
+        """Returns a copy after all renames. `ops` contains the ops that the copy names, by their names at that time."""
+        if not self._former_names:
+            return copied
+        new = {name: self.graph.names[op] for name, op in ops.items() if self.graph.names[op] != name}
+        return copied.with_new_names(end_renamer(new)) if new else copied
+
+    def _connections(self) -> Iterable[Connection]:
+        """Yields the connections that differ from the inputs before."""
+        graph, base = self.graph, self.base
+        for (op, at), previous in self._previous.items():
+            tensor = graph.source(op, at)
+            if isinstance(previous, str):
+                yield Connection(graph.name(tensor), graph.names[op], at, previous)
+            elif tensor != previous:
+                old = base.name(previous) if previous[0] < base.size else graph.name(previous)
+                yield Connection(graph.name(tensor), graph.names[op], at, old)
+
+    def _named_changes(self) -> Iterable[tuple[str, OpChange]]:
+        """Yields the changes of ops, by name."""
+        names = self.graph.names
+        for op in dict.fromkeys([*self._changes, *self._previous_controls]):
+            change, now = self._changes.get(op, OpChange()), self.graph.control_inputs(op)
+            before = self._previous_controls.get(op, now)
+            old, gone = set(before), self.graph.dropped.union(now)
+            added = tuple(names[i] for i in now if i not in old)
+            removed = tuple(names[i] for i in before if i not in gone)
+            if op in self._changes or added or removed:
+                yield names[op], replace(change, added_controls=added, removed_controls=removed)
+
+    def _replacements(self) -> Iterable[Replacement]:
+        names, name = self.graph.names, self.graph.name
+        for match, scope, outputs, ops, kept in self.replaced:
+            new = {old: name(tensor) for old, tensor in outputs.items()}
+            yield Replacement(match, scope, new, tuple(names[i] for i in ops), tuple(names[i] for i in kept))
 
 
-def _mapped_names(new: Callable[[str], str], names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(map(new, names))
-
-
-def _with_present_names(obj: Any, new: Callable[[str], str]) -> Any:
-    """Returns a record with the current names of ops."""
-    if isinstance(obj, Connection):
-        return replace(obj, tensor=new(obj.tensor), to=new(obj.to))
-    if isinstance(obj, NewNode):
-        return replace(obj, name=new(obj.name))
-    if isinstance(obj, CopyResult):
-        return obj.with_new_names(new)
-    if isinstance(obj, Replacement):
-        outputs = {old: new(one) for old, one in obj.outputs.items()}
-        return replace(obj, outputs=outputs, ops=_mapped_names(new, obj.ops), kept=_mapped_names(new, obj.kept))
-    if isinstance(obj, DownstreamCopy):
-        return replace(obj, copy_result=obj.copy_result.with_new_names(new))
-    return new(obj[0]), obj[1], new(obj[2])
+def _without_dropped(copied: CopyResult, dropped: set[int]) -> CopyResult:
+    """Returns a copy without the ops that are never made."""
+    stay = np.array([int(at) not in dropped for at in copied.positions[copied.ops]], np.bool_)
+    if stay.all():
+        return copied
+    positions = copied.positions.copy()
+    positions[copied.ops[~stay]] = -1
+    names = [name for name, stays in zip(copied.names, stay.tolist(), strict=True) if stays]
+    return replace(copied, ops=copied.ops[stay], names=names, positions=positions)

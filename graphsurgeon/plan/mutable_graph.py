@@ -122,6 +122,8 @@ class MutableGraph:
         self._renamed_ops: set[int] = set()  # ops of `graph` that have another name now
         self._left_counts: dict[str, int] = {}  # lower-case name or scope -> how many ops of `graph` have left it
         self._original_counts: dict[str, int] = {}  # ... -> how many ops of `graph` were in it
+        self.dropped: set[int] = set()  # new ops that were removed again
+        self._unshaped: set[int] = set()  # ops with outputs of unknown shape
         self._loops: dict[int, int] | None = None
         self._looping: bool | None = None
         self._snapshot: Graph | None = graph
@@ -164,7 +166,8 @@ class MutableGraph:
         if i < self.graph.size:
             return self.graph.outputs(i)
         first, _, _, outputs_of = self._block(i)
-        return None if outputs_of is None else outputs_of(i - first)
+        infos = None if outputs_of is None else outputs_of(i - first)
+        return [TensorInfo(info.dtype, None) for info in infos] if infos and i in self._unshaped else infos
 
     def info(self, i: int, port: int) -> TensorInfo | None:
         """Returns dtype and static shape of an output, or None."""
@@ -237,6 +240,11 @@ class MutableGraph:
         new = [i for i in self._scopes.get(scope.lower(), ()) if self.names[i].startswith(lead)]
         return sorted({*out, *new}) if new else out
 
+    @property
+    def edited_ops(self) -> list[int]:
+        """The ops of the original graph with other inputs or control inputs."""
+        return sorted(op for op in self._rows.keys() | self._control_inputs.keys() if op < self.graph.size)
+
     def outermost_loop(self, i: int) -> int:
         """Returns the number of the outermost ``while_loop`` of TF1 that an op runs in, -1 for none."""
         if self._looping is None:
@@ -260,6 +268,27 @@ class MutableGraph:
         """Makes an op wait for exactly these ops."""
         self._control_consumers.change(op, self.control_inputs(op), control_inputs)
         self._control_inputs[op] = list(control_inputs)
+        self._snapshot = None
+
+    def restore(self, op: int) -> None:
+        """Gives an op of the original graph its original inputs and control inputs."""
+        for at, tensor in enumerate(self.graph.data.ends(op)):
+            self.set_input(op, at, tensor)
+        self.set_control_inputs(op, self.graph.control.row(op).tolist())
+
+    def drop(self, ops: Sequence[int]) -> None:
+        """Removes new ops that no op reads or waits for. Their numbers stay, so that no other op gets a new number."""
+        self.rename({op: f"_removed_{op}" for op in ops})
+        for op in ops:
+            self._consumers.change(op, [source for source, _ in self.inputs(op)], [])
+            self._rows[op] = []
+            self.set_control_inputs(op, [])
+            self.types[op], self._nodes[op] = "NoOp", None
+        self.dropped.update(ops)
+
+    def without_shapes(self, ops: Iterable[int]) -> None:
+        """Makes the shapes of the outputs of some new ops unknown."""
+        self._unshaped.update(ops)
         self._snapshot = None
 
     def add(
@@ -318,6 +347,8 @@ class MutableGraph:
         graph, blocks = self.graph, self._blocks
         data = stack_edges(graph.data, *(block[1] for block in blocks))
         control = stack_edges(graph.control, *(block[2] for block in blocks))
+        if self.dropped:
+            data = data.without_rows(sorted(self.dropped))
         about: dict[str, Any] = {"data": data, "control": control}
         if self.names is not graph.names:
             about |= {"names": self.names, "types": self.types, "nodes": self._nodes}
@@ -327,6 +358,8 @@ class MutableGraph:
             about["outputs_of"] = OutputTable.from_graph(graph).with_ops(
                 *((first, outputs_of) for first, _, _, outputs_of in blocks)
             )
+            if self._unshaped:
+                about["outputs_of"] = about["outputs_of"].without_shapes(self._unshaped)
         after = replace(graph, **about)
         if self._rows:
             after = rewire_inputs(

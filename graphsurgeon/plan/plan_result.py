@@ -177,7 +177,6 @@ class PlanResult:
         connections: edges between existing and new ops, and inputs that are set.
         faults: why the steps cannot be carried out.
         warnings: the warnings.
-        edits: inputs set on ops of the base: op, input, tensor.
         added: single new ops.
         changes: op -> its change.
         removed: number of a removed op of the base -> the step that removes it.
@@ -201,7 +200,6 @@ class PlanResult:
     connections: tuple[Connection, ...] = ()
     faults: tuple[Fault, ...] = ()
     warnings: tuple[str, ...] = ()
-    edits: tuple[tuple[str, int, str], ...] = ()
     added: tuple[NewNode, ...] = ()
     changes: Mapping[str, OpChange] = field(default_factory=dict)
     removed: Mapping[int, int] = field(default_factory=dict)
@@ -228,6 +226,11 @@ class PlanResult:
     def step_number(self, step: Step) -> int | None:
         """Returns the number of one of its steps; None if the step is not one of them."""
         return next((number for number, one in enumerate(self.steps) if one is step), None)
+
+    @property
+    def edits(self) -> list[Connection]:
+        """The inputs that are set on ops of the base."""
+        return [join for join in self.connections if self.after.index[join.to] < self.first_new]
 
     @property
     def new_names(self) -> list[str]:
@@ -339,8 +342,8 @@ def record(effect: PlanResult, step: int, origins_of: Callable[[Graph], Mapping[
         {name: ("inserted", "", "") for name in effect.new_names if name not in new_ops and name not in covered}
     )
     changes: dict[str, list[str]] = {}
-    for op, at, tensor in effect.edits:
-        changes.setdefault(op, []).append(f"input {at} reads {tensor}")
+    for join in effect.edits:
+        changes.setdefault(join.to, []).append(f"input {join.input} reads {join.tensor}")
     for op, change in effect.changes.items():
         changes.setdefault(op, []).append(change.text)
     for was, now in effect.renamed.items():

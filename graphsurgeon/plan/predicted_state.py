@@ -191,7 +191,7 @@ def _join_suggestion(effect: PlanResult, join: Connection) -> str:
 
 def finalize(effect: PlanResult) -> PlanResult:
     """Completes the sum of all steps: removes ops, and adds the last faults, the warnings and the predictions."""
-    effect = _with_rewired_inputs(remove_ops(_with_renames(effect)))
+    effect = remove_ops(_with_renames(effect))
     loose = branch_fault(effect) or never_fault(effect)
     if loose is not None:
         effect = replace(effect, faults=(loose,))
@@ -231,26 +231,6 @@ def _numbers_before(effect: PlanResult) -> Callable[[str], int | None]:
         return effect.base.index.get(old.get(name, name)) if name in old or name not in effect.renamed else None
 
     return before
-
-
-def _with_rewired_inputs(effect: PlanResult) -> PlanResult:
-    """Keeps only rewired inputs that differ from the base; if several steps set one input, the last step counts."""
-    base, before = effect.base, _numbers_before(effect)
-    last: dict[tuple[str, int], Connection] = {}
-    for join in effect.connections:
-        last.pop((join.to, join.input), None)
-        if effect.after.input_names(effect.after.index[join.to])[join.input] == join.tensor:
-            last[join.to, join.input] = join
-    connections = []
-    for join in last.values():
-        op = before(join.to)
-        if op is not None and join.previous:
-            join = replace(join, previous=base.input_names(op)[join.input])
-        if op is None or end_renamer(effect.renamed)(join.previous) != join.tensor:
-            connections.append(join)
-    inputs = {(join.to, join.input) for join in connections}
-    edits = {edit[:2]: edit for edit in effect.edits if edit[:2] in inputs}
-    return replace(effect, connections=tuple(connections), edits=tuple(edits.values()))
 
 
 def _unread(effect: PlanResult) -> list[str]:

@@ -64,7 +64,7 @@ class Preview:
         effect, after = self.effect, self.effect.after
         out = dict.fromkeys(range(effect.first_new, after.size), "new")
         touched = [
-            *(op for op, _, _ in effect.edits),
+            *(join.to for join in effect.edits),
             *effect.changes,
             *effect.implied_control_changes,
             *effect.renamed.values(),

@@ -229,9 +229,15 @@ def remove_ops(effect: PlanResult) -> PlanResult:
         effect,
         after=graph_without_ops(graph, order),
         first_new=effect.first_new - len(order),
-        copies=tuple(replace(c, input_map=current_externals(graph, c)) for c in effect.copies),
+        copies=tuple(
+            replace(
+                c,
+                input_map=current_externals(graph, c),
+                positions=np.where(c.positions < 0, -1, c.positions - len(order)),
+            )
+            for c in effect.copies
+        ),
         connections=tuple(c for c in effect.connections if c.to not in removed_names),
-        edits=tuple(edit for edit in effect.edits if edit[0] not in removed_names),
         warnings=tuple(warnings),
     )
 

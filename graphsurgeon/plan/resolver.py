@@ -33,11 +33,10 @@ def resolve(base: Graph, steps: tuple[Step, ...], backend: Backend) -> PlanResul
         steps: the steps, in order.
         backend: the TensorFlow functions that the steps may call.
     """
-    so_far = EditState(PlanResult(base, steps, base, shape_checker=backend), backend)
+    so_far = EditState(base, steps, backend)
     fault_counts: list[int] = []  # how many faults there were after each step
     for so_far.step, step in enumerate(steps):
         if step.needs_complete_graph:
-            so_far.update_names()
             _refuse_cycles(so_far, fault_counts)
         before = len(so_far.faults)
         try:
@@ -46,7 +45,7 @@ def resolve(base: Graph, steps: tuple[Step, ...], backend: Backend) -> PlanResul
             so_far.faults += refused.faults
         except SurgeryError as error:
             so_far.faults.append(Fault.from_error(error))
-        faults = (with_fixes(so_far.bench, fault, step) for fault in so_far.faults[before:])
+        faults = (with_fixes(so_far.graph, fault, step) for fault in so_far.faults[before:])
         so_far.faults[before:] = [dataclasses.replace(fault, step=so_far.step) for fault in faults]
         fault_counts.append(len(so_far.faults))
     _refuse_cycles(so_far, fault_counts)
@@ -66,7 +65,7 @@ def _refuse_cycles(state: EditState, fault_counts: list[int]) -> None:
         state: the effect of all steps.
         fault_counts: the number of faults after each step.
     """
-    bench, faults = state.bench, list[tuple[int, Fault]]()
+    bench, faults = state.graph, list[tuple[int, Fault]]()
     links, state.links = state.links, []
     while links := _present(links, bench):
         ring = ops_on_new_cycles(state.after, [(link.op, link.source) for link in links])

@@ -43,7 +43,6 @@ def stale_shapes(effect: PlanResult) -> Mask:
     computed from have the same or narrower shapes than for the original.
     """
     after, removed = effect.after, effect.base.mask(sorted(effect.removed))
-    less = int(removed.sum())
     start = np.zeros(after.size, np.bool_)
     if effect.mode != "append":
         stay = np.flatnonzero(~removed).astype(np.int32)
@@ -51,12 +50,11 @@ def stale_shapes(effect: PlanResult) -> Mask:
         place[stay] = np.arange(len(stay), dtype=np.int32)
         _mark(start, after, effect.base, stay, place, 0)
     for copied in effect.copies:
-        place = np.where(copied.positions >= 0, copied.positions - less, -1) if less else copied.positions
         # A placeholder that replaces a resource is fed with the resource.
         fed = {(copied.source.index[_op(p.original)], after.index.get(p.name, -1)) for p in copied.placeholders}
         same = effect.mode == "append" and copied.source.owner is effect.base.owner
         first = effect.first_new if same else 0
-        _mark(start, after, copied.source, copied.ops, place, first, fed)
+        _mark(start, after, copied.source, copied.ops, copied.positions, first, fed)
     start[changed_ops(effect)] = True
     return forward(after, start, control=False) if start.any() else start
 

@@ -14,8 +14,8 @@ from ...graph.control_flow import loops_of
 from ...graph.graph import Graph
 from ...graph.rewiring import Edge
 from ...graph.traversal import follow_chain
-from ..edit_state import EditState
-from ..plan_result import Region, Replacement
+from ..edit_state import EditState, ReplacedMatch
+from ..plan_result import Region
 from .base import Step, TensorName
 from .edge_checks import errors_of, tensors_of
 from .replace import ReplaceTargets, region_of, replace_matches, resolve_replacements
@@ -60,7 +60,7 @@ class ConditionStep(Step):
             if state.faults:
                 return
             _replace_with_branch(request, state, op, tensor, self.value)
-        bench = state.bench
+        bench = state.graph
         rest = [bench.names[op] for op, _ in bench.consumers_of(tensor) if op not in state.removed]
         if rest and not state.faults:
             state.warnings.append(f"ops that are not part of a cond still read the condition: {few(rest)}")
@@ -184,7 +184,7 @@ def _remove_dead_branches(state: EditState, graph: Graph, decision: PredicateEff
             new = _in_frame(removed, passing, graph.control.row(op).tolist())
         control_inputs[op] = list(dict.fromkeys(new))
     region = np.flatnonzero(removed).tolist()
-    ends = {f"{graph.names[op]}:{port}": f"{graph.names[new[0]]}:{new[1]}" for (op, port), new in subs.items()}
+    ends = {graph.name(old): new for old, new in subs.items()}
     match = Region(graph, region, {}, {name: name for name in ends})
     scope = graph.names[decision.switches[0]].rpartition("/")[0]
     if decision.dead.any():
@@ -194,7 +194,7 @@ def _remove_dead_branches(state: EditState, graph: Graph, decision: PredicateEff
     state.set_inputs(edges, acyclic=True)
     for op, waits in control_inputs.items():
         state.set_control_inputs(op, waits, acyclic=True)
-    state.replaced.append(Replacement(match, scope, ends, ()))
+    state.replaced.append(ReplacedMatch(match, scope, ends))
     state.remove(region)
     state.pruned.update(region)
 

@@ -53,7 +53,7 @@ class CopyStep(CopyRequest, Step):
 
     def resolve(self, state: EditState) -> None:
         """Copies the selection and all ops that it needs."""
-        refuse(explicit_name_faults(self, state.bench))
+        refuse(explicit_name_faults(self, state.graph))
         state.add_copy(resolve_copy(self, state))
 
 
@@ -63,7 +63,7 @@ def resolve_copy(step: CopyRequest, state: EditState) -> CopyResult:
     Raises:
         RefusedStep: if the step has faults; without a fault if only an earlier step has faults.
     """
-    bench, graph = state.bench, step.selection.graph
+    bench, graph = state.graph, step.selection.graph
     same = graph.folded.owner is state.base.owner and state.base.owner is not None
     refuse(selection_faults(step, same) + namespace_faults(step, bench))
     copy_set = _copy_set(step, bench)
@@ -241,7 +241,7 @@ def _inside_faults(
     """Returns the faults of ops with their new inputs, and of mapped tensors that do not enter the copy."""
     graph, mapping = step.selection.graph, copy_set.mapping
     plain = {graph.tensor(p.original) for p in entry.placeholders}
-    plain |= {t for t in mapping if not _is_reference(state.bench, mapping[t])}
+    plain |= {t for t in mapping if not _is_reference(state.graph, mapping[t])}
     faults = reference_faults(graph, copy_set.mask, plain, step.request)
     faults += preflight_faults(step, copy_set.mask, state.base, same_graph)
     unused = [f"{graph.names[op]}:{port}" for op, port in mapping if (op, port) not in entry.input_map]

@@ -56,7 +56,7 @@ def ops_of(state: EditState, request: str, *groups: Sequence[str]) -> list[list[
     op_lists, faults = list[list[int]](), list[Fault]()
     for names in groups:
         try:
-            op_lists.append([state.bench.find(name, request) for name in names])
+            op_lists.append([state.graph.find(name, request) for name in names])
         except SelectionError as error:
             faults.append(Fault.from_error(error))
     refuse(faults)
@@ -65,7 +65,7 @@ def ops_of(state: EditState, request: str, *groups: Sequence[str]) -> list[list[
 
 def tensors_of(state: EditState, request: str, *groups: Sequence[str]) -> list[list[Tensor]]:
     """Returns groups of tensors that are given by name; raises SelectionError if a tensor does not exist."""
-    return [[state.bench.tensor(name, request) for name in names] for names in groups]
+    return [[state.graph.tensor(name, request) for name in names] for names in groups]
 
 
 def rewire(
@@ -89,7 +89,7 @@ def rewire(
         removes: whether the request removes or bypasses ops.
         excludes: whether the request has the argument exclude=, which leaves out consumers.
     """
-    bench, fault, readers = state.bench, None, defaultdict[Tensor, list[int]](list)
+    bench, fault, readers = state.graph, None, defaultdict[Tensor, list[int]](list)
     for op, _, source in edges:
         readers[source].append(op)
     for old, new in pairs:

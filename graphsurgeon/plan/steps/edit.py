@@ -38,7 +38,7 @@ from .base import (
     with_names,
 )
 from .edge_checks import RefusedStep, consumers_of, ops_of, rewire, tensors_of
-from .insert import is_built_op, without_new_ops
+from .insert import is_built_op
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class BypassStep(Step):
 
     def _one(self, state: EditState, op: int) -> None:
         """Bypasses one op: by default, its input 0 replaces its output 0."""
-        request, graph, name = self.request, state.bench, state.bench.names[op]
+        request, graph, name = self.request, state.graph, state.graph.names[op]
         port = 0 if self.output is None else self.output
         ((old,),) = tensors_of(state, request, [port if isinstance(port, str) else f"{name}:{port}"])
         if old[0] != op:
@@ -141,7 +141,7 @@ class BypassStep(Step):
             tensor = candidate if candidate in tensors else None
         if tensor is None:
             does = "enter the ops" if word == "input" else "leave the ops on a path from an entering tensor"
-            names = [repr(state.bench.name(t)) for t in tensors]
+            names = [repr(state.graph.name(t)) for t in tensors]
             problem = f"{word}={end!r} is not possible: the tensors that {does} are {few(names, 6) or '(none)'}"
             suggestion = f"Choose one, such as {word}={names[0]}" if names else "Select ops that read and are read"
             raise PlanError(self.request, problem, suggestion)
@@ -183,13 +183,13 @@ class RemoveStep(Step):
         late = [i for i in numbers if i >= state.base.size]
         others = [i for i in late if not is_built_op(state, i)]
         if others:
-            name = state.bench.names[others[0]]
+            name = state.graph.names[others[0]]
             raise PlanError(request, f"{name!r} is made by this plan", "Delete the step that makes it instead")
         pairs: dict[Tensor, Tensor] = {}
         if self.stitch:
             _stitch(state, request, set(numbers), pairs)
         state.remove(i for i in numbers if i < state.base.size)
-        state.mode = "materialize"
+        state.needs_new_graph = True
         if not late or state.faults:
             return
         graph = state.after
@@ -197,8 +197,7 @@ class RemoveStep(Step):
         fault = readers_fault(graph, removed | graph.mask(state.removed), request)
         if fault is not None:
             raise RefusedStep([fault])
-        new_tensors = {graph.name(old): graph.name(new) for old, new in pairs.items()}
-        state.restart(without_new_ops(state.effect(), late, new_tensors, {}))
+        state.drop(late, pairs)
 
     def describe(self) -> str:
         return f"remove {few(self.ops)}" + (" and reconnect their consumers" if self.stitch else "")
@@ -255,7 +254,7 @@ class RenameStep(Step):
 
     def resolve(self, state: EditState) -> None:
         """Renames ops and scopes, after all checks."""
-        bench, names = state.bench, dict(self.names)
+        bench, names = state.graph, dict(self.names)
         names_by_op: dict[int, str] = {}
         for old in sorted(names, key=len):  # a new name for an op overrides that of its scope
             own = [bench.index[old]] if old in bench.index else []
@@ -290,7 +289,7 @@ class RenameStep(Step):
 
     def _refuse(self, state: EditState, new_names: Mapping[int, str]) -> None:
         """Raises PlanError if a new name is not valid or already taken."""
-        bench, owners = state.bench, dict[str, int]()
+        bench, owners = state.graph, dict[str, int]()
         bad = next((new for old, new in self.names if new != old and not valid_name(new)), None)
         if bad is not None:
             raise PlanError(self.request, *invalid_name_fault(bad, "a name of an op", bench.is_name_used))
@@ -327,7 +326,7 @@ class RebuildStep(Step):
         kept = f"{counted(needed_count, 'orphans')} kept, because other ops need {them}"
         state.warnings += [kept] if needed_count else []
         state.remove(removed.nonzero()[0].tolist())
-        state.mode = "materialize"
+        state.needs_new_graph = True
 
     def code(self, sources: Sources) -> str:
         return call_code("rebuild")
@@ -380,7 +379,7 @@ def _stitch(state: EditState, request: str, removed: set[int], pairs: dict[Tenso
     is used: the only tensor that enters the ops, leads to the output and fits. An example is a dropout with a mask as
     its first input. The pairs (old tensor, new tensor) are added to `pairs`.
     """
-    graph = state.bench
+    graph = state.graph
     edges: list[Edge] = []
     for gap in sorted(removed):
         readers = [(op, at) for op, at in graph.consumers_of((gap, 0)) if op not in removed]

@@ -199,8 +199,8 @@ _IDENTITY_TYPES = frozenset({"Identity", "Enter", "StopGradient"})
 
 def _refuse_changed(state: EditState, request: str, ops: Iterable[int], existing: Container[int]) -> None:
     """Refuses ops that the plan makes or changes; `existing` are the ops that it does not make."""
-    names, touched = state.bench.names, {name for name, _, _ in state.edits} | set(state.changes)
-    late = [names[i] for i in ops if i not in existing or names[i] in touched]
+    edited = state.edited_ops
+    late = [state.graph.names[i] for i in ops if i not in existing or i in edited]
     if late:
         raise PlanError(request, f"{late[0]!r} is made or changed by this plan", "Apply these steps first")
 

@@ -6,24 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
-import numpy as np
-
 from ...errors import PlanError, few, one_or_all
 from ...graph.boundary import Tensor
 from ...graph.control_flow import ENTERS, ROOT, Frames
-from ...graph.graph import Graph, Ints, TensorInfo, shape_text
-from ...graph.names import free_name, name_problem, op_name, outer_name
-from ...graph.rewiring import graph_without_ops
+from ...graph.graph import Graph, TensorInfo, shape_text
+from ...graph.names import free_name, name_problem, outer_name
 from ...graph.selection import selection_from
 from ...graph.variables import VARIABLE_TYPES
 from ..adapters import KINDS, Adapter, AdapterSpec, data_format_of, proposals, requested_adapter
 from ..backend import InsertionSite
-from ..copy_result import CopyResult, current_externals
+from ..copy_result import CopyResult
 from ..edit_state import EditState
 from ..fault import Fault, Fix
 from ..function_source import Sources, literal
 from ..mutable_graph import MutableGraph
-from ..plan_result import NewNode, PlanResult
+from ..plan_result import NewNode
 from ..type_check import base_dtype, fits
 from .base import (
     Attributes,
@@ -55,12 +52,12 @@ class Graft:
     Args:
         copy_result: its ops, as a copy; None if it has no ops.
         outputs: for each site, output -> tensor of the graph after the plan.
-        names: for each site, the names of its ops.
+        ops: for each site, the numbers of its ops.
     """
 
     copy_result: CopyResult | None
     outputs: tuple[Mapping[str, Tensor], ...]
-    names: tuple[tuple[str, ...], ...]
+    ops: tuple[tuple[int, ...], ...]
 
     def add_to(self, state: EditState) -> None:
         """Adds the ops to the state."""
@@ -97,7 +94,7 @@ def build_graft(
         )
         return Graft(None, ends, ((),) * len(sites))
     reads = small.mask(small.data.node)
-    pairs = [(f"{small.names[i]}:0", state.bench.name(tensor)) for i, tensor in arguments.items() if reads[i]]
+    pairs = [(f"{small.names[i]}:0", state.graph.name(tensor)) for i, tensor in arguments.items() if reads[i]]
     block = selection_from(small, mask)
     step = CopyStep(
         block, "", tuple(pairs), control="refuse",
@@ -109,13 +106,12 @@ def build_graft(
     for results in piece.outputs:
         where = {key: small.tensor(name) for key, name in results.items()}
         outputs.append({key: arguments.get(op, (int(copied.positions[op]), port)) for key, (op, port) in where.items()})
-    by_scope: dict[str, list[str]] = {site.scope: [] for site in sites}
-    for name in copied.new_names:
+    by_scope: dict[str, list[int]] = {site.scope: [] for site in sites}
+    for op, name in enumerate(copied.new_names, state.graph.size):
         scope = outer_name(name, by_scope)
         if scope is not None:
-            by_scope[scope].append(name)
-    names = tuple(tuple(by_scope[site.scope]) for site in sites)
-    return Graft(copied, tuple(outputs), names)
+            by_scope[scope].append(op)
+    return Graft(copied, tuple(outputs), tuple(tuple(by_scope[site.scope]) for site in sites))
 
 
 def site_scope(
@@ -150,55 +146,6 @@ def is_built_op(state: EditState, op: int) -> bool:
     return any(c.role == "graft" and not c.variables and op in c.positions[c.ops] for c in state.copies)
 
 
-def without_new_ops(
-    effect: PlanResult, ops: Sequence[int], new_tensors: Mapping[str, str], old_inputs: Mapping[tuple[str, int], str]
-) -> PlanResult:
-    """Removes ops of grafts from a plan if no op reads them any more, so that they are never made.
-
-    Args:
-        effect: the effect of the plan.
-        ops: the numbers of the ops after the plan so far.
-        new_tensors: output of a removed op -> the tensor that is read instead.
-        old_inputs: the tensors that inputs read before: (op, input) -> tensor.
-    """
-    graph, after = effect.after, graph_without_ops(effect.after, sorted(ops))
-    after = replace(after, owner=graph.owner)  # the ops of the base keep their numbers
-    removed, names = graph.mask(ops), {graph.names[i] for i in ops}
-    place = np.arange(graph.size, dtype=np.int32) - np.cumsum(removed, dtype=np.int32)
-    place[removed] = -1
-    copies = [_renumbered_copy(c, place) for c in effect.copies]
-    replaced = []
-    for one in effect.replacements:
-        outputs = {old: new_tensors.get(new, new) for old, new in one.outputs.items()}
-        stays = {old: new for old, new in outputs.items() if op_name(new) not in names}
-        new_ops, kept_ops = (tuple(n for n in some if n not in names) for some in (one.ops, one.kept))
-        replaced.append(replace(one, outputs=stays, ops=new_ops, kept=kept_ops))
-    return replace(
-        effect,
-        after=after,
-        copies=tuple(
-            replace(c, input_map=current_externals(after, c)) for c in copies if len(c.ops) or c.role != "graft"
-        ),
-        blame={name: step for name, step in effect.blame.items() if name not in names},
-        changes={name: change for name, change in effect.changes.items() if name not in names},
-        edits=tuple(edit for edit in effect.edits if op_name(edit[2]) not in names),
-        connections=tuple(
-            replace(c, previous=old_inputs.get((c.to, c.input), c.previous))
-            for c in effect.connections
-            if c.to not in names
-        ),
-        replacements=tuple(replaced),
-    )
-
-
-def _renumbered_copy(copy_result: CopyResult, place: Ints) -> CopyResult:
-    """Returns a copy with new op numbers: `place` maps old numbers to new numbers, or to -1 for removed ops."""
-    now = np.where(copy_result.positions < 0, -1, place[copy_result.positions]).astype(np.int32)
-    stays = now[copy_result.ops] >= 0
-    names = [name for name, there in zip(copy_result.names, stays.tolist(), strict=True) if there]
-    return replace(copy_result, ops=copy_result.ops[stays], names=names, positions=now)
-
-
 def waits_in_loop(graph: Graph, request: str, sites: Sequence[InsertionSite], graft: Graft) -> dict[int, list[int]]:
     """Returns control inputs for new ops without inputs, if their site is in a TF1 loop.
 
@@ -215,9 +162,9 @@ def waits_in_loop(graph: Graph, request: str, sites: Sequence[InsertionSite], gr
     if not graph.type_mask(ENTERS).any():
         return {}
     frames, out = Frames(graph), dict[int, list[int]]()
-    for site, names in zip(sites, graft.names, strict=True):
+    for site, ops in zip(sites, graft.ops, strict=True):
         (tensor,) = site.inputs.values()
-        for op in [graph.index[name] for name in names] if frames.innermost(tensor[0]) != ROOT else ():
+        for op in ops if frames.innermost(tensor[0]) != ROOT else ():
             if graph.types[op] in VARIABLE_TYPES:
                 problem = f"{graph.names[op]!r} would be a variable inside a loop"
                 raise PlanError(request, problem, "Make it outside, or insert on a tensor outside of the loop")
@@ -250,7 +197,7 @@ def _insert_function(
     if state.faults:
         return
     for op, waits in waits_in_loop(state.after, request, places, graft).items():
-        state.bench.set_control_inputs(op, waits)
+        state.graph.set_control_inputs(op, waits)
     for (old, readers), ends in zip(replaced, graft.outputs, strict=False) if not state.faults else ():
         new = ends["output"]
         rewire(state, request, [(op, at, new) for op, at in readers], [(old, new)], excludes=excludes)
@@ -270,7 +217,7 @@ class InsertStep(Step):
 
     def resolve(self, state: EditState) -> None:
         """Adds the ops and connects the consumers to them."""
-        request, graph = self.request, state.bench
+        request, graph = self.request, state.graph
         (tensors,) = tensors_of(state, request, self.on)
         names = self._names(state)
         edges = [consumers_of(graph, tensor, self.only, self.exclude) for tensor in tensors]
@@ -301,7 +248,7 @@ class InsertStep(Step):
 
     def _names(self, state: EditState) -> list[str]:
         """Returns a name for each new op; refuses names that are taken or not valid."""
-        graph = state.bench
+        graph = state.graph
         names = [self.name] if isinstance(self.name, str) else list(self.name)
         n = 0
         while isinstance(self.name, str) and len(names) < len(self.on):
@@ -340,7 +287,7 @@ class AdaptStep(Step):
 
     def resolve(self, state: EditState) -> None:
         """Builds the adapter, and connects its consumers to the result."""
-        request, graph = self.request, state.bench
+        request, graph = self.request, state.graph
         source, replaced = graph.tensor(self.tensor, request), self._replaced(graph, request)
         input_info = graph.info(*source)
         if input_info is None:

@@ -10,14 +10,12 @@ import numpy as np
 
 from ...errors import Kind, PlanError, counted, few
 from ...graph.boundary import Tensor
-from ...graph.edges import Edges, stack_edges
-from ...graph.graph import Graph, Ints, Mask
+from ...graph.graph import Graph, Mask
 from ...graph.names import name_problem
-from ...graph.rewiring import OutputTable, set_control_inputs
 from ...graph.selection import selection_from
 from ...graph.training import Downstream, downstream, writers_of
 from ...graph.traversal import forward as below
-from ..copy_result import Connection, CopyResult, current_externals
+from ..copy_result import current_externals
 from ..edit_state import EditState
 from ..fault import warning_kind
 from ..function_source import Sources
@@ -48,22 +46,23 @@ class OnCopiesStep(Step):
         request = self.request
         (targets,) = ops_of(state, request, [name.partition(":")[0] for name in self.until])
         if not state.faults:
-            _as_copies(state, request)
+            _copy_renamed_ops(state, request)
         if state.faults:
             return
-        effect = state.effect()
-        graph = effect.after
-        removed = graph.mask(sorted(effect.removed))
-        edited = changed_ops(effect) & ~removed
-        if not edited.any() and not (effect.removed and graph.size > effect.first_new):
+        graph, size = state.after, state.base.size
+        removed = graph.mask(sorted(state.removed))
+        edited = graph.mask(op for op in state.edited_ops if op < size) & ~removed
+        if not edited.any() and not (state.removed and graph.size > size):
             problem = "no earlier step changes an existing op"
             raise PlanError(request, problem, "Leave on_copies out, or call it after the edits")
         fault = readers_fault(graph, removed, request)
         if fault is not None:
             raise RefusedStep([fault])
         affected = downstream(graph, edited, removed, targets, self.assign == "copy")
-        self._refuse(effect, affected, edited, targets)
-        self._copy_downstream(state, effect, affected, edited)
+        self._refuse(graph, size, affected, edited, removed, targets)
+        warnings = _warnings(graph, affected, state.removed)
+        self._copy_downstream(state, graph, affected, edited)
+        state.warnings += warnings
 
     def code(self, sources: Sources) -> str:
         return call_code("on_copies", scope=self.to, **self.given("until", "assign", "collections"))
@@ -72,12 +71,14 @@ class OnCopiesStep(Step):
         end = f", up to {few(self.until)}" if self.until else ""
         return f"make the edits so far on copies under {self.to}/{end}"
 
-    def _refuse(self, effect: PlanResult, downstream_ops: Downstream, edited: Mask, targets: Sequence[int]) -> None:
+    def _refuse(
+        self, graph: Graph, size: int, affected: Downstream, edited: Mask, removed: Mask, targets: Sequence[int]
+    ) -> None:
         """Refuses edits that `until` does not depend on, and copies that would set the same state as the original."""
-        request, graph, removed = self.request, effect.after, effect.after.mask(sorted(effect.removed))
+        request, writers = self.request, affected.uncopied_writers
         copies = "Choose assign='copy': it also copies these ops, and the copies set the same state"
-        if downstream_ops.unaffected_target >= 0:
-            target = graph.names[downstream_ops.unaffected_target]
+        if affected.unaffected_target >= 0:
+            target = graph.names[affected.unaffected_target]
             wide = downstream(graph, edited, removed, targets, True)
             if wide.unaffected_target < 0:
                 between = np.flatnonzero(wide.ops & downstream(graph, edited, removed).uncopied_writers).tolist()
@@ -87,96 +88,60 @@ class OnCopiesStep(Step):
             names = few([graph.names[i] for i in np.flatnonzero(edited).tolist()])
             problem = f"{target!r} does not depend on the changed ops ({names})"
             raise PlanError(request, problem, "Name an op in until= that depends on them, or leave until= out")
-        acts = np.flatnonzero(
-            downstream_ops.ops & downstream_ops.uncopied_writers | edited & downstream_ops.uncopied_writers
-        ).tolist()
-        acts += [] if self.assign == "copy" else _writers(graph, downstream_ops.ops)
+        acts = np.flatnonzero((affected.ops | edited) & writers).tolist()
+        acts += [] if self.assign == "copy" else _writers(graph, affected.ops)
         if acts:
             problem = f"{graph.names[acts[0]]!r} ({graph.types[acts[0]]}) sets state that the original also uses"
             raise PlanError(request, problem, "Choose assign='copy' for a copy that sets the same state, or leave "
                             "on_copies out and build a new graph")  # fmt: skip
-        if edited.any() and not downstream_ops.ops[: effect.base.size].any():
-            first = [graph.names[i] for i in np.flatnonzero(downstream_ops.uncopied_writers).tolist()]
-            problem = f"only ops that set state depend on the edits: {few(first)}"
+        if edited.any() and not affected.ops[:size].any():
+            problem = f"only ops that set state depend on the edits: {few(_names(graph, writers))}"
             raise PlanError(request, problem, copies)
 
-    def _copy_downstream(
-        self, state: EditState, effect: PlanResult, downstream_ops: Downstream, edited_ops: Mask
-    ) -> None:
+    def _copy_downstream(self, state: EditState, graph: Graph, affected: Downstream, edited: Mask) -> None:
         """Makes the edits so far on copies of the affected ops."""
-        edited, base, size = effect.after, effect.base, effect.base.size
-        ops, after = downstream_ops.ops[:size], _without_edits(edited, base)
-        place = np.arange(edited.size, dtype=np.int32)
-        slices, copies, warnings = list(effect.downstream_copies), list(effect.copies), list(effect.warnings)
-        if ops.any():
-            problem = name_problem(self.to, state.bench.is_name_used, base.title, what="a name scope", key="scope")
-            if problem is not None:
-                raise PlanError(self.request, *problem)
-            again = CopyStep(
-                selection_from(base, ops), self.to, unmapped="keep", control="keep",
-                variables=(("*", "share"),), collections=self.collections,
-            )  # fmt: skip
-            beside = EditState(replace(effect, after=after), state.backend)
-            copied = replace(resolve_copy(again, beside), role="slice")
-            beside.add_copy(copied)
-            copied_ops = np.flatnonzero(copied.positions >= 0)
-            place[copied_ops] = copied.positions[copied_ops]
-            after = _connect_copies(beside.after, edited, copied, place, size, ops_with_new_shapes(effect))
-            copied = replace(copied, input_map=current_externals(after, copied))
-            touched = tuple(edited.names[i] for i in np.flatnonzero(edited_ops).tolist())
-            copies.append(copied)
-            slices.append(DownstreamCopy(copied, touched, self.until, tuple(downstream_ops.unchanged)))
-            # The other warnings of a copy step apply only to copies that the user requests.
-            warnings += [w for w in copied.warnings if warning_kind(w) in (Kind.CUSTOM_GRADIENT, Kind.SEED)]
-        else:
-            after = _redirect_to_copies(after, edited, place, size)
-        shifted = np.flatnonzero(place != np.arange(len(place))).tolist()
-        new = {edited.names[i]: after.names[int(place[i])] for i in shifted}
-        names = {name for name, _, _ in effect.edits}
-        connections = [c for c in effect.connections if c.to not in names]
-        mine = [c for c in effect.connections if c.to in names and c.to in new]
-        state.restart(
-            replace(
-                effect,
-                after=after,
-                copies=tuple(copies),
-                downstream_copies=tuple(slices),
-                connections=(
-                    *connections,
-                    *(Connection(_rename_tensor(c.tensor, new), new[c.to], c.input, c.previous) for c in mine),
-                ),
-                changes={
-                    new.get(name, name): change
-                    for name, change in effect.changes.items()
-                    if name in new or edited.index[name] >= size
-                },
-                replacements=tuple(
-                    replace(r, outputs={old: _rename_tensor(one, new) for old, one in r.outputs.items()})
-                    for r in effect.replacements
-                ),
-                warnings=(*warnings, *_warnings(edited, downstream_ops, effect.removed)),
-                blame={new.get(op, op): n for op, n in effect.blame.items() if op in new or edited.index[op] >= size},
-                edits=(),
-                mode="append",
-                removed={},
-            )
+        base = state.base
+        ops = affected.ops[: base.size]
+        if not ops.any():
+            state.move_edits_to_copies({})
+            return
+        problem = name_problem(self.to, state.graph.is_name_used, base.title, what="a name scope", key="scope")
+        if problem is not None:
+            raise PlanError(self.request, *problem)
+        step = CopyStep(
+            selection_from(base, ops), self.to, unmapped="keep", control="keep",
+            variables=(("*", "share"),), collections=self.collections,
+        )  # fmt: skip
+        copied = resolve_copy(step, state)
+        # The other warnings of a copy step apply only to copies that the user requests.
+        warnings = [one for one in copied.warnings if warning_kind(one) in (Kind.CUSTOM_GRADIENT, Kind.SEED)]
+        state.add_copy(replace(copied, role="slice", warnings=warnings), connect=False)
+        place = copied.positions
+        loose = place[np.flatnonzero(_ops_with_new_shapes(base, graph)[: base.size])]
+        state.graph.without_shapes(loose[loose >= 0].tolist())
+        state.move_edits_to_copies({op: int(place[op]) for op in copied.ops.tolist()})
+        copied = replace(state.copies[-1], input_map=current_externals(state.after, copied))
+        state.copies[-1] = copied
+        state.downstream_copies.append(
+            DownstreamCopy(copied, tuple(_names(graph, edited)), self.until, tuple(affected.unchanged))
         )
 
 
-def _as_copies(state: EditState, request: str) -> None:
+def _copy_renamed_ops(state: EditState, request: str) -> None:
     """Copies renamed ops under their new names and makes their consumers read the copies.
 
     The original ops get their old names back.
     """
     base, size = state.base, state.base.size
-    names = {old: new for old, new in zip(base.names, state.bench.names[:size], strict=True) if old != new}
-    if not names:
+    pairs = enumerate(zip(base.names, state.graph.names[:size], strict=True))
+    ops = [op for op, (old, new) in pairs if old != new]
+    if not ops:
         return
-    edited = [name for name in (*(edit[0] for edit in state.edits), *state.changes) if name in names.values()]
+    edited = sorted(state.edited_ops.intersection(ops))
     if edited:
-        problem = f"{edited[0]!r} is renamed and also changed"
+        problem = f"{state.graph.names[edited[0]]!r} is renamed and also changed"
         raise PlanError(request, problem, "Apply these steps without on_copies, or leave the rename out")
-    ops = [base.index[name] for name in names]
+    names = {base.names[op]: state.graph.names[op] for op in ops}
     state.rename({op: base.names[op] for op in ops})
     mask = base.mask(ops)
     values = (getattr(state.steps[step], "values", None) for step in state.revalued)
@@ -206,84 +171,41 @@ def _as_copies(state: EditState, request: str) -> None:
     state.remove(ops)
 
 
-def changed_ops(effect: PlanResult) -> Mask:
-    """Returns a mask, over all ops after the plan, of the ops of the base that the edits so far change."""
-    index = effect.after.index
-    names = [*(name for name, _, _ in effect.edits), *effect.changes]
-    numbers = {index[name] for name in names if name in index}
-    return effect.after.mask(sorted(i for i in numbers if i < effect.base.size))
+def _ops_with_new_shapes(base: Graph, graph: Graph) -> Mask:
+    """Returns a mask of the ops with outputs that may have new shapes, because an input has a new dtype or shape.
 
-
-def ops_with_new_shapes(effect: PlanResult) -> Mask:
-    """Returns a mask of the ops with outputs that may have new shapes, because an input has a new dtype or shape."""
-    graph, base, unlike = effect.after, effect.base, set[int]()
-    for name, at, _ in effect.edits:
-        op = graph.index[name]
-        old = base.info(*base.data.ends(op)[at])
-        if old is None or old != graph.info(*graph.data.ends(op)[at]):
-            unlike.add(op)
+    Args:
+        base, graph: the graph before and after the edits.
+    """
+    old, new = base.data, graph.data.row_range(0, base.size)
+    edited = np.flatnonzero((old.node != new.node) | (old.port != new.port)).tolist()
+    rows, unlike = new.rows, set[int]()
+    for at in edited:
+        was = base.info(int(old.node[at]), int(old.port[at]))
+        if was is None or was != graph.info(int(new.node[at]), int(new.port[at])):
+            unlike.add(int(rows[at]))
     return below(graph, graph.mask(sorted(unlike)), control=False) if unlike else graph.mask([])
 
 
 def slice_size(effect: PlanResult) -> int:
     """Returns how many ops `on_copies` would copy for the edits of an effect; 0 if it could not."""
-    edited = changed_ops(effect)
+    graph, first = effect.after, effect.first_new
+    names = {*(join.to for join in effect.edits), *effect.changes}
+    edited = graph.mask(op for name in names if (op := graph.index.get(name, first)) < first)
     if not edited.any() or effect.faults or effect.removed:
         return 0
-    affected = downstream(effect.after, edited, effect.after.mask([]))
-    acts = _writers(effect.after, affected.ops)
+    affected = downstream(graph, edited, graph.mask([]))
+    acts = _writers(graph, affected.ops)
     return 0 if acts else int(np.count_nonzero(affected.ops[: effect.base.size]))
+
+
+def _names(graph: Graph, ops: Mask) -> list[str]:
+    return [graph.names[i] for i in np.flatnonzero(ops).tolist()]
 
 
 def _writers(graph: Graph, ops: Mask) -> list[int]:
     writers: list[int] = np.flatnonzero(ops & writers_of(graph)).tolist()
     return writers
-
-
-def _without_edits(edited: Graph, base: Graph) -> Graph:
-    """Returns the graph with the new ops of the plan, and with its existing ops as they were before the edits."""
-    both = ((base.data, edited.data), (base.control, edited.control))
-    data, control = (stack_edges(old, new.row_range(base.size, edited.size)) for old, new in both)
-    return replace(edited, data=data, control=control)
-
-
-def _connect_copies(
-    graph: Graph, edited: Graph, copy_result: CopyResult, place: Ints, size: int, unlike: Mask
-) -> Graph:
-    """Connects the copies to the inputs that the edits set, and the other new ops to the copies."""
-    graph = _redirect_to_copies(graph, edited, place, size)
-    both, first = (
-        ((graph.data, edited.data), (graph.control, edited.control)),
-        int(copy_result.positions[copy_result.ops[0]]),
-    )
-    data, control = (stack_edges(new.row_range(0, first), old.remap(copy_result.ops, place)) for new, old in both)
-    after = replace(graph, data=data, control=control)
-    loose = place[np.flatnonzero(unlike[: len(copy_result.positions)])].tolist()
-    return (
-        replace(after, outputs_of=OutputTable.from_graph(graph).without_shapes(loose))
-        if loose and graph.outputs_of
-        else after
-    )
-
-
-def _redirect_to_copies(graph: Graph, edited: Graph, place: Ints, size: int) -> Graph:
-    """Makes the new ops of a plan read the copies of ops that are copied."""
-    begin, end = int(edited.data.ptr[size]), int(edited.data.ptr[edited.size])
-    node = graph.data.node.copy()
-    node[begin:end] = place[edited.data.node[begin:end]]
-    graph = replace(graph, data=Edges(graph.data.ptr, node, graph.data.port))
-    rows = edited.control.rows
-    waits: dict[int, list[int]] = {}
-    for at in np.flatnonzero((rows >= size) & (place[edited.control.node] != edited.control.node)).tolist():
-        waits.setdefault(int(rows[at]), [])
-    for op in waits:
-        waits[op] = [int(place[i]) for i in edited.control.row(op)]
-    return set_control_inputs(graph, waits) if waits else graph
-
-
-def _rename_tensor(tensor: str, names: dict[str, str]) -> str:
-    op, _, port = tensor.rpartition(":")
-    return f"{names.get(op, op)}:{port}"
 
 
 def _warnings(graph: Graph, downstream_ops: Downstream, removed: Collection[int]) -> list[str]:

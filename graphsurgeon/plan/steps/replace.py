@@ -23,15 +23,15 @@ from ...graph.traversal import backward
 from ...graph.variables import VARIABLE_TYPES
 from ..backend import InsertionSite
 from ..copy_result import append_copy
-from ..edit_state import EditState
+from ..edit_state import EditState, ReplacedMatch
 from ..function_source import Sources, option_code
 from ..mutable_graph import MutableGraph
-from ..plan_result import OpChange, Region, Replacement
+from ..plan_result import Region
 from ..removal import protected_ops
 from ..type_check import mismatch
 from .base import Attributes, Code, NewScope, OpType, PlainText, Step, call_code
 from .edge_checks import RefusedStep, rewire
-from .insert import Graft, build_graft, is_built_op, site_scope, without_new_ops
+from .insert import Graft, build_graft, is_built_op, site_scope
 
 #: The values of `external` of `Plan.replace`.
 EXTERNAL = ("keep", "refuse")
@@ -69,7 +69,7 @@ class ReplaceStep(Step):
     def resolve(self, state: EditState) -> None:
         """Builds the replacements, connects them, and removes ops that are no longer needed."""
         if self.to and not valid_name(self.to):
-            raise PlanError(self.request, *invalid_name_fault(self.to, "a name scope", state.bench.is_name_used))
+            raise PlanError(self.request, *invalid_name_fault(self.to, "a name scope", state.graph.is_name_used))
         targets = self._find_targets(state)
         if not state.faults:
             targets.hint = lambda: self._hint(state, targets)
@@ -178,7 +178,6 @@ class RewiredEdges:
         graph: the graph with these changes.
         edges: inputs that are set.
         control: op -> all its control inputs, if they change.
-        control_changes: op that is not a replacement -> names of its new control inputs, and of its former ones.
         substitutes: tensor of a match -> tensor that takes its place.
         groups: for each match, the numbers of its ops and of those that replace it.
         moved, dropped: control edges that were moved, or left out, as text.
@@ -187,7 +186,6 @@ class RewiredEdges:
     graph: Graph
     edges: list[Edge]
     control: dict[int, list[int]]
-    control_changes: dict[int, tuple[list[str], list[str]]]
     substitutes: Mapping[Tensor, Tensor]
     groups: Sequence[Sequence[int]]
     moved: list[str]
@@ -221,9 +219,9 @@ def loop_waits(graph: Graph, sites: Sequence[InsertionSite], grafted: Graft) -> 
     if not graph.type_mask(ENTERS).any():
         return {}
     loop, out = loops_of(graph), dict[int, list[int]]()
-    for site, names in zip(sites, grafted.names, strict=True):
+    for site, ops in zip(sites, grafted.ops, strict=True):
         inside = [loop[i] for i in site.match.numbers if loop[i] >= 0]
-        for op in [graph.index[name] for name in names] if inside else ():
+        for op in ops if inside else ():
             if graph.types[op] in VARIABLE_TYPES:
                 return f"{graph.names[op]!r} would be a variable inside a loop"
             if len(graph.data.row(op)) or len(graph.control.row(op)):
@@ -252,7 +250,7 @@ def rewire_control(
         owner: op of a match -> number of the match.
         first: op -> control inputs that it needs in addition, from `loop_waits`.
     """
-    own = [[graph.index[name] for name in names] for names in grafted.names]
+    own = grafted.ops
     mine = {op: k for k, ops in enumerate(own) for op in ops}
     edges: list[Edge] = [
         (reader, at, substitutes[tensor])
@@ -266,7 +264,6 @@ def rewire_control(
         for k, outputs in enumerate(grafted.outputs)
     ]
     control: dict[int, list[int]] = {op: list(ops) for op, ops in first.items()}
-    control_inputs: dict[int, tuple[list[str], list[str]]] = {}
     moved_edges: list[str] = []
     dropped_edges: list[str] = []
     names = graph.names
@@ -285,14 +282,11 @@ def rewire_control(
             control.setdefault(outside, graph.control.row(outside).tolist())
             new = [i for i in ends[k] if i != outside]
             control[outside] = list(dict.fromkeys([*(i for i in control[outside] if i != inside), *new]))
-            new_waits, freed = control_inputs.setdefault(outside, ([], []))
-            new_waits += [names[i] for i in new if names[i] not in new_waits]
-            freed.append(names[inside])
             moved_edges.append(f"{names[outside]} after {names[inside]}")
     after_all = rewire_inputs(graph, edges)
     after_all = set_control_inputs(after_all, control) if control else after_all
     groups = [[*site.match.numbers, *ops] for site, ops in zip(sites, own, strict=True)]
-    return RewiredEdges(after_all, edges, control, control_inputs, substitutes, groups, moved_edges, dropped_edges)
+    return RewiredEdges(after_all, edges, control, substitutes, groups, moved_edges, dropped_edges)
 
 
 def _pairs(edges: Edges, ops: Sequence[int], owner: Mapping[int, int], group: int) -> list[tuple[int, int]]:
@@ -377,7 +371,6 @@ def replace_matches(
         to: the scope of the new ops; default: the name of the first output.
         single_op: whether the function makes one op for each match, with the name of the scope as its own name.
     """
-    was = {(c.to, c.input): c.previous for c in state.connections}
     while targets.matches:
         sites = _sites(state.after, request, targets, to, single_op)
         graft = build_graft(state, request, replacement, sites, single_op)
@@ -392,18 +385,17 @@ def replace_matches(
         if not guilty:
             graft.add_to(state)
             for op, waits in rewiring.control.items():
-                state.bench.set_control_inputs(op, waits)
+                if op < state.base.size:
+                    state.set_control_inputs(op, waits, acyclic=True)
+                else:
+                    state.graph.set_control_inputs(op, waits)
             rewire(state, request, rewiring.edges, acyclic=True)
             if not state.faults:
                 removed = _unneeded_ops(state, sites)
                 _record_replacements(state, targets, sites, graft, rewiring, removed)
                 late = [i for i in np.flatnonzero(removed).tolist() if i >= state.base.size]
                 if late:  # ops that the plan makes and then replaces are never made
-                    effect = state.effect()
-                    new_tensors = {
-                        old: new for one in effect.replacements[-len(sites) :] for old, new in one.outputs.items()
-                    }
-                    state.restart(without_new_ops(effect, late, new_tensors, was))
+                    state.drop(late, rewiring.substitutes)
             return
         for k in reversed(guilty):
             lost = targets.matches.pop(k)
@@ -471,17 +463,13 @@ def _record_replacements(
     removed: Mask,
 ) -> None:
     """Records the replacement of each match, the removed ops, and the warnings."""
-    graph, base = state.after, state.base.size
-    names = graph.names
-    for site, outputs, ops in zip(sites, graft.outputs, graft.names, strict=True):
+    types = state.graph.types
+    for site, outputs, ops in zip(sites, graft.outputs, graft.ops, strict=True):
         # Kept constants are not listed, because many ops may share them.
-        old = {site.match.outputs[key]: graph.name(rewiring.substitutes.get(end, end)) for key, end in outputs.items()}
-        kept_ops = tuple(names[i] for i in site.match.numbers if not removed[i] and graph.types[i] != "Const")
-        state.replaced.append(Replacement(site.match, site.scope, old, ops, kept_ops))
-    for op, (added, freed) in rewiring.control_changes.items():
-        if op < base:
-            state.change(op, OpChange(added_controls=tuple(added), removed_controls=tuple(freed)))
-    state.remove(np.flatnonzero(removed[:base]).tolist())
+        new = {site.match.outputs[key]: rewiring.substitutes.get(end, end) for key, end in outputs.items()}
+        kept = [i for i in site.match.numbers if not removed[i] and types[i] != "Const"]
+        state.replaced.append(ReplacedMatch(site.match, site.scope, new, ops, kept))
+    state.remove(np.flatnonzero(removed[: state.base.size]).tolist())
     state.warnings += _warnings(targets, rewiring)
 
 

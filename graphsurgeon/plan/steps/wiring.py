@@ -44,7 +44,7 @@ class ConnectStep(Step):
 
     def resolve(self, state: EditState) -> None:
         """Sets an input of an op; refuses unknown names, an input that does not exist, and another dtype or shape."""
-        graph, request, at = state.bench, self.request, self.input
+        graph, request, at = state.graph, self.request, self.input
         source, op = graph.tensor(self.tensor, request), graph.find(self.to, request)
         reads = input_of(graph, op, at, request)
         new, old, problem = graph.info(*source), graph.info(*reads), incompatibility(graph, op, at, source)
@@ -82,7 +82,7 @@ class RerouteStep(Step):
         pairs = list(zip(*tensors_of(state, request, self.old, self.to), strict=True))
         edges: list[Edge] = []
         for old, new in pairs:
-            edges += [(op, at, new) for op, at in consumers_of(state.bench, old, self.only, self.exclude)]
+            edges += [(op, at, new) for op, at in consumers_of(state.graph, old, self.only, self.exclude)]
         rewire(state, request, edges, pairs, excludes=True)
 
     def describe(self) -> str:
@@ -111,14 +111,14 @@ class SwapStep(Step):
         pairs = list(zip(*tensors_of(state, request, self.a, self.b), strict=True))
         same = [a for a, b in pairs if a == b]
         if same:
-            name = state.bench.name(same[0])
+            name = state.graph.name(same[0])
             raise PlanError(
                 request, f"both are {name!r}, which changes nothing", "Give two tensors: swap('a:0', 'b:0')"
             )
         edges: list[Edge] = []
         for a, b in pairs:
-            edges += [(op, at, b) for op, at in consumers_of(state.bench, a)]
-            edges += [(op, at, a) for op, at in consumers_of(state.bench, b)]
+            edges += [(op, at, b) for op, at in consumers_of(state.graph, a)]
+            edges += [(op, at, a) for op, at in consumers_of(state.graph, b)]
         rewire(state, request, edges, [(a, b) for pair in pairs for a, b in (pair, pair[::-1])])
 
     def describe(self) -> str:
@@ -138,7 +138,7 @@ class DetachStep(Step):
 
     def resolve(self, state: EditState) -> None:
         """Adds a placeholder for each tensor that enters or leaves the ops, and connects its consumers to it."""
-        request, graph = self.request, state.bench
+        request, graph = self.request, state.graph
         ops, only, exclude = ops_of(state, request, self.ops, self.only or (), self.exclude)
         inside, limited, any_edge = set(ops), self.only is not None or bool(exclude), False
         for side in ("inputs", "outputs") if self.side == "both" else (self.side,):
@@ -176,7 +176,7 @@ class ControlStep(Step):
 
     def resolve(self, state: EditState) -> None:
         """Sets the control inputs of an op."""
-        request, graph = self.request, state.bench
+        request, graph = self.request, state.graph
         (op,), others = ops_of(state, request, (self.op,), self.others or ())
         have = graph.control_inputs(op)
         if not self.remove:
@@ -211,7 +211,7 @@ class RerouteControlStep(Step):
 
     def resolve(self, state: EditState) -> None:
         """Sets the control inputs of the ops that wait for an op."""
-        request, graph = self.request, state.bench
+        request, graph = self.request, state.graph
         (old,), new = ops_of(state, request, (self.old,), self.to)
         waiting = graph.control_consumers(old)
         keep = None if self.only is None else set(self.only)

@@ -8,8 +8,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from ...errors import Kind, PlanError, SurgeryError, counted
 from ...graph.concurrency import gc_paused
 from ...graph.graph import Graph
@@ -458,15 +456,14 @@ def materialize(effect: PlanResult) -> AppliedOps:
     if base.size and copy_plan.effect.faults:  # an empty graph needs no copy
         raise copy_plan.effect.faults[0].to_error()
     key_fields: dict[str, Any] = {"state_prefix": "", "keys": rename_keys(base, names)}
-    less = len(effect.removed)
-    copies = [
-        replace(c, positions=np.where(c.positions >= 0, c.positions - less, -1)) if less else c for c in effect.copies
-    ]
     both = PlanResult(
         base=copy_plan.base,
         steps=effect.steps,
         after=effect.after,
-        copies=(*(replace(without_ops(c, effect.removed), **key_fields) for c in copy_plan.effect.copies), *copies),
+        copies=(
+            *(replace(without_ops(c, effect.removed), **key_fields) for c in copy_plan.effect.copies),
+            *effect.copies,
+        ),
         connections=effect.connections,
         added=effect.added,
         replacements=effect.replacements,

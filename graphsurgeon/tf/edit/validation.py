@@ -196,9 +196,8 @@ class _ShapeChecker:
         self._added = {self._after.index[new.name]: new for new in effect.added}
         self._copies = sorted((int(c.positions[c.ops].min()) - len(c.replacement_ops), k)
                               for k, c in enumerate(effect.copies) if len(c.ops))  # fmt: skip
-        less = len(effect.removed)
-        self._starts = [first - less for first, _ in self._copies]
-        self._remaining = np.delete(np.arange(effect.base.size), sorted(effect.removed)) if less else None
+        self._starts = [first for first, _ in self._copies]
+        self._remaining = np.delete(np.arange(effect.base.size), sorted(effect.removed))
 
     def check(self) -> InferenceResult:
         """Returns the faults, and the inferred shapes of ops whose known shapes have become wrong."""
@@ -267,12 +266,12 @@ class _ShapeChecker:
         return not _weaker(new, copy_result.source.info(*tensor))
 
     def _readers(self, copy_result: CopyResult, tensors: set[Tensor]) -> set[int]:
-        data, place, less = copy_result.source.data, copy_result.positions, len(self._effect.removed)
+        data, place = copy_result.source.data, copy_result.positions
         hit = np.zeros(len(data.node), np.bool_)
         for op, port in tensors:
             hit |= (data.node == op) & (data.port == port)
         rows = np.unique(data.rows[hit])
-        return {int(place[row]) - less for row in rows.tolist() if place[row] >= 0}
+        return {int(place[row]) for row in rows.tolist() if place[row] >= 0}
 
     def _check_node(self, op: int) -> None:
         name = self._after.names[op]
@@ -311,7 +310,7 @@ class _ShapeChecker:
     def _source(self, op: int) -> tuple[Graph, int] | None:
         """Returns the source graph of an op, and its number in this graph; None for a new op."""
         if op < self._effect.first_new:
-            return self._effect.base, op if self._remaining is None else int(self._remaining[op])
+            return self._effect.base, int(self._remaining[op])
         copy = self._copy_of(op)
         if copy is None or copy[1] < len(copy[0].replacement_ops):
             return None

@@ -37,7 +37,8 @@ def test_connecting_what_exists_needs_a_new_graph():
     plan = clean(Plan(G).copy(select(G, name="net/mm"), to="t", unmapped="keep").connect("t/net/mm:0", to="net/drop"))
     assert plan.mode == "materialize"
     assert edges(plan.after(), "net/drop") == {"net/drop": ["t/net/mm:0", "rate:0"]}
-    assert list(plan.effect.edits) == [("net/drop", 0, "t/net/mm:0")]
+    (edit,) = plan.effect.edits
+    assert (edit.to, edit.input, edit.tensor, edit.previous) == ("net/drop", 0, "t/net/mm:0", "net/mm:0")
     assert G.input_names(G.index["net/drop"]) == ["net/mm:0", "rate:0"]
 
 
