@@ -53,6 +53,16 @@ class Edges(NamedTuple):
         """
         return list(zip(self.row(i).tolist(), self.ports(i).tolist(), strict=True))
 
+    def end(self, i: int, at: int) -> tuple[int, int]:
+        """Returns one far end of row i, with its port.
+
+        Example:
+            >>> Edges.from_rows(np.array([1, 1]), np.array([0, 2]), 2, np.array([2, 0])).end(1, 1)
+            (2, 0)
+        """
+        k = self.ptr[i] + at
+        return int(self.node[k]), int(self.port[k])
+
     @property
     def degrees(self) -> Ints:
         """For each row, the number of its ends.

@@ -593,10 +593,19 @@ class Graph:
         Args:
             tensor: (op number, output number).
         """
-        ops = self.consumers.row(tensor[0])[self.consumers.ports(tensor[0]) == tensor[1]]
-        return [
-            (op, at) for op in dict.fromkeys(ops.tolist()) for at, one in enumerate(self.data.ends(op)) if one == tensor
-        ]
+        return [(op, at) for op, at, port in self.consumer_edges(tensor[0]) if port == tensor[1]]
+
+    def consumer_edges(self, op: int) -> list[tuple[int, int, int]]:
+        """Returns (consumer, input, output of the op) for each edge from an op to its consumers, in order."""
+        begin, end = self.consumers.ptr[op : op + 2].tolist()
+        ends = (self.consumers.node, self._consumer_inputs, self.consumers.port)
+        return list(zip(*(values[begin:end].tolist() for values in ends), strict=True))
+
+    @cached_property
+    def _consumer_inputs(self) -> Ints:
+        """For each edge of `consumers`, the number of the input."""
+        order = np.argsort(self.data.node, kind="stable")
+        return (order - self.data.ptr[self.data.rows[order]]).astype(np.int32)
 
     def node_def_inputs(self, first: int = 0) -> list[list[str]]:
         """Returns the inputs of the ops from number `first` on as a NodeDef writes them: output 0 by the bare name.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -51,41 +50,34 @@ class _NameIndex:
 
 
 class _ConsumerIndex:
-    """Maps an op to the ops that read it (or wait for it), each with the number of its edges.
+    """Maps an op to its consumers: (consumer, input) -> output of the op. A control edge has input -1.
 
     Args:
-        consumers_of: returns the consumers of an op in the original graph, once for each edge.
+        edges_from: returns (consumer, input, output) for each edge from an op in the original graph.
     """
 
-    def __init__(self, consumers_of: Callable[[int], list[int]]) -> None:
-        self._consumers_of, self._rows = consumers_of, dict[int, Counter[int]]()
-        self._pending: list[tuple[int, Edges]] = []
+    def __init__(self, edges_from: Callable[[int], Iterable[tuple[int, int, int]]]) -> None:
+        self._edges_from, self._rows = edges_from, dict[int, dict[tuple[int, int], int]]()
+        self._pending: list[tuple[int, Edges, bool]] = []
 
-    def defer(self, first: int, edges: Edges) -> None:
+    def defer(self, first: int, edges: Edges, control: bool = False) -> None:
         """Adds the edges of new ops; they are processed at the next query."""
-        self._pending.append((first, edges))
+        self._pending.append((first, edges, control))
 
-    def consumers_of(self, op: int) -> Counter[int]:
-        """Returns the consumers of one op."""
+    def row(self, op: int) -> dict[tuple[int, int], int]:
+        """Returns the consumers of one op; callers may change them."""
         late, self._pending = self._pending, []
-        for first, edges in late:
-            for row, node in zip(edges.rows.tolist(), edges.node.tolist(), strict=True):
-                self._row(node)[first + row] += 1
+        for first, edges, control in late:
+            rows = edges.rows
+            inputs = np.full(len(rows), -1) if control else np.arange(len(rows)) - edges.ptr[rows]
+            ends = (rows + first, inputs, edges.node, edges.port)
+            for consumer, at, source, port in zip(*(values.tolist() for values in ends), strict=True):
+                self._row(source)[consumer, at] = port
         return self._row(op)
 
-    def change(self, op: int, old: Sequence[int], new: Sequence[int]) -> None:
-        """Makes an op read, or wait for, other ops."""
-        for source in old:
-            row = self.consumers_of(source)
-            row[op] -= 1
-            if not row[op]:
-                del row[op]
-        for source in new:
-            self.consumers_of(source)[op] += 1
-
-    def _row(self, op: int) -> Counter[int]:
+    def _row(self, op: int) -> dict[tuple[int, int], int]:
         if op not in self._rows:
-            self._rows[op] = Counter(self._consumers_of(op))
+            self._rows[op] = {(consumer, at): port for consumer, at, port in self._edges_from(op)}
         return self._rows[op]
 
 
@@ -113,9 +105,9 @@ class MutableGraph:
         self._starts = [0]
         self._rows: dict[int, list[Tensor]] = {}
         self._control_inputs: dict[int, list[int]] = {}
-        self._consumers = _ConsumerIndex(lambda op: graph.consumers.row(op).tolist() if op < graph.size else [])
+        self._consumers = _ConsumerIndex(lambda op: graph.consumer_edges(op) if op < graph.size else [])
         self._control_consumers = _ConsumerIndex(
-            lambda op: graph.control_consumers.row(op).tolist() if op < graph.size else []
+            lambda op: [(one, -1, 0) for one in graph.control_consumers.row(op).tolist()] if op < graph.size else []
         )
         self._pending_blocks: list[int] = []  # blocks with names that are not in `_scopes` yet
         self._scopes: dict[str, dict[int, None]] = {}  # lower-case scope -> ops with new names in it
@@ -187,8 +179,7 @@ class MutableGraph:
         if row is not None:
             return row[at]
         edges, i = (self.graph.data, i) if i < self.graph.size else self._at(i, 1)
-        k = edges.ptr[i] + at
-        return int(edges.node[k]), int(edges.port[k])
+        return edges.end(i, at)
 
     def control_inputs(self, i: int) -> list[int]:
         """Returns the control inputs of an op; callers must not change the list."""
@@ -209,17 +200,19 @@ class MutableGraph:
 
     def consumers_of(self, tensor: Tensor) -> list[tuple[int, int]]:
         """Returns (op, input) for each consumer of a tensor, in order."""
-        return [
-            (op, at) for op in self.data_consumers(tensor[0]) for at, one in enumerate(self.inputs(op)) if one == tensor
-        ]
+        return sorted(end for end, port in self._consumers.row(tensor[0]).items() if port == tensor[1])
+
+    def consumed_outputs(self, op: int) -> list[int]:
+        """Returns the outputs of an op that other ops read, in order."""
+        return sorted(set(self._consumers.row(op).values()))
 
     def data_consumers(self, op: int) -> list[int]:
         """Returns the ops that read an op, in order."""
-        return sorted(self._consumers.consumers_of(op))
+        return sorted({consumer for consumer, _ in self._consumers.row(op)})
 
     def control_consumers(self, op: int) -> list[int]:
         """Returns the ops that wait for an op, in order."""
-        return sorted(self._control_consumers.consumers_of(op))
+        return sorted({consumer for consumer, _ in self._control_consumers.row(op)})
 
     def is_name_used(self, name: str) -> bool:
         """Returns whether an op or scope has this name; upper and lower case are the same."""
@@ -260,13 +253,17 @@ class MutableGraph:
     def set_input(self, op: int, index: int, tensor: Tensor) -> None:
         """Makes an op read another tensor."""
         row = self._rows.setdefault(op, self.inputs(op))
-        was, row[index] = row[index], tensor
-        self._consumers.change(op, [was[0]], [tensor[0]])
+        del self._consumers.row(row[index][0])[op, index]
+        self._consumers.row(tensor[0])[op, index] = tensor[1]
+        row[index] = tensor
         self._snapshot = None
 
     def set_control_inputs(self, op: int, control_inputs: Sequence[int]) -> None:
         """Makes an op wait for exactly these ops."""
-        self._control_consumers.change(op, self.control_inputs(op), control_inputs)
+        for source in self.control_inputs(op):
+            self._control_consumers.row(source).pop((op, -1), None)
+        for source in control_inputs:
+            self._control_consumers.row(source)[op, -1] = 0
         self._control_inputs[op] = list(control_inputs)
         self._snapshot = None
 
@@ -280,7 +277,8 @@ class MutableGraph:
         """Removes new ops that no op reads or waits for. Their numbers stay, so that no other op gets a new number."""
         self.rename({op: f"_removed_{op}" for op in ops})
         for op in ops:
-            self._consumers.change(op, [source for source, _ in self.inputs(op)], [])
+            for at, (source, _) in enumerate(self.inputs(op)):
+                del self._consumers.row(source)[op, at]
             self._rows[op] = []
             self.set_control_inputs(op, [])
             self.types[op], self._nodes[op] = "NoOp", None
@@ -316,7 +314,7 @@ class MutableGraph:
         self._starts.append(first)
         self.index.new.update(zip(names, range(first, self.size), strict=True))
         self._consumers.defer(first, data)
-        self._control_consumers.defer(first, control)
+        self._control_consumers.defer(first, control, control=True)
         self._pending_blocks.append(block)
         self._add_loops(first, types, data)
         return first

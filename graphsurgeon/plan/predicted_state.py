@@ -122,7 +122,7 @@ def branch_fault(effect: PlanResult) -> Fault | None:
         existing |= {(copied.renamed(name), at) for name, at in _always(copied.source)}
     for name, at in sorted(_always(after) - existing):
         merge = after.index[name]
-        source = after.data.ends(merge)[at]
+        source = after.data.end(merge, at)
         above = backward(after, after.mask([source[0]]))
         above[merge] = True
         joins = [one for one in effect.connections if above[after.index[one.to]]]
@@ -246,7 +246,7 @@ def _stale(effect: PlanResult) -> list[str]:
     """Returns a warning about gradient ops that were derived from ops which the plan changes."""
     base, before = effect.base, _numbers_before(effect)
     here = [(before(join.to), join) for join in effect.connections]
-    edges = [RewiredInput(op, base.data.ends(op)[join.input], effect.after.tensor(join.tensor))
+    edges = [RewiredInput(op, base.data.end(op, join.input), effect.after.tensor(join.tensor))
              for op, join in here if op is not None]  # fmt: skip
     configured = [before(name) for name, change in effect.changes.items()
                   if any(key[:1] != "_" for key in change.attributes)]  # fmt: skip

@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 from ...errors import PlanError, SurgeryError, counted, did_you_mean, few
-from ...graph.boundary import Tensor, entering_tensors, leaving_tensors
+from ...graph.boundary import Tensor
 from ...graph.devices import device_parts
-from ...graph.graph import Graph, Mask
+from ...graph.graph import Graph
 from ...graph.names import free_name, invalid_name_fault, valid_name
 from ...graph.rewiring import Edge
 from ...graph.selection import Selection
-from ...graph.traversal import components, forward
+from ...graph.traversal import components, reachable_from
 from ..dependencies import needed_ops
 from ..edit_state import EditState
 from ..fault import Fault
@@ -70,7 +70,7 @@ class BypassStep(Step):
         resolved = bool(state.faults)
         for part in parts:
             try:
-                resolved |= self._around(state, state.after.mask(part))
+                resolved |= self._around(state, part)
             except SurgeryError as error:
                 state.faults.append(Fault.from_error(error))
                 resolved = True
@@ -109,23 +109,24 @@ class BypassStep(Step):
         edges = [(i, at, new) for i, at in consumers_of(graph, old) if i != op]
         rewire(state, request, edges, [(old, new)], removes=True)
 
-    def _around(self, state: EditState, mask: Mask) -> bool:
+    def _around(self, state: EditState, part: Sequence[int]) -> bool:
         """Bypasses one connected part: an entering tensor replaces the leaving tensors; false if there are none."""
-        graph = state.after
-        enters = entering_tensors(graph, mask)
-        rows = graph.data.rows
-        first = graph.mask(rows[mask[rows] & ~mask[graph.data.node]].tolist())
-        below = forward(graph, first, control=False, within=mask)
-        readers = {t: [(i, at) for i, at in consumers_of(graph, t) if not mask[i]] for t in leaving_tensors(graph, mask)
-                   if below[t[0]]}  # fmt: skip
-        leaves = [t for t, those in readers.items() if those]
+        graph, inside = state.graph, set(part)
+        enters = _entering(graph, inside)
+        below = _below(graph, inside, enters)
+        readers = {
+            (op, port): [end for end in graph.consumers_of((op, port)) if end[0] not in inside]
+            for op in sorted(below)
+            for port in graph.consumed_outputs(op)
+        }
+        leaves = [tensor for tensor, ends in readers.items() if ends]
         output = self._named_end(state, "output", self.output, leaves)
         leaves = leaves if output is None else [output]
         new = self._named_end(state, "input", self.input, enters)
         if state.faults or not enters or not leaves:
             return False
         if new is None:
-            new = self._bypass_input(graph, mask, enters, leaves)
+            new = self._bypass_input(graph, inside, enters, leaves)
         edges = [(i, at, new) for t in leaves for i, at in readers[t]]
         rewire(state, self.request, edges, [(t, new) for t in leaves], removes=True)
         return True
@@ -147,11 +148,13 @@ class BypassStep(Step):
             raise PlanError(self.request, problem, suggestion)
         return tensor
 
-    def _bypass_input(self, graph: Graph, mask: Mask, entering: list[Tensor], leaving: list[Tensor]) -> Tensor:
+    def _bypass_input(
+        self, graph: MutableGraph, inside: set[int], entering: list[Tensor], leaving: list[Tensor]
+    ) -> Tensor:
         """Returns the only entering tensor that leads to all leaving tensors and fits them; refuses any other count."""
         if len(entering) == len(leaving) == 1:
             return entering[0]  # a tensor that does not fit gets a fault later
-        candidates = _substitutes(graph, mask, leaving)
+        candidates = _substitutes(graph, inside, entering, leaving)
         if len(candidates) == 1:
             return candidates[0]
         if candidates:
@@ -160,7 +163,7 @@ class BypassStep(Step):
             raise PlanError(self.request, problem, f"Choose one: input={graph.name(candidates[0])!r}")
         sides = [few([_tensor_text(graph, t) for t in side], 4) for side in (entering, leaving)]
         problem = f"no entering tensor can replace all leaving tensors: {sides[0]} against {sides[1]}"
-        fitting = {out: _substitutes(graph, mask, [out]) for out in leaving}
+        fitting = {out: _substitutes(graph, inside, entering, [out]) for out in leaving}
         pairs = [(t, out) for t in entering for out in leaving if t in fitting[out]]
         way = f"input={graph.name(pairs[0][0])!r}, output={graph.name(pairs[0][1])!r}" if pairs else ""
         suggestion = f"Choose the tensors: {way}" if way else "Select ops that keep the shape"
@@ -336,13 +339,25 @@ class RebuildStep(Step):
         return f"rebuild the graph without {counted(count, 'orphans')}" if count else "rebuild the graph"
 
 
-def _substitutes(graph: Graph, mask: Mask, leaving: list[Tensor]) -> list[Tensor]:
+def _entering(graph: MutableGraph, inside: set[int]) -> list[Tensor]:
+    """Returns the tensors that enter some ops, in order of first use."""
+    return list(dict.fromkeys(t for op in sorted(inside) for t in graph.inputs(op) if t[0] not in inside))
+
+
+def _below(graph: MutableGraph, inside: set[int], tensors: Sequence[Tensor]) -> dict[int, None]:
+    """Returns those of some ops that are computed from tensors, along paths inside of these ops."""
+    readers = (op for tensor in tensors for op, _ in graph.consumers_of(tensor))
+    return reachable_from(
+        filter(inside.__contains__, readers), lambda op: filter(inside.__contains__, graph.data_consumers(op))
+    )
+
+
+def _substitutes(
+    graph: MutableGraph, inside: set[int], entering: Sequence[Tensor], leaving: Sequence[Tensor]
+) -> list[Tensor]:
     """Returns the tensors that enter some ops, lead to all given leaving tensors, and fit them."""
-    return [
-        t
-        for t in entering_tensors(graph, mask)
-        if all(_fits(graph, t, out) for out in leaving) and _reaches(graph, mask, t, leaving)
-    ]
+    fitting = [tensor for tensor in entering if all(_fits(graph, tensor, out) for out in leaving)]
+    return [t for t in fitting if {op for op, _ in leaving} <= _below(graph, inside, [t]).keys()]
 
 
 def _parts(graph: Graph, numbers: list[int]) -> Iterator[list[int]]:
@@ -355,19 +370,13 @@ def _parts(graph: Graph, numbers: list[int]) -> Iterator[list[int]]:
     yield from parts.values()
 
 
-def _fits(graph: Graph | MutableGraph, new: Tensor, old: Tensor) -> bool:
+def _fits(graph: MutableGraph, new: Tensor, old: Tensor) -> bool:
     """Returns whether a tensor can take the place of another, as far as dtypes and shapes are known."""
     a, b = graph.info(*new), graph.info(*old)
     return a is None or b is None or fits(a, b)
 
 
-def _reaches(graph: Graph, mask: Mask, start: Tensor, ends: list[Tensor]) -> bool:
-    readers = graph.mask(op for op, _ in consumers_of(graph, start) if mask[op])
-    below = forward(graph, readers, control=False, within=mask)
-    return all(below[op] for op, _ in ends)
-
-
-def _tensor_text(graph: Graph, tensor: Tensor) -> str:
+def _tensor_text(graph: MutableGraph, tensor: Tensor) -> str:
     info = graph.info(*tensor)
     return graph.name(tensor) + (f" {info}" if info is not None else "")
 
@@ -385,7 +394,7 @@ def _stitch(state: EditState, request: str, removed: set[int], pairs: dict[Tenso
         readers = [(op, at) for op, at in graph.consumers_of((gap, 0)) if op not in removed]
         new = _above(graph, (gap, 0), removed) if readers else None
         if readers and len(removed) > 1 and (new is None or not _fits(graph, new, (gap, 0))):
-            others = _substitutes(graph.snapshot(), graph.snapshot().mask(removed), [(gap, 0)])
+            others = _substitutes(graph, removed, _entering(graph, removed), [(gap, 0)])
             new = others[0] if len(others) == 1 else new
         if new is not None:  # otherwise `readers_fault` reports the consumer
             pairs[gap, 0] = new
