@@ -140,14 +140,16 @@ class EditState:
             self._step_of[op] = self.step
             self.needs_new_graph |= op < self.base.size
 
-    def set_control_inputs(self, op: int, control_inputs: Iterable[int], acyclic: bool = False) -> None:
-        """Sets all control inputs of an op; with `acyclic`, it is known that the edges close no cycle."""
-        old, new = self.graph.control_inputs(op), list(dict.fromkeys(control_inputs))
-        self._previous_controls.setdefault(op, list(old))
+    def change_control_inputs(
+        self, op: int, removed: Iterable[int] = (), added: Sequence[int] = (), acyclic: bool = False
+    ) -> None:
+        """Removes control inputs of an op, then adds others; with `acyclic`, it is known that they close no cycle."""
+        graph = self.graph
+        if op not in self._previous_controls:
+            self._previous_controls[op] = graph.control_inputs(op)
         if not acyclic:
-            present = set(old)
-            self.links += [AddedEdge(self.step, op, i) for i in new if i not in present]
-        self.graph.set_control_inputs(op, new)
+            self.links += [AddedEdge(self.step, op, i) for i in dict.fromkeys(added) if not graph.waits_for(op, i)]
+        graph.change_control_inputs(op, removed, added)
         self.needs_new_graph |= op < self.base.size
 
     def change(self, op: int, change: OpChange) -> None:

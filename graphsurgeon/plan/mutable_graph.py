@@ -104,7 +104,7 @@ class MutableGraph:
         self._blocks: list[tuple[int, Edges, Edges, OutputsOf | None]] = []
         self._starts = [0]
         self._rows: dict[int, list[Tensor]] = {}
-        self._control_inputs: dict[int, list[int]] = {}
+        self._control_inputs: dict[int, dict[int, None]] = {}
         self._consumers = _ConsumerIndex(lambda op: graph.consumer_edges(op) if op < graph.size else [])
         self._control_consumers = _ConsumerIndex(
             lambda op: [(one, -1, 0) for one in graph.control_consumers.row(op).tolist()] if op < graph.size else []
@@ -182,10 +182,9 @@ class MutableGraph:
         return edges.end(i, at)
 
     def control_inputs(self, i: int) -> list[int]:
-        """Returns the control inputs of an op; callers must not change the list."""
-        waits = self._control_inputs.get(i)
-        if waits is not None:
-            return waits
+        """Returns the control inputs of an op."""
+        if i in self._control_inputs:
+            return list(self._control_inputs[i])
         edges, at = (self.graph.control, i) if i < self.graph.size else self._at(i, 2)
         out: list[int] = edges.row(at).tolist()
         return out
@@ -205,6 +204,10 @@ class MutableGraph:
     def consumed_outputs(self, op: int) -> list[int]:
         """Returns the outputs of an op that other ops read, in order."""
         return sorted(set(self._consumers.row(op).values()))
+
+    def waits_for(self, op: int, source: int) -> bool:
+        """Returns whether an op has another op as a control input."""
+        return (op, -1) in self._control_consumers.row(source)
 
     def data_consumers(self, op: int) -> list[int]:
         """Returns the ops that read an op, in order."""
@@ -258,14 +261,22 @@ class MutableGraph:
         row[index] = tensor
         self._snapshot = None
 
-    def set_control_inputs(self, op: int, control_inputs: Sequence[int]) -> None:
-        """Makes an op wait for exactly these ops."""
-        for source in self.control_inputs(op):
+    def change_control_inputs(self, op: int, removed: Iterable[int], added: Iterable[int]) -> None:
+        """Makes an op no longer wait for some ops, and then wait for others."""
+        waits = self._control_inputs.get(op)
+        if waits is None:
+            waits = self._control_inputs[op] = dict.fromkeys(self.control_inputs(op))
+        for source in removed:
+            waits.pop(source, None)
             self._control_consumers.row(source).pop((op, -1), None)
-        for source in control_inputs:
+        for source in added:
+            waits[source] = None
             self._control_consumers.row(source)[op, -1] = 0
-        self._control_inputs[op] = list(control_inputs)
         self._snapshot = None
+
+    def set_control_inputs(self, op: int, control_inputs: Iterable[int]) -> None:
+        """Makes an op wait for exactly these ops."""
+        self.change_control_inputs(op, self.control_inputs(op), control_inputs)
 
     def restore(self, op: int) -> None:
         """Gives an op of the original graph its original inputs and control inputs."""
@@ -363,7 +374,8 @@ class MutableGraph:
             after = rewire_inputs(
                 after, [(op, at, end) for op, row in self._rows.items() for at, end in enumerate(row)]
             )
-        return set_control_inputs(after, self._control_inputs) if self._control_inputs else after
+        waits = {op: list(sources) for op, sources in self._control_inputs.items()}
+        return set_control_inputs(after, waits) if waits else after
 
     # -- updates --------------------------------------------------------------------------------
 

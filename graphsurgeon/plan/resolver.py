@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from ..errors import SurgeryError
@@ -89,23 +88,21 @@ def _refuse_cycles(state: EditState, fault_counts: list[int]) -> None:
 
 def _present(links: Iterable[AddedEdge], graph: MutableGraph) -> list[AddedEdge]:
     """Returns the edges that still exist."""
-    waits = {op: set(graph.control_inputs(op)) for op in {link.op for link in links if link.input is None}}
     return [
         link
         for link in links
         if (
-            link.source in waits[link.op] if link.input is None else link.source == graph.source(link.op, link.input)[0]
+            graph.waits_for(link.op, link.source)
+            if link.input is None
+            else link.source == graph.source(link.op, link.input)[0]
         )
     ]
 
 
 def _remove(links: Sequence[AddedEdge], graph: MutableGraph) -> None:
     """Removes control edges, and restores the former inputs, the last one first."""
-    sources_by_op = defaultdict[int, set[int]](set)
     for link in reversed(links):
         if link.input is None:
-            sources_by_op[link.op].add(link.source)
+            graph.change_control_inputs(link.op, [link.source], ())
         else:
             graph.set_input(link.op, link.input, link.previous)
-    for op, sources in sources_by_op.items():
-        graph.set_control_inputs(op, [i for i in graph.control_inputs(op) if i not in sources])

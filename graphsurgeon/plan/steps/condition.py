@@ -193,7 +193,7 @@ def _remove_dead_branches(state: EditState, graph: Graph, decision: PredicateEff
         state.warnings.append(f"{lost} removed, because nothing can make them run any more: {dead}")
     state.set_inputs(edges, acyclic=True)
     for op, waits in control_inputs.items():
-        state.set_control_inputs(op, waits, acyclic=True)
+        state.change_control_inputs(op, state.graph.control_inputs(op), waits, acyclic=True)
     state.replaced.append(ReplacedMatch(match, scope, ends))
     state.remove(region)
     state.pruned.update(region)

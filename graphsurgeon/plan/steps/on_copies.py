@@ -167,7 +167,7 @@ def _copy_renamed_ops(state: EditState, request: str) -> None:
     for op in waiting:
         if not inside[op]:
             waits = [int(place[j]) if j < size and mask[j] else j for j in graph.control.row(op).tolist()]
-            state.set_control_inputs(op, waits, acyclic=True)
+            state.change_control_inputs(op, graph.control.row(op).tolist(), waits, acyclic=True)
     state.remove(ops)
 
 

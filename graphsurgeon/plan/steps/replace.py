@@ -386,7 +386,7 @@ def replace_matches(
             graft.add_to(state)
             for op, waits in rewiring.control.items():
                 if op < state.base.size:
-                    state.set_control_inputs(op, waits, acyclic=True)
+                    state.change_control_inputs(op, state.graph.control_inputs(op), waits, acyclic=True)
                 else:
                     state.graph.set_control_inputs(op, waits)
             rewire(state, request, rewiring.edges, acyclic=True)

@@ -178,17 +178,16 @@ class ControlStep(Step):
         """Sets the control inputs of an op."""
         request, graph = self.request, state.graph
         (op,), others = ops_of(state, request, (self.op,), self.others or ())
-        have = graph.control_inputs(op)
         if not self.remove:
             refuse_order(graph, [(op, i) for i in others], request)
-            state.set_control_inputs(op, [*have, *others])
+            state.change_control_inputs(op, added=others)
             return
-        leave, present = dict.fromkeys(have if self.others is None else others), set(have)
-        missing = [graph.names[i] for i in leave if i not in present]
+        leave = graph.control_inputs(op) if self.others is None else others
+        missing = [graph.names[i] for i in leave if not graph.waits_for(op, i)]
         if missing:
-            now = ", ".join(repr(graph.names[i]) for i in have) or "nothing"
+            now = ", ".join(repr(graph.names[i]) for i in graph.control_inputs(op)) or "nothing"
             raise PlanError(request, f"{self.op!r} does not wait for {missing[0]!r}", f"It waits for {now}")
-        state.set_control_inputs(op, [i for i in have if i not in leave])
+        state.change_control_inputs(op, removed=leave)
 
     def code(self, sources: Sources) -> str:
         return call_code(f"{'remove' if self.remove else 'add'}_control", self.op, self.others)
@@ -221,7 +220,7 @@ class RerouteControlStep(Step):
             raise PlanError(request, f"no chosen op waits for {self.old!r}", f"Its waiting ops: {now}")
         refuse_order(graph, [(op, i) for op in ops for i in new], request)
         for op in ops:
-            state.set_control_inputs(op, [*(i for i in graph.control_inputs(op) if i != old), *new])
+            state.change_control_inputs(op, [old], new)
 
     def describe(self) -> str:
         whom = "all waiting ops" if self.only is None else few(self.only)
