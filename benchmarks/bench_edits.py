@@ -71,6 +71,11 @@ def _steps() -> Iterator[Row]:
         "remove": lambda plan, k: plan.remove(f"b0/n{k}", stitch=True),
         "copy": lambda plan, k: plan.copy(select(plan.base, name=f"b0/n{k}"), to=f"copy{k}", unmapped="keep"),
         "control": lambda plan, k: plan.add_control(f"b0/n{k}", after="x"),
+        "control of one op": lambda plan, k: plan.add_control("last", after=f"b0/n{k}"),
+        "bypass": lambda plan, k: plan.bypass(f"b0/n{k}"),
+        "detach": lambda plan, k: plan.detach(f"b0/n{k}", side="outputs"),
+        "connect to one op": lambda plan, k: plan.connect("x:0", to="sum", input=k),
+        "insert at one op": lambda plan, k: plan.insert("Neg", on=f"wide/n{k}:0", name=f"new{k}"),
     }
     each = list(steps.values())
     steps["mixed"] = lambda plan, k: each[(0, 3, 6, 7, 4)[k % 5]](plan, k)
@@ -79,6 +84,8 @@ def _steps() -> Iterator[Row]:
         x = tf1.placeholder(tf.float32, [8], name="x")
         for k in range(2_100):
             x = tf.negative(x, name=f"b0/n{k}")
+        tf.add_n([tf.negative(x, name=f"wide/n{k}") for k in range(2_100)], name="sum")
+        tf.no_op("last")
     for name, step in steps.items():
         few, many = (_seconds_for(graph, step, count) for count in (200, 2_000))
         yield Row(f"2,000 steps of one plan: {name}", many, few, 10, "200 steps")
@@ -98,6 +105,10 @@ def _large_steps() -> Iterator[Row]:
         "swap": lambda n, plan: plan.swap({f"a/n{k}:0": f"a/n{k + 1}:0" for k in range(0, n - 1, 2)}),
         "detach": lambda n, plan: plan.detach(ops(n)),
         "insert": lambda n, plan: plan.insert("Neg", on=between(n), name="new"),
+        "insert at one op": lambda n, plan: plan.insert("Neg", on=names("wide", ":0")(n), name="new"),
+        "detach at one op": lambda n, plan: plan.detach(names("wide")(n), side="outputs"),
+        "bypass": lambda n, plan: plan.bypass(above(n)),
+        "bypass at one op": lambda n, plan: plan.bypass(names("wide")(n)),
         "remove": lambda n, plan: plan.remove(ops(n)),
         "remove and stitch": lambda n, plan: plan.remove(above(n), stitch=True),
         "set_attr": lambda n, plan: plan.set_attr(ops(n), "_mark", 3),
@@ -135,6 +146,7 @@ def _many(n: int) -> Any:
             tf.raw_ops.Merge(inputs=[tf.sin(no), tf.cos(yes)])
             with tf.control_dependencies([first]):
                 tf.identity(x, name=f"after/n{k}")
+        tf.add_n([tf.negative(x, name=f"wide/n{k}") for k in range(n)], name="sum")
         with tf.control_dependencies([tf.identity(x, name=f"before/n{k}") for k in range(n)]):
             tf.no_op("all")
     return graph

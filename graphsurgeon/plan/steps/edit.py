@@ -346,10 +346,9 @@ def _entering(graph: MutableGraph, inside: set[int]) -> list[Tensor]:
 
 def _below(graph: MutableGraph, inside: set[int], tensors: Sequence[Tensor]) -> dict[int, None]:
     """Returns those of some ops that are computed from tensors, along paths inside of these ops."""
-    readers = (op for tensor in tensors for op, _ in graph.consumers_of(tensor))
-    return reachable_from(
-        filter(inside.__contains__, readers), lambda op: filter(inside.__contains__, graph.data_consumers(op))
-    )
+    entering = set(tensors)
+    readers = (op for op in inside if not entering.isdisjoint(graph.inputs(op)))
+    return reachable_from(readers, lambda op: filter(inside.__contains__, graph.data_consumers(op)))
 
 
 def _substitutes(

@@ -140,16 +140,19 @@ class DetachStep(Step):
         """Adds a placeholder for each tensor that enters or leaves the ops, and connects its consumers to it."""
         request, graph = self.request, state.graph
         ops, only, exclude = ops_of(state, request, self.ops, self.only or (), self.exclude)
-        inside, limited, any_edge = set(ops), self.only is not None or bool(exclude), False
+        limited, any_edge = self.only is not None or bool(exclude), False
+        inside, chosen, excluded = set(ops), set(only), set(exclude)
         for side in ("inputs", "outputs") if self.side == "both" else (self.side,):
-            rows = inside if side == "inputs" else {op for one in inside for op in graph.data_consumers(one)} - inside
-            rows = (rows if self.only is None else rows & set(only)) - set(exclude)
-            edges: dict[Tensor, list[tuple[int, int]]] = {}
-            for op in sorted(rows):
-                for at, tensor in enumerate(graph.inputs(op)):
-                    if (tensor[0] in inside) == (side == "outputs"):
-                        edges.setdefault(tensor, []).append((op, at))
-            for tensor, readers in edges.items():
+            if side == "inputs":
+                edges = [(op, at, t) for op in inside for at, t in enumerate(graph.inputs(op)) if t[0] not in inside]
+            else:
+                outputs = [(op, port) for op in inside for port in graph.consumed_outputs(op)]
+                edges = [(op, at, t) for t in outputs for op, at in graph.consumers_of(t) if op not in inside]
+            tensors: dict[Tensor, list[tuple[int, int]]] = {}
+            for op, at, tensor in sorted(edges):
+                if (self.only is None or op in chosen) and op not in excluded:
+                    tensors.setdefault(tensor, []).append((op, at))
+            for tensor, readers in tensors.items():
                 any_edge = True
                 reads = graph.info(*tensor) or TensorInfo("float32", None)
                 info = TensorInfo(base_dtype(reads.dtype), reads.shape)
