@@ -121,12 +121,10 @@ def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], re
     ancestry = backward(graph, outputs_mask, cuts, control_edges=control_edges)
     if not cuts:
         return ancestry
-    rows = graph.data.rows
     unused = []
-    for op, port in inputs:
-        readers = rows[(graph.data.node == op) & (graph.data.port == port)]
-        if not ancestry[readers].any() and (op, port) not in through:
-            unused.append(f"{graph.names[op]}:{port}")
+    for tensor in inputs:
+        if tensor not in through and not any(ancestry[reader] for reader, _ in graph.consumers_of(tensor)):
+            unused.append(graph.name(tensor))
     _refuse_unconnected(graph, unused, outputs, request)
     core, fed = ops_from_inputs(graph, cuts, ancestry), downstream_of_feeds(graph, ancestry)
     # An output that is computed only from a leak is kept, and its own inputs become the leaks.
@@ -197,14 +195,13 @@ def leaks(graph: Graph, mask: Mask, inputs: Sequence[Tensor]) -> tuple[Leak, ...
     """Returns the tensors that enter `mask` and are not in `inputs`; empty if no inputs were listed."""
     if not inputs:
         return ()
-    rows = graph.data.rows
     input_set = set(inputs)
     out = []
     for op, port in entering_tensors(graph, mask, frozenset(inputs)):
         if (op, port) in input_set:
             continue
-        readers = rows[(graph.data.node == op) & (graph.data.port == port)]
-        names = tuple(graph.names[r] for r in readers[mask[readers]][:8].tolist())
+        readers = dict.fromkeys(reader for reader, _ in graph.consumers_of((op, port)) if mask[reader])
+        names = tuple(graph.names[reader] for reader in list(readers)[:8])
         above = backward(graph, graph.mask([op]), control=False)
         fed = np.flatnonzero(above & graph.type_mask(FEED_TYPES))
         source = graph.names[int(fed[0])] if len(fed) else graph.names[op]

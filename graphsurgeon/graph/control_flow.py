@@ -334,9 +334,7 @@ def context_fault(graph: Graph, mask: Mask, cuts: Iterable[Tensor]) -> tuple[str
     if not graph.type_mask((*ENTERS, *MERGES)).any():
         return None
     rows, ends = graph.data.rows, frozenset(cuts)
-    at_input = np.zeros(len(rows), np.bool_)
-    for op, port in ends:
-        at_input |= mask[rows] & (graph.data.node == op) & (graph.data.port == port)
+    at_input = mask[rows] & (graph.data.positions_in(ends) >= 0)
     entering = at_input | (mask[rows] & ~mask[graph.data.node])
     return _loop_fault(graph, mask, entering, at_input, ends) or _branch_fault(graph, mask, entering)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,6 +88,23 @@ class Edges(NamedTuple):
         start = np.concatenate([[0], np.cumsum(length)[:-1]]) if len(targets) else np.zeros(0, np.int64)
         at = np.repeat(begin - start, length) + np.arange(int(length.sum()))
         return rows, at.astype(np.int32)
+
+    def positions_in(self, tensors: Collection[tuple[int, int]]) -> Ints:
+        """Returns, for each edge, the position of its far end and port in a list of tensors; -1 if it is not there.
+
+        Example:
+            >>> edges = Edges.from_rows(np.array([1, 1]), np.array([0, 0]), 2, np.array([2, 0]))
+            >>> edges.positions_in([(0, 0), (0, 1)]).tolist()
+            [-1, 0]
+        """
+        if not tensors:
+            return np.full(len(self.node), -1, np.int32)
+        op, port = np.array(list(tensors), np.int64).T
+        width = int(max(port.max(), self.port.max(initial=0))) + 1
+        keys, mine = op * width + port, self.node.astype(np.int64) * width + self.port
+        order = np.argsort(keys)
+        at = order[np.minimum(np.searchsorted(keys, mine, sorter=order), len(keys) - 1)]
+        return np.where(keys[at] == mine, at, -1).astype(np.int32)
 
     def remap(self, rows: Ints, place: Ints) -> Edges:
         """Returns some rows, in the given order, with new numbers of the far ends; a far end at -1 is removed.

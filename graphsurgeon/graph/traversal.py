@@ -140,12 +140,7 @@ def producers(graph: Graph, tensors: Iterable[tuple[int, int]], cuts: Container[
 
 def uncut_edges(graph: Graph, cuts: frozenset[tuple[int, int]]) -> Mask | None:
     """Returns a mask over data edges that is false for edges with a tensor of `cuts`; None without cuts."""
-    if not cuts:
-        return None
-    keep = np.ones(len(graph.data.node), np.bool_)
-    for op, port in cuts:
-        keep &= ~((graph.data.node == op) & (graph.data.port == port))
-    return keep
+    return graph.data.positions_in(cuts) < 0 if cuts else None
 
 
 def components(graph: Graph, into: Mask, out_of: Mask, control: bool = True) -> NDArray[np.int32]:

@@ -386,18 +386,22 @@ def append_copy(base: MutableGraph, copy_result: CopyResult) -> None:
     spots = {p.name: first + i for i, p in enumerate(stand_ins)}
     data_rows, data_at = graph.data.gather(ops)
     node, port = place[graph.data.node[data_at]], graph.data.port[data_at].copy()
-    old_node, old_port = graph.data.node[data_at], graph.data.port[data_at]
-    for (op, out), (name, new_out) in copy_result.input_map.items():
-        hit = (old_node == op) & (old_port == out)
-        node[hit] = spots[name] if name in spots else base.index[name]
-        port[hit] = new_out
+    entering = copy_result.input_map
+
+    def number(name: str) -> int:
+        return spots[name] if name in spots else base.index[name]
+
+    if entering:
+        at = graph.data.positions_in(entering)[data_at]
+        mapped = np.array([(number(name), out) for name, out in entering.values()], np.int32)
+        node[at >= 0], port[at >= 0] = mapped[at[at >= 0]].T
     ctrl_rows, ctrl_at = graph.control.gather(ops)
-    ctrl = place[graph.control.node[ctrl_at]]
-    outside = ctrl < 0
-    if outside.any():
+    if copy_result.control_map:
+        place = place.copy()
         for op, name in copy_result.control_map.items():
-            ctrl[graph.control.node[ctrl_at] == op] = spots[name] if name in spots else base.index[name]
-        ctrl, ctrl_rows = ctrl[ctrl >= 0], ctrl_rows[ctrl >= 0]
+            place[op] = number(name)
+    ctrl = place[graph.control.node[ctrl_at]]
+    ctrl, ctrl_rows = ctrl[ctrl >= 0], ctrl_rows[ctrl >= 0]
     lead = len(stand_ins)
     total = lead + len(ops)
 

@@ -8,6 +8,7 @@ from functools import reduce
 import pytest
 
 from graphsurgeon.graph.graph import Graph
+from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.backend import Backend
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.resolver import resolve
@@ -22,7 +23,7 @@ def graph(n: int) -> Graph:
     ops += [(f"y{i}", "Identity", [f"x{i}"]) for i in range(n)]
     ops += [(f"w{i}", "Mul", [f"y{i}", f"x{i}"]) for i in range(n)]
     ops += [("sum", "AddN", [f"w{i}" for i in range(n)]), ("all", "NoOp", [f"^w{i}" for i in range(n)])]
-    return Graph.from_ops([*ops, ("last", "NoOp", [])])
+    return Graph.from_ops([*ops, ("last", "NoOp", [])], owner=object())
 
 
 def names(word: str, n: int) -> list[str]:
@@ -34,6 +35,11 @@ def tensors(word: str, n: int) -> list[str]:
 
 
 ONE_STEP: dict[str, Step] = {
+    "copy": lambda plan, n: plan.copy(select(plan.base, name="w*"), to="copies", unmapped="placeholder"),
+    "copy with inputs": lambda plan, n: plan.copy(
+        select(plan.base, inputs=tensors("y", n), outputs="sum:0"), to="copies",
+        inputs=dict(zip(tensors("y", n), tensors("x", n), strict=True)), unmapped="keep",
+    ),
     "reroute": lambda plan, n: plan.reroute(tensors("w", n), to=tensors("x", n)),
     "connect": lambda plan, n: plan.connect(tensors("x", n), to=names("y", n)),
     "swap": lambda plan, n: plan.swap({f"w{i}:0": f"w{i + 1}:0" for i in range(0, n, 2)}),
@@ -46,7 +52,7 @@ ONE_STEP: dict[str, Step] = {
     "add_control": lambda plan, n: plan.add_control("last", after=names("y", n)),
     "remove_control": lambda plan, n: plan.remove_control("all"),
     "on_copies": lambda plan, n: plan.reroute(tensors("w", n), to=tensors("x", n)).on_copies(scope="copies"),
-}
+}  # fmt: skip
 MANY_STEPS: dict[str, Step] = {
     "reroute": lambda plan, i: plan.reroute(f"w{i}:0", to=f"x{i}:0"),
     "connect": lambda plan, i: plan.connect(f"x{i}:0", to="sum", input=i),
@@ -68,7 +74,7 @@ def check(made: Step) -> None:
         plan = made(Plan(graph(n)), n)
         return lambda: resolve(plan.base, plan.steps, Backend())
 
-    assert not resolve(graph(4), made(Plan(graph(4)), 4).steps, Backend()).faults
+    assert not made(Plan(graph(4)), 4).effect.faults
     assert growth(work, 50, 400) < 10
 
 

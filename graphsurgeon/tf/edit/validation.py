@@ -267,10 +267,7 @@ class _ShapeChecker:
 
     def _readers(self, copy_result: CopyResult, tensors: set[Tensor]) -> set[int]:
         data, place = copy_result.source.data, copy_result.positions
-        hit = np.zeros(len(data.node), np.bool_)
-        for op, port in tensors:
-            hit |= (data.node == op) & (data.port == port)
-        rows = np.unique(data.rows[hit])
+        rows = np.unique(data.rows[data.positions_in(tensors) >= 0])
         return {int(place[row]) for row in rows.tolist() if place[row] >= 0}
 
     def _check_node(self, op: int) -> None:
