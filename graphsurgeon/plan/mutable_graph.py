@@ -88,9 +88,9 @@ class MutableGraph:
         graph: the graph to start from.
 
     Example:
-        >>> bench = MutableGraph(Graph.from_ops([("a", "Const", []), ("b", "Const", []), ("c", "Neg", ["a"])]))
-        >>> bench.set_input(2, 0, (1, 0))
-        >>> bench.consumers_of((1, 0)), bench.consumers_of((0, 0)), bench.snapshot().input_names(2)
+        >>> graph = MutableGraph(Graph.from_ops([("a", "Const", []), ("b", "Const", []), ("c", "Neg", ["a"])]))
+        >>> graph.set_input(2, 0, (1, 0))
+        >>> graph.consumers_of((1, 0)), graph.consumers_of((0, 0)), graph.snapshot().input_names(2)
         ([(2, 0)], [], ['b:0'])
     """
 

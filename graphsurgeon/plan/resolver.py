@@ -64,9 +64,9 @@ def _refuse_cycles(state: EditState, fault_counts: list[int]) -> None:
         state: the effect of all steps.
         fault_counts: the number of faults after each step.
     """
-    bench, faults = state.graph, list[tuple[int, Fault]]()
+    graph, faults = state.graph, list[tuple[int, Fault]]()
     links, state.links = state.links, []
-    while links := _present(links, bench):
+    while links := _present(links, graph):
         ring = ops_on_new_cycles(state.after, [(link.op, link.source) for link in links])
         if not ring.any():
             break
@@ -75,12 +75,12 @@ def _refuse_cycles(state: EditState, fault_counts: list[int]) -> None:
         on = sorted((link for link in links if ring[link.op] and ring[link.source]), key=lambda link: -link.step)
         last = {int(parts[link.op]): link for link in reversed(on)}
         for link in last.values():
-            source = bench.names[link.source] if link.input is None else bench.name(bench.source(link.op, link.input))
-            problem = f"that makes a cycle: {source!r} is computed from {bench.names[link.op]!r}"
+            source = graph.names[link.source] if link.input is None else graph.name(graph.source(link.op, link.input))
+            problem = f"that makes a cycle: {source!r} is computed from {graph.names[link.op]!r}"
             way = "Choose an op above it" if link.input is None else "Choose a tensor above it"
             faults.append((link.step, Fault(state.steps[link.step].request, problem, way, step=link.step)))
         guilty = {link.step for link in last.values()}
-        _remove([link for link in links if link.step in guilty], bench)
+        _remove([link for link in links if link.step in guilty], graph)
         links = [link for link in links if link.step not in guilty]
     for step, fault in sorted(faults, key=lambda found: -found[0]):
         state.faults.insert(fault_counts[step], fault)

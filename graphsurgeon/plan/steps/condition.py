@@ -60,8 +60,7 @@ class ConditionStep(Step):
             if state.faults:
                 return
             _replace_with_branch(request, state, op, tensor, self.value)
-        bench = state.graph
-        rest = [bench.names[op] for op, _ in bench.consumers_of(tensor) if op not in state.removed]
+        rest = [state.graph.names[op] for op, _ in state.graph.consumers_of(tensor) if op not in state.removed]
         if rest and not state.faults:
             state.warnings.append(f"ops that are not part of a cond still read the condition: {few(rest)}")
 

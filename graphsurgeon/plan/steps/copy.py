@@ -63,20 +63,20 @@ def resolve_copy(step: CopyRequest, state: EditState) -> CopyResult:
     Raises:
         RefusedStep: if the step has faults; without a fault if only an earlier step has faults.
     """
-    bench, graph = state.graph, step.selection.graph
+    destination, graph = state.graph, step.selection.graph
     same = graph.folded.owner is state.base.owner and state.base.owner is not None
-    refuse(selection_faults(step, same) + namespace_faults(step, bench))
-    copy_set = _copy_set(step, bench)
+    refuse(selection_faults(step, same) + namespace_faults(step, destination))
+    copy_set = _copy_set(step, destination)
     refuse(copy_set.faults if copy_set.failed else [])
-    entry = _entering_tensors(step, bench, copy_set, same)
-    control = _control_inputs(step, bench, copy_set, entry, same)
+    entry = _entering_tensors(step, destination, copy_set, same)
+    control = _control_inputs(step, destination, copy_set, entry, same)
     faults = [*copy_set.faults, *entry.faults, *_inside_faults(step, state, copy_set, entry, same), *control.faults]
     if faults or state.faults:
         raise RefusedStep(faults)
-    names, key = _names(step, bench, copy_set)
+    names, key = _names(step, destination, copy_set)
     if step.names is not None:
-        refuse(name_faults(step, bench, [*names, *(p.name for p in entry.placeholders)]))
-    copied = _copy_result(step, bench, copy_set, entry, control, names, key)
+        refuse(name_faults(step, destination, [*names, *(p.name for p in entry.placeholders)]))
+    copied = _copy_result(step, destination, copy_set, entry, control, names, key)
     copied = replace(copied, collections=_collections(copied, state))
     warnings = _warnings(copied, copy_set.mask)
     for edges, on in (

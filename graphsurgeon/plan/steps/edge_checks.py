@@ -89,19 +89,19 @@ def rewire(
         removes: whether the request removes or bypasses ops.
         excludes: whether the request has the argument exclude=, which leaves out consumers.
     """
-    bench, fault, readers = state.graph, None, defaultdict[Tensor, list[int]](list)
+    graph, fault, readers = state.graph, None, defaultdict[Tensor, list[int]](list)
     for op, _, source in edges:
         readers[source].append(op)
     for old, new in pairs:
-        fault = mismatch(bench, request, old, new, readers[new], reroute=removes)
+        fault = mismatch(graph, request, old, new, readers[new], reroute=removes)
         if fault is not None:
-            fault = tensor_mismatch(bench, fault, old, new, readers[new])
+            fault = tensor_mismatch(graph, fault, old, new, readers[new])
             break
     if fault is None and pairs and not edges:
         fault = Fault(request, "no op reads it, so nothing would change", "Name another tensor, or widen only=")
-    fault = fault or next(filter(None, (reference_fault(bench, edge, request, excludes) for edge in edges)), None)
-    fault = fault or next(filter(None, (_flow_fault(bench, edge, request) for edge in edges)), None)
-    fault = fault or frame_fault(bench, edges, request)
+    fault = fault or next(filter(None, (reference_fault(graph, edge, request, excludes) for edge in edges)), None)
+    fault = fault or next(filter(None, (_flow_fault(graph, edge, request) for edge in edges)), None)
+    fault = fault or frame_fault(graph, edges, request)
     if fault:
         state.faults.append(fault)
     else:
@@ -372,7 +372,7 @@ def find_input_candidates(
 
     Args:
         mutable_graph: the graph.
-        tensor: the tensor that they should read, of the graph or of an op that was added to the bench.
+        tensor: the tensor that they should read, of the graph or of an op that was added to it.
         inputs: (op, index of the input).
 
     Example:

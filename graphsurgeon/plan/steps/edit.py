@@ -257,21 +257,21 @@ class RenameStep(Step):
 
     def resolve(self, state: EditState) -> None:
         """Renames ops and scopes, after all checks."""
-        bench, names = state.graph, dict(self.names)
+        graph, names = state.graph, dict(self.names)
         names_by_op: dict[int, str] = {}
         for old in sorted(names, key=len):  # a new name for an op overrides that of its scope
-            own = [bench.index[old]] if old in bench.index else []
-            ops = [*own, *bench.ops_in_scope(old)]
+            own = [graph.index[old]] if old in graph.index else []
+            ops = [*own, *graph.ops_in_scope(old)]
             if not ops:
                 now = state.new_name(old)
                 near = f"An earlier step renamed it to {now!r}" if now else ""
                 near = near or did_you_mean(old, [*state.after.scopes.names[1:], *state.after.names])
                 raise PlanError(self.request, f"no op and no scope is called {old!r}", near)
-            names_by_op.update({op: names[old] + bench.names[op][len(old) :] for op in ops})
+            names_by_op.update({op: names[old] + graph.names[op][len(old) :] for op in ops})
         self._refuse(state, names_by_op)
         if self.values is not None:
             state.revalued[state.step] = tuple(names_by_op)
-        state.rename({op: name for op, name in names_by_op.items() if name != bench.names[op]})
+        state.rename({op: name for op, name in names_by_op.items() if name != graph.names[op]})
 
     def code(self, sources: Sources) -> str:
         plain = self.values is None or self.values == INITIAL
@@ -292,21 +292,21 @@ class RenameStep(Step):
 
     def _refuse(self, state: EditState, new_names: Mapping[int, str]) -> None:
         """Raises PlanError if a new name is not valid or already taken."""
-        bench, owners = state.graph, dict[str, int]()
+        graph, owners = state.graph, dict[str, int]()
         bad = next((new for old, new in self.names if new != old and not valid_name(new)), None)
         if bad is not None:
-            raise PlanError(self.request, *invalid_name_fault(bad, "a name of an op", bench.is_name_used))
+            raise PlanError(self.request, *invalid_name_fault(bad, "a name of an op", graph.is_name_used))
         for op, name in new_names.items():
-            there = bench.index.get(name)
+            there = graph.index.get(name)
             problem = ""
             if there is not None and there not in new_names:
-                problem = f"the name {name!r} is taken in {bench.title}"
+                problem = f"the name {name!r} is taken in {graph.title}"
             if name in owners:
-                both = f"{bench.names[owners[name]]!r} and {bench.names[op]!r}"
+                both = f"{graph.names[owners[name]]!r} and {graph.names[op]!r}"
                 problem = problem or f"{both} would both be called {name!r}"
             if problem:
                 wish = next((new for _, new in self.names if name == new or name.startswith(f"{new}/")), name)
-                way = f"Type a name that is free, such as {free_name(wish, bench.is_name_used)!r}"
+                way = f"Type a name that is free, such as {free_name(wish, graph.is_name_used)!r}"
                 raise PlanError(self.request, problem, f"{way}, or rename both at once: {{old: new, ...}}")
             owners[name] = op
 

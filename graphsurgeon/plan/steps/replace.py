@@ -422,9 +422,9 @@ def _sites(graph: Graph, request: str, targets: ReplaceTargets, to: str, single_
 
 def _rewire(graph: Graph, request: str, sites: Sequence[InsertionSite], graft: Graft) -> RewiredEdges:
     """The changes of edges for the new ops; refuses replacements that do not fit."""
-    bench = MutableGraph(graph)
+    trial = MutableGraph(graph)
     if graft.copy_result is not None:
-        append_copy(bench, graft.copy_result)
+        append_copy(trial, graft.copy_result)
     subs: dict[Tensor, Tensor] = {}
     owner: dict[int, int] = {}
     for k, (site, ends) in enumerate(zip(sites, graft.outputs, strict=True)):
@@ -432,13 +432,13 @@ def _rewire(graph: Graph, request: str, sites: Sequence[InsertionSite], graft: G
         # Other ops may share a constant, unless it has control inputs, for example in a TF1 loop or branch.
         owner |= {i: k for i in site.match.numbers if graph.types[i] != "Const" or len(graph.control.row(i))}
     subs = resolve_replacements(subs)
-    fault = next(filter(None, (mismatch(bench, request, old, new) for old, new in subs.items())), None)
+    fault = next(filter(None, (mismatch(trial, request, old, new) for old, new in subs.items())), None)
     if fault is not None:
         raise RefusedStep([fault])
-    waits = loop_waits(bench.snapshot(), sites, graft)
+    waits = loop_waits(trial.snapshot(), sites, graft)
     if isinstance(waits, str):
         raise PlanError(request, waits, "Replace matches outside of loops: within=...")
-    return rewire_control(bench.snapshot(), sites, graft, subs, owner, waits)
+    return rewire_control(trial.snapshot(), sites, graft, subs, owner, waits)
 
 
 def _unneeded_ops(state: EditState, sites: Sequence[InsertionSite]) -> Mask:

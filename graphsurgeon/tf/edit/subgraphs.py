@@ -46,11 +46,13 @@ def trace_sites(
     Raises:
         PlanError: the function cannot be called with these inputs, fails, or returns anything else.
     """
-    bench = _SiteTracer(op_maker(function, sites[0], request) if isinstance(function, str) else function, base, request)
-    outputs = [bench.outputs(number, site) for number, site in enumerate(sites)]
-    bench.finish()
-    result = snapshot(bench.graph, title="the ops that the plan builds")
-    return BuiltSubgraph(result, bench.inputs, tuple(outputs))
+    tracer = _SiteTracer(
+        op_maker(function, sites[0], request) if isinstance(function, str) else function, base, request
+    )
+    outputs = [tracer.outputs(number, site) for number, site in enumerate(sites)]
+    tracer.finish()
+    result = snapshot(tracer.graph, title="the ops that the plan builds")
+    return BuiltSubgraph(result, tracer.inputs, tuple(outputs))
 
 
 @dataclass

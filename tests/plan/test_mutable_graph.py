@@ -1,4 +1,4 @@
-"""A graph under work says what the value of it says, whatever was done to it, and at a cost that nobody else pays."""
+"""A mutable graph answers queries as its snapshot does, after any changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.mutable_graph import MutableGraph
 from graphsurgeon.plan.plan import Plan
 
-STEP = st.tuples(st.sampled_from(["input", "wait", "add", "rename", "freeze"]), *[st.integers(0, 99)] * 3)
+STEP = st.tuples(
+    st.sampled_from(["input", "wait", "add", "rename", "restore", "drop", "freeze"]), *[st.integers(0, 99)] * 3
+)
 
 
 def begin() -> Graph:
@@ -26,43 +28,58 @@ def begin() -> Graph:
 
 
 @given(st.lists(STEP, max_size=20))
-def test_it_says_what_the_graph_says_that_it_becomes(steps):
-    bench, made = MutableGraph(begin()), 0
+def test_queries_agree_with_the_snapshot(steps):
+    mutable, made = MutableGraph(begin()), 0
     for at, (kind, a, b, c) in enumerate(steps):
-        op, other = a % bench.size, b % bench.size
-        if kind == "input" and bench.inputs(op):
-            bench.set_input(op, c % len(bench.inputs(op)), (other, c % 2))
+        op, other = a % mutable.size, b % mutable.size
+        if kind == "input" and mutable.inputs(op):
+            mutable.set_input(op, c % len(mutable.inputs(op)), (other, c % 2))
         elif kind == "wait":
-            bench.set_control_inputs(op, sorted({other, c % bench.size} - {op}))
+            mutable.set_control_inputs(op, sorted({other, c % mutable.size} - {op}))
         elif kind == "add":
             made += 1
             data = Edges(np.array([0, 2], np.int32), np.array([op, other], np.int32), np.array([0, c % 2], np.int32))
             control = Edges(np.array([0, 1], np.int32), np.array([op], np.int32), np.zeros(1, np.int32))
-            bench.add([f"n{made}/x"], ["Add"], [None], data, control, lambda _, n=made: [TensorInfo("int32", (n,))])
+            mutable.add([f"n{made}/x"], ["Add"], [None], data, control, lambda _, n=made: [TensorInfo("int32", (n,))])
         elif kind == "rename":
-            bench.rename({op: bench.names[other], other: bench.names[op]} if c % 2 else {op: f"r{at}/{a}"})
+            mutable.rename({op: mutable.names[other], other: mutable.names[op]} if c % 2 else {op: f"r{at}/{a}"})
+        elif kind == "restore" and op < begin().size and op not in mutable.dropped:
+            mutable.restore(op)
+        elif kind == "drop" and op >= begin().size and not mutable.data_consumers(op) + mutable.control_consumers(op):
+            mutable.drop([op])
         else:
-            bench.snapshot()
-        same(bench)
+            mutable.snapshot()
+        same(mutable)
 
 
-def same(bench: MutableGraph) -> None:
-    graph = bench.snapshot()
-    assert (list(bench.names), list(bench.types), bench.size) == (list(graph.names), list(graph.types), graph.size)
+def same(mutable: MutableGraph) -> None:
+    graph = mutable.snapshot()
+    assert (list(mutable.names), list(mutable.types), mutable.size) == (
+        list(graph.names),
+        list(graph.types),
+        graph.size,
+    )
     assert graph.index == {name: i for i, name in enumerate(graph.names)}
     for i, name in enumerate(graph.names):
-        assert bench.index[name] == i
-        assert bench.input_names(i) == graph.input_names(i)
-        assert bench.control_inputs(i) == graph.control.row(i).tolist()
-        assert bench.data_consumers(i) == sorted(set(graph.consumers.row(i).tolist()))
-        assert bench.control_consumers(i) == sorted(graph.control_consumers.row(i).tolist())
-        assert bench.outputs(i) == graph.outputs(i)
+        assert mutable.index[name] == i
+        assert mutable.input_names(i) == graph.input_names(i)
+        assert mutable.control_inputs(i) == graph.control.row(i).tolist()
+        assert mutable.data_consumers(i) == sorted(set(graph.consumers.row(i).tolist()))
+        assert mutable.control_consumers(i) == sorted(graph.control_consumers.row(i).tolist())
+        assert mutable.outputs(i) == graph.outputs(i)
+        assert [mutable.waits_for(i, j) for j in range(graph.size)] == graph.mask(graph.control.row(i)).tolist()
+        assert mutable.consumed_outputs(i) == sorted(set(graph.consumers.ports(i).tolist()))
+        for port in range(2):
+            ends = [
+                (op, at) for op in range(graph.size) for at, end in enumerate(graph.data.ends(op)) if end == (i, port)
+            ]
+            assert mutable.consumers_of((i, port)) == graph.consumers_of((i, port)) == ends
         assert (
-            bench.ops_in_scope(name.rpartition("/")[0] or "none")
+            mutable.ops_in_scope(name.rpartition("/")[0] or "none")
             == np.flatnonzero(graph.scope_mask(name.rpartition("/")[0] or "none")).tolist()
         )
     for name in [*begin().lowercase_names, *graph.lowercase_names, "none"]:
-        assert bench.is_name_used(name.upper()) == graph.is_name_used(name)
+        assert mutable.is_name_used(name.upper()) == graph.is_name_used(name)
 
 
 def test_what_is_told_of_outputs_is_no_call_within_a_call_for_each_step():

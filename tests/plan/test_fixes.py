@@ -100,12 +100,12 @@ def test_what_makes_no_sense_is_not_proposed(plan):
 
 
 def test_no_variable_is_made_inside_a_loop():
-    bench, wanted = MutableGraph(BASE), TensorInfo(F, (4,))
+    graph, wanted = MutableGraph(BASE), TensorInfo(F, (4,))
     wide = TensorInfo(F, (1, 3))
     inside, turn = BASE.index["inside"], BASE.index["turn"]
-    assert [one.kinds for one in fitting_adapters(bench, (turn, 0), wide, [inside])] == [("reshape",)]
-    assert all("dense" not in one.kinds for one in fitting_adapters(bench, (turn, 0), wanted, [inside]))
-    assert fitting_adapters(bench, (turn, 0), wide, [BASE.index["use"]]) == ()
+    assert [one.kinds for one in fitting_adapters(graph, (turn, 0), wide, [inside])] == [("reshape",)]
+    assert all("dense" not in one.kinds for one in fitting_adapters(graph, (turn, 0), wanted, [inside]))
+    assert fitting_adapters(graph, (turn, 0), wide, [BASE.index["use"]]) == ()
 
 
 def test_a_cure_of_another_plan_is_refused():
