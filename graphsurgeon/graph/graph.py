@@ -593,13 +593,7 @@ class Graph:
         Args:
             tensor: (op number, output number).
         """
-        return [(op, at) for op, at, port in self.consumer_edges(tensor[0]) if port == tensor[1]]
-
-    def consumer_edges(self, op: int) -> list[tuple[int, int, int]]:
-        """Returns (consumer, input, output of the op) for each edge from an op to its consumers, in order."""
-        begin, end = self.consumers.ptr[op : op + 2].tolist()
-        ends = (self.consumers.node, self._consumer_inputs, self.consumers.port)
-        return list(zip(*(values[begin:end].tolist() for values in ends), strict=True))
+        return [(op, at) for op, at, port in consumer_edges(self, tensor[0]) if port == tensor[1]]
 
     @cached_property
     def _consumer_inputs(self) -> Ints:
@@ -675,6 +669,13 @@ class Graph:
         for part in (*self.data, self.control.ptr, waits):
             h.update(part.tobytes())
         return h.hexdigest()
+
+
+def consumer_edges(graph: Graph, op: int) -> list[tuple[int, int, int]]:
+    """Returns (consumer, input, output of the op) for each edge from an op to its consumers, in order."""
+    begin, end = graph.consumers.ptr[op : op + 2].tolist()
+    ends = (graph.consumers.node, graph._consumer_inputs, graph.consumers.port)  # noqa: SLF001  of this class
+    return list(zip(*(values[begin:end].tolist() for values in ends), strict=True))
 
 
 class PlainNode(NamedTuple):

@@ -16,7 +16,7 @@ from ..graph.names import join_scope, op_name
 from ..graph.variables import QUEUE_TYPES, TABLE_TYPES, CollectionEntry, VariableInfo, rename_variable
 from .dependencies import Closure
 from .mutable_graph import MutableGraph
-from .steps.copy_request import CopyRequest
+from .steps.copy import CopyStep
 
 _TRANSFER_HINT = (
     "transfer its entries with table.export() in the original graph and tf.raw_ops.LookupTableImportV2("
@@ -187,7 +187,7 @@ class CopyResult:
         warnings: the warnings about the copy.
     """
 
-    step: CopyRequest
+    step: CopyStep
     ops: Ints
     names: list[str]
     positions: Ints

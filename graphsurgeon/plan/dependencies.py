@@ -17,7 +17,7 @@ from ..graph.traversal import backward
 from ..graph.variables import FEED_TYPES, QUERY_TYPES, VariableInfo
 from .fault import Fault
 from .mutable_graph import MutableGraph
-from .steps.copy_request import CopyRequest
+from .steps.copy import CopyStep
 from .type_check import axis_text, base_dtype, fitting_text, shapes_differ
 
 _READ_TYPES = QUERY_TYPES | {"Identity", "ReadVariableOp"}
@@ -277,7 +277,7 @@ def is_substitute(policy: str) -> bool:
     return policy == "freeze" or is_tensor(policy)
 
 
-def policies(step: CopyRequest, graph: Graph) -> dict[str, str]:
+def policies(step: CopyStep, graph: Graph) -> dict[str, str]:
     """Returns the policy of each variable of the source: by its name, by the first matching pattern, or the default."""
     rules = dict(step.variables)
     default = rules.pop("*", "copy")
@@ -334,7 +334,7 @@ def substitutes_of(graph: Graph, mask: Mask, policy: Mapping[str, str]) -> tuple
     return substitutes, excluded & mask
 
 
-def rule_faults(step: CopyRequest, graph: Graph) -> list[Fault]:
+def rule_faults(step: CopyStep, graph: Graph) -> list[Fault]:
     """Returns the fault of a rule that matches no variable of the source."""
     variables = graph.state.variables
     for rule, policy in step.variables:
@@ -402,7 +402,7 @@ def private_ops(graph: Graph, mask: Mask, start: Iterable[int], variable: str) -
     return spared
 
 
-def substitute_faults(step: CopyRequest, base: MutableGraph, substitutes: Sequence[Substitute]) -> list[Fault]:
+def substitute_faults(step: CopyStep, base: MutableGraph, substitutes: Sequence[Substitute]) -> list[Fault]:
     """Returns the faults of frozen and replaced variables: writers, missing values, and tensors that do not fit."""
     out: list[Fault] = []
     for sub in substitutes:

@@ -8,16 +8,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..errors import SelectionError
 from ..graph.boundary import Tensor
 from ..graph.edges import Edges
 from ..graph.graph import Graph, TensorInfo
 from ..graph.rewiring import Edge, graph_without_ops
 from ..graph.variables import end_renamer
 from .backend import Backend
+from .copy_resolver import resolve_copy
 from .copy_result import Connection, CopyResult, append_copy, current_externals
-from .fault import Fault
+from .edge_checks import rewire_fault
+from .fault import Fault, refuse
 from .mutable_graph import MutableGraph
 from .plan_result import DownstreamCopy, NewNode, OpChange, PlanResult, Replacement
+from .steps.copy import CopyStep
 
 
 class AddedEdge(NamedTuple):
@@ -95,6 +99,25 @@ class EditState:
         rewired = {op for op, _ in self._previous if op < self.base.size}
         return rewired | self._changes.keys() | self._previous_controls.keys()
 
+    def find_ops(self, request: str, *groups: Sequence[str]) -> list[list[int]]:
+        """Returns the numbers of groups of ops that are given by name.
+
+        Raises:
+            RefusedStep: if an op does not exist; with one fault for each group that lacks an op.
+        """
+        op_lists, faults = list[list[int]](), list[Fault]()
+        for names in groups:
+            try:
+                op_lists.append([self.graph.find(name, request) for name in names])
+            except SelectionError as error:
+                faults.append(Fault.from_error(error))
+        refuse(faults)
+        return op_lists
+
+    def find_tensors(self, request: str, *groups: Sequence[str]) -> list[list[Tensor]]:
+        """Returns groups of tensors that are given by name; raises SelectionError if a tensor does not exist."""
+        return [[self.graph.tensor(name, request) for name in names] for names in groups]
+
     def info(self, tensor: Tensor) -> TensorInfo | None:
         """Returns the known dtype and shape of a tensor; for the output of an inserted op, those of its input."""
         result, node = self.graph.info(*tensor), self._added.get(tensor[0])
@@ -106,6 +129,10 @@ class EditState:
         return "" if number is None or number in self.graph.dropped else self.graph.names[number]
 
     # -- changes --------------------------------------------------------------------------------
+
+    def resolve_copy(self, step: CopyStep) -> CopyResult:
+        """Returns the result of a copy step; raises RefusedStep if the step has faults."""
+        return resolve_copy(step, self.graph, self.copies, bool(self.faults))
 
     def add_copy(self, copied: CopyResult, connect: bool = True) -> None:
         """Adds a copy; with `connect`, the tensors that it reads from other ops are recorded as connections."""
@@ -128,6 +155,32 @@ class EditState:
         number = self.graph.add([node.name], [node.op], [None], reads, nothing, lambda _: outputs)
         self._added[number], self._step_of[number] = node, self.step
         return number
+
+    def rewire(
+        self,
+        request: str,
+        edges: Sequence[Edge],
+        pairs: Sequence[tuple[Tensor, Tensor]] = (),
+        acyclic: bool = False,
+        *,
+        removes: bool = False,
+        excludes: bool = False,
+    ) -> None:
+        """Sets inputs of ops, or adds a fault if dtypes, shapes or loop frames do not fit.
+
+        Args:
+            request: the request, for messages.
+            edges: the inputs to set.
+            pairs: pairs of tensors (old, new): the new tensor replaces the old tensor.
+            acyclic: whether it is already known that the edges close no cycle.
+            removes: whether the request removes or bypasses ops.
+            excludes: whether the request has the argument exclude=, which leaves out consumers.
+        """
+        fault = rewire_fault(self.graph, request, edges, pairs, removes, excludes)
+        if fault is None:
+            self.set_inputs(edges, acyclic)
+        else:
+            self.faults.append(fault)
 
     def set_inputs(self, edges: Sequence[Edge], acyclic: bool = False) -> None:
         """Sets inputs of ops; with `acyclic`, it is known that the edges close no cycle."""

@@ -72,6 +72,20 @@ class Fault:
         return str(self.to_error())
 
 
+class RefusedStep(Exception):
+    """Raised if a step cannot be carried out; contains one fault for each reason."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        super().__init__(*faults)
+        self.faults = faults
+
+
+def refuse(faults: list[Fault]) -> None:
+    """Raises RefusedStep if there are faults."""
+    if faults:
+        raise RefusedStep(faults)
+
+
 class PlanWarning(str):
     """The text of a warning, with its kind.
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..graph.boundary import Tensor
 from ..graph.control_flow import ENTERS, EXITS, loops_of
 from ..graph.edges import Edges, stack_edges
-from ..graph.graph import Graph, TensorInfo, output_at
+from ..graph.graph import Graph, TensorInfo, consumer_edges, output_at
 from ..graph.rewiring import OutputsOf, OutputTable, rewire_inputs, set_control_inputs
 from ..graph.types import TFNodeDef
 
@@ -105,7 +105,7 @@ class MutableGraph:
         self._starts = [0]
         self._rows: dict[int, list[Tensor]] = {}
         self._control_inputs: dict[int, dict[int, None]] = {}
-        self._consumers = _ConsumerIndex(lambda op: graph.consumer_edges(op) if op < graph.size else [])
+        self._consumers = _ConsumerIndex(lambda op: consumer_edges(graph, op) if op < graph.size else [])
         self._control_consumers = _ConsumerIndex(
             lambda op: [(one, -1, 0) for one in graph.control_consumers.row(op).tolist()] if op < graph.size else []
         )

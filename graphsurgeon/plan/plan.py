@@ -40,8 +40,7 @@ from .preview import Preview
 from .resolver import resolve
 from .steps.base import MutedStep, Role, Step, one_line, scope_change, steps_text, unwrap_muted, with_names
 from .steps.condition import ConditionStep
-from .steps.copy import CopyStep
-from .steps.copy_request import COLLECTIONS, CONTROL, SEEDS, UNMAPPED
+from .steps.copy import COLLECTIONS, CONTROL, SEEDS, UNMAPPED, CopyStep
 from .steps.edit import BypassStep, RemoveStep, RenameStep, SetStep, later_steps
 from .steps.functions import CollapseStep, InlineStep, UnrollStep
 from .steps.insert import AdaptStep, InsertStep

@@ -12,12 +12,11 @@ from ..graph.rewiring import TURNING, ops_on_new_cycles
 from ..graph.traversal import strong_components
 from .backend import Backend
 from .edit_state import AddedEdge, EditState
-from .fault import Fault
+from .fault import Fault, RefusedStep
 from .mutable_graph import MutableGraph
 from .plan_result import PlanResult
 from .predicted_state import finalize
 from .steps.base import Step
-from .steps.edge_checks import RefusedStep
 from .steps.insert import with_fixes
 
 

@@ -12,11 +12,11 @@ from ..graph.control_flow import context_fault
 from ..graph.graph import Graph, Mask, TensorInfo
 from ..graph.names import free_name, invalid_name_fault, join_scope, name_problem, valid_name
 from ..graph.op_packages import refuse_unknown
+from .edge_checks import mapping_mismatch
 from .fault import Fault
 from .mutable_graph import MutableGraph
 from .plan_result import PlanResult
-from .steps.copy_request import CopyRequest
-from .steps.edge_checks import mapping_mismatch
+from .steps.copy import CopyStep
 from .type_check import base_dtype, fits, fitting_text
 
 #: Ops that find their partners by a key, which is unique in a process or in several processes.
@@ -40,7 +40,7 @@ def attributes(graph: Graph, mask: Mask, name: str, types: tuple[str, ...] = ())
             yield i, attrs[name]
 
 
-def preflight_faults(step: CopyRequest, mask: Mask, base: Graph, same_graph: bool) -> list[Fault]:
+def preflight_faults(step: CopyStep, mask: Mask, base: Graph, same_graph: bool) -> list[Fault]:
     """Returns the faults of attributes of copied ops: a rendezvous key or a shared name that is already in use."""
     graph, request, out = step.selection.graph, f"copy(to={step.to!r})", []
     if step.to or same_graph:
@@ -97,7 +97,7 @@ def far_devices(graph: Graph, mask: Mask, devices: set[str]) -> list[tuple[str, 
     return [(graph.names[ops[k]], names[k]) for k in far if names[k] not in devices]
 
 
-def explicit_name_faults(step: CopyRequest, base: MutableGraph) -> list[Fault]:
+def explicit_name_faults(step: CopyStep, base: MutableGraph) -> list[Fault]:
     """Returns the faults of the scope and the new names of a copy that TensorFlow refuses.
 
     Kept names are not checked.
@@ -110,13 +110,13 @@ def explicit_name_faults(step: CopyRequest, base: MutableGraph) -> list[Fault]:
     return [Fault(f"copy(to={step.to!r}, names=...)", *problem)] if problem else []
 
 
-def namespace_faults(step: CopyRequest, base: MutableGraph) -> list[Fault]:
+def namespace_faults(step: CopyStep, base: MutableGraph) -> list[Fault]:
     """Returns the faults of the scope that a copy is made under; if names are given, see `name_faults`."""
     problem = None if step.names is not None else _namespace_fault(step, base)
     return [Fault(step.request, *problem)] if problem else []
 
 
-def _namespace_fault(step: CopyRequest, base: MutableGraph) -> tuple[str, str] | None:
+def _namespace_fault(step: CopyStep, base: MutableGraph) -> tuple[str, str] | None:
     if step.reuse is not None:
         clash = [n for n in step.selection.names if n not in step.reuse and join_scope(step.to, n) in base.index]
         problem = (
@@ -130,7 +130,7 @@ def _namespace_fault(step: CopyRequest, base: MutableGraph) -> tuple[str, str] |
     return name_problem(step.to, base.is_name_used, base.title, what="a name scope", key="to")
 
 
-def name_faults(step: CopyRequest, base: MutableGraph, names: Sequence[str]) -> list[Fault]:
+def name_faults(step: CopyStep, base: MutableGraph, names: Sequence[str]) -> list[Fault]:
     """Returns the faults of the names of single copied ops: a name is taken in the destination or given twice."""
     new_names: set[str] = set()
     for name in names:
@@ -146,7 +146,7 @@ def name_faults(step: CopyRequest, base: MutableGraph, names: Sequence[str]) -> 
     return []
 
 
-def selection_faults(step: CopyRequest, same_graph: bool) -> list[Fault]:
+def selection_faults(step: CopyStep, same_graph: bool) -> list[Fault]:
     """Returns the faults of a copy that can be found without the destination.
 
     Args:
@@ -173,7 +173,7 @@ def selection_faults(step: CopyRequest, same_graph: bool) -> list[Fault]:
     return out
 
 
-def unmapped_fault(step: CopyRequest, same_graph: bool, tensors: Sequence[str]) -> Fault:
+def unmapped_fault(step: CopyStep, same_graph: bool, tensors: Sequence[str]) -> Fault:
     """Returns the fault of tensors that a copy needs and that are not mapped."""
     are = "are" if len(tensors) > 1 else "is"
     return Fault(
@@ -184,7 +184,7 @@ def unmapped_fault(step: CopyRequest, same_graph: bool, tensors: Sequence[str]) 
     )
 
 
-def unused_fault(step: CopyRequest, tensor: str) -> Fault:
+def unused_fault(step: CopyStep, tensor: str) -> Fault:
     """Returns the fault of a mapped tensor that does not enter the selection."""
     entering = list(step.selection.boundary.inputs)
     candidates = (
@@ -194,7 +194,7 @@ def unused_fault(step: CopyRequest, tensor: str) -> Fault:
     return Fault(step.request, f"inputs names {tensor!r}, which does not enter the selection", hint)
 
 
-def control_fault(step: CopyRequest, edges: Sequence[tuple[str, str]]) -> Fault:
+def control_fault(step: CopyStep, edges: Sequence[tuple[str, str]]) -> Fault:
     """Returns the fault of control edges (inside, outside) that enter a selection."""
     inside, outside = edges[0]
     more = f" ({len(edges)} such edges)" if len(edges) > 1 else ""
@@ -205,7 +205,7 @@ def control_fault(step: CopyRequest, edges: Sequence[tuple[str, str]]) -> Fault:
     )
 
 
-def mapping_faults(step: CopyRequest, base: MutableGraph) -> tuple[dict[tuple[int, int], tuple[str, int]], list[Fault]]:
+def mapping_faults(step: CopyStep, base: MutableGraph) -> tuple[dict[tuple[int, int], tuple[str, int]], list[Fault]]:
     """Returns ``inputs={...}`` as source tensor -> destination tensor, and the faults of its names and dtypes."""
     mapping, faults = {}, []
     graph = step.selection.graph
@@ -227,7 +227,7 @@ def mapping_faults(step: CopyRequest, base: MutableGraph) -> tuple[dict[tuple[in
     return mapping, faults
 
 
-def reuse_faults(step: CopyRequest, base: MutableGraph) -> list[Fault]:
+def reuse_faults(step: CopyStep, base: MutableGraph) -> list[Fault]:
     """Returns a fault for each op in ``reuse={...}`` that the destination does not have."""
     faults = []
     for old, new in (step.reuse or {}).items():
@@ -238,7 +238,7 @@ def reuse_faults(step: CopyRequest, base: MutableGraph) -> list[Fault]:
     return faults
 
 
-def mapping_proposals(step: CopyRequest, base: Graph, old: tuple[str, TensorInfo], new: tuple[str, TensorInfo]) -> str:
+def mapping_proposals(step: CopyStep, base: Graph, old: tuple[str, TensorInfo], new: tuple[str, TensorInfo]) -> str:
     """Returns, as text, the tensors that fit the input `old`, and another input that the tensor `new` fits."""
     graph, suggestion = step.selection.graph, fitting_text(base, old[1])
     for name in step.selection.boundary.inputs:

@@ -21,7 +21,6 @@ from ..plan.plan import Plan, without_muted
 from ..plan.plan_result import PlanResult
 from ..plan.steps.base import MutedStep, unwrap_muted
 from ..plan.steps.copy import CopyStep
-from ..plan.steps.copy_request import CopyRequest
 from ..view import page_types
 from ..view.boxes import Item
 from ..view.scene import Scene, label_of
@@ -31,6 +30,7 @@ from .state import Marks, State
 if TYPE_CHECKING:
     from ..plan.copy_result import CopyResult
     from ..plan.preview import Preview
+    from ..plan.steps.copy import CopyStep
 
 
 _NAME_PATTERN = re.compile(r"""[^\s,;'"()\[\]]*[^\s,;'"()\[\].:]""")
@@ -280,7 +280,7 @@ def plan_data(plan: Plan, applied: str, source: Graph) -> page_types.DraftPlan:
     }
 
 
-def _key(step: CopyRequest) -> tuple[int, str]:
+def _key(step: CopyStep) -> tuple[int, str]:
     return id(step.selection), step.to
 
 

@@ -8,9 +8,9 @@ from graphsurgeon.errors import PlanError
 from graphsurgeon.graph.graph import TensorInfo
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.adapters import AdapterSpec
+from graphsurgeon.plan.edge_checks import fitting_adapters
 from graphsurgeon.plan.mutable_graph import MutableGraph
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.steps.edge_checks import fitting_adapters
 from graphsurgeon.plan.steps.insert import AdaptStep
 from graphsurgeon.plan.steps.wiring import ConnectStep, RerouteStep
 from tests.plain import plain

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphsurgeon.graph.graph import Graph
+from graphsurgeon.plan.edge_checks import find_input_candidates
 from graphsurgeon.plan.mutable_graph import MutableGraph
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.steps.edge_checks import find_input_candidates
 from tests.plain import net, plain, unjudged
 
 KINDS = [("float32", (2,)), ("float32", (None,)), ("float32", (3,)), ("int32", (2,)), ("float32", None)]

@@ -14,10 +14,10 @@ from ...graph.control_flow import loops_of
 from ...graph.graph import Graph
 from ...graph.rewiring import Edge
 from ...graph.traversal import follow_chain
+from ..edge_checks import errors_of
 from ..edit_state import EditState, ReplacedMatch
 from ..plan_result import Region
 from .base import Step, TensorName
-from .edge_checks import errors_of, tensors_of
 from .replace import ReplaceTargets, region_of, replace_matches, resolve_replacements
 
 
@@ -34,7 +34,7 @@ class ConditionStep(Step):
     def resolve(self, state: EditState) -> None:
         """Resolves the TF1 conds that have a tensor as condition, then the v2 conds and cases."""
         request = self.request
-        ((tensor,),) = tensors_of(state, request, (self.tensor,))
+        ((tensor,),) = state.find_tensors(request, (self.tensor,))
         graph, size = state.after, state.base.size
         info = graph.info(*tensor)
         kind = "bool" if isinstance(self.value, bool) else "int32"

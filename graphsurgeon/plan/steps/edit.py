@@ -16,8 +16,9 @@ from ...graph.rewiring import Edge
 from ...graph.selection import Selection
 from ...graph.traversal import components, reachable_from
 from ..dependencies import needed_ops
+from ..edge_checks import consumers_of
 from ..edit_state import EditState
-from ..fault import Fault
+from ..fault import Fault, RefusedStep
 from ..function_source import Sources, literal
 from ..mutable_graph import MutableGraph
 from ..plan_result import OpChange
@@ -37,7 +38,6 @@ from .base import (
     ops_code,
     with_names,
 )
-from .edge_checks import RefusedStep, consumers_of, ops_of, rewire, tensors_of
 from .insert import is_built_op
 
 
@@ -59,7 +59,7 @@ class BypassStep(Step):
     def resolve(self, state: EditState) -> None:
         """Makes the consumers of the ops read a tensor that enters the ops, for each connected part separately."""
         request = self.request
-        (numbers,) = ops_of(state, request, self.ops)
+        (numbers,) = state.find_ops(request, self.ops)
         if len(set(numbers)) == 1:
             self._one(state, numbers[0])
             return
@@ -92,7 +92,7 @@ class BypassStep(Step):
         """Bypasses one op: by default, its input 0 replaces its output 0."""
         request, graph, name = self.request, state.graph, state.graph.names[op]
         port = 0 if self.output is None else self.output
-        ((old,),) = tensors_of(state, request, [port if isinstance(port, str) else f"{name}:{port}"])
+        ((old,),) = state.find_tensors(request, [port if isinstance(port, str) else f"{name}:{port}"])
         if old[0] != op:
             problem = f"{self.output!r} is not an output of {name!r}"
             raise PlanError(request, problem, f"Choose one, such as output='{name}:0'")
@@ -107,7 +107,7 @@ class BypassStep(Step):
             raise PlanError(request, problem, "Choose another input=")
         new = graph.source(op, at)
         edges = [(i, at, new) for i, at in consumers_of(graph, old) if i != op]
-        rewire(state, request, edges, [(old, new)], removes=True)
+        state.rewire(request, edges, [(old, new)], removes=True)
 
     def _around(self, state: EditState, part: Sequence[int]) -> bool:
         """Bypasses one connected part: an entering tensor replaces the leaving tensors; false if there are none."""
@@ -128,7 +128,7 @@ class BypassStep(Step):
         if new is None:
             new = self._bypass_input(graph, inside, enters, leaves)
         edges = [(i, at, new) for t in leaves for i, at in readers[t]]
-        rewire(state, self.request, edges, [(t, new) for t in leaves], removes=True)
+        state.rewire(self.request, edges, [(t, new) for t in leaves], removes=True)
         return True
 
     def _named_end(self, state: EditState, word: str, end: int | str | None, tensors: list[Tensor]) -> Tensor | None:
@@ -138,7 +138,7 @@ class BypassStep(Step):
         if isinstance(end, int):
             tensor = tensors[end] if 0 <= end < len(tensors) else None
         else:
-            ((candidate,),) = tensors_of(state, self.request, [end])
+            ((candidate,),) = state.find_tensors(self.request, [end])
             tensor = candidate if candidate in tensors else None
         if tensor is None:
             does = "enter the ops" if word == "input" else "leave the ops on a path from an entering tensor"
@@ -182,7 +182,7 @@ class RemoveStep(Step):
     def resolve(self, state: EditState) -> None:
         """Marks the ops to remove; they are removed after all steps."""
         request = self.request
-        (numbers,) = ops_of(state, request, self.ops)
+        (numbers,) = state.find_ops(request, self.ops)
         late = [i for i in numbers if i >= state.base.size]
         others = [i for i in late if not is_built_op(state, i)]
         if others:
@@ -221,7 +221,7 @@ class SetStep(Step):
     def resolve(self, state: EditState) -> None:
         """Sets attributes or the device of ops."""
         request = self.request
-        (ops,) = ops_of(state, request, self.ops)
+        (ops,) = state.find_ops(request, self.ops)
         if self.device is not None and device_parts(self.device) is None:
             problem = f"{self.device!r} is not a device"
             raise PlanError(request, problem, "Type one, such as '/cpu:0' or '/job:ps/task:1'")
@@ -398,7 +398,7 @@ def _stitch(state: EditState, request: str, removed: set[int], pairs: dict[Tenso
         if new is not None:  # otherwise `readers_fault` reports the consumer
             pairs[gap, 0] = new
             edges += [(op, at, new) for op, at in readers]
-    rewire(state, request, edges, list(pairs.items()), removes=True)
+    state.rewire(request, edges, list(pairs.items()), removes=True)
 
 
 def _above(graph: MutableGraph, tensor: Tensor, removed: set[int]) -> Tensor | None:

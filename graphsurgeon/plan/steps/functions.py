@@ -25,11 +25,11 @@ from ...graph.types import TFNodeDef
 from ...graph.variables import FEED_TYPES, INPUT_TYPES, VARIABLE_TYPES
 from ..copy_result import CopyResult
 from ..dependencies import variable_parts
+from ..edge_checks import errors_of
 from ..edit_state import EditState
 from ..function_source import Sources
 from ..plan_result import Region
 from .base import Code, DestinationName, NewName, OpNames, Step, call_code, ops_code
-from .edge_checks import errors_of, ops_of, tensors_of
 from .replace import ReplaceTargets, region_of, replace_matches
 
 
@@ -50,7 +50,7 @@ class CollapseStep(Step):
     def resolve(self, state: EditState) -> None:
         """Makes the call, connects the consumers to its results, and removes the ops."""
         request = self.request
-        (numbers,) = ops_of(state, request, self.ops)
+        (numbers,) = state.find_ops(request, self.ops)
         graph = state.after
         problem = name_problem(self.name, lambda name: name.lower() in graph.lowercase_names, graph.title)
         if problem is not None:
@@ -60,7 +60,7 @@ class CollapseStep(Step):
         selection, outputs = self.code_argument, list[str]()
         if isinstance(selection, Selection):  # an op inside may be the only consumer of an output of the selection
             outputs = [selection.graph.name(tensor) for tensor in selection.outputs]
-        (marked,) = tensors_of(state, request, outputs)
+        (marked,) = state.find_tensors(request, outputs)
         mask, stay = _inside(graph, graph.mask(numbers))
         _refuse_collapse(request, graph, mask)
         leaving = sorted({*leaving_tensors(graph, mask), *marked})
@@ -114,10 +114,10 @@ class InlineStep(Step):
             if name != top:
                 inner.append(name[len(top) + 1 :])
         groups = dict[Any, list[str]]()
-        for name, op in zip(inside, *ops_of(state, request, tuple(inside)), strict=True):
+        for name, op in zip(inside, *state.find_ops(request, tuple(inside)), strict=True):
             groups.setdefault(_call_key(state, op, inside[name]), []).append(name)
         for names in groups.values():
-            (ops,) = ops_of(state, request, names)
+            (ops,) = state.find_ops(request, names)
             graph, new = state.after, ops[0] >= state.base.size
             graft = _single_op_graft(state, ops[0]) if new else None
             if new and graft is None:

@@ -16,6 +16,7 @@ from ...graph.variables import VARIABLE_TYPES
 from ..adapters import KINDS, Adapter, AdapterSpec, data_format_of, proposals, requested_adapter
 from ..backend import InsertionSite
 from ..copy_result import CopyResult
+from ..edge_checks import MismatchFault, consumers_of, input_of
 from ..edit_state import EditState
 from ..fault import Fault, Fix
 from ..function_source import Sources, literal
@@ -38,8 +39,7 @@ from .base import (
     consumers_text,
     names_of,
 )
-from .copy import CopyStep, resolve_copy
-from .edge_checks import MismatchFault, consumers_of, input_of, rewire, tensors_of
+from .copy import CopyStep
 
 #: Tensors that new tensors replace, with their consumers: (op, input).
 Replaced = Sequence[tuple[Tensor, Sequence[tuple[int, int]]]]
@@ -101,7 +101,7 @@ def build_graft(
         variables=(("*", "initial"),), collections="keep",
         names={name: name.rpartition("/")[0] for name in block.names} if only_op else None,
     )  # fmt: skip
-    copied = replace(resolve_copy(step, state), role="graft")
+    copied = replace(state.resolve_copy(step), role="graft")
     outputs = []
     for results in piece.outputs:
         where = {key: small.tensor(name) for key, name in results.items()}
@@ -200,7 +200,7 @@ def _insert_function(
         state.graph.set_control_inputs(op, waits)
     for (old, readers), ends in zip(replaced, graft.outputs, strict=False) if not state.faults else ():
         new = ends["output"]
-        rewire(state, request, [(op, at, new) for op, at in readers], [(old, new)], excludes=excludes)
+        state.rewire(request, [(op, at, new) for op, at in readers], [(old, new)], excludes=excludes)
 
 
 @dataclass(frozen=True)
@@ -218,14 +218,14 @@ class InsertStep(Step):
     def resolve(self, state: EditState) -> None:
         """Adds the ops and connects the consumers to them."""
         request, graph = self.request, state.graph
-        (tensors,) = tensors_of(state, request, self.on)
+        (tensors,) = state.find_tensors(request, self.on)
         names = self._names(state)
         edges = [consumers_of(graph, tensor, self.only, self.exclude) for tensor in tensors]
         if isinstance(self.op, str):
             for name, tensor, readers in zip(names, tensors, edges, strict=True):
                 node = NewNode(name, self.op, (tensor,), dict(self.attributes), None, state.info(tensor))
                 new = state.add_node(node), 0
-                rewire(state, request, [(op, at, new) for op, at in readers], excludes=True)
+                state.rewire(request, [(op, at, new) for op, at in readers], excludes=True)
             return
         sites = dict(zip(names, tensors, strict=True))
         _insert_function(state, request, self.op, sites, list(zip(tensors, edges, strict=True)), True)

@@ -17,13 +17,12 @@ from ...graph.training import Downstream, downstream, writers_of
 from ...graph.traversal import forward as below
 from ..copy_result import current_externals
 from ..edit_state import EditState
-from ..fault import warning_kind
+from ..fault import RefusedStep, warning_kind
 from ..function_source import Sources
 from ..plan_result import DownstreamCopy, PlanResult
 from ..removal import readers_fault
 from .base import INITIAL, DestinationNames, NewName, PlainText, Step, call_code
-from .copy import CopyStep, resolve_copy
-from .edge_checks import RefusedStep, ops_of, rewire
+from .copy import CopyStep
 
 #: The values of the arguments of `Plan.on_copies`.
 ASSIGN = ("copy", "leave")
@@ -44,7 +43,7 @@ class OnCopiesStep(Step):
     def resolve(self, state: EditState) -> None:
         """Copies the changed ops, connects the copies to the new inputs, and restores the inputs of existing ops."""
         request = self.request
-        (targets,) = ops_of(state, request, [name.partition(":")[0] for name in self.until])
+        (targets,) = state.find_ops(request, [name.partition(":")[0] for name in self.until])
         if not state.faults:
             _copy_renamed_ops(state, request)
         if state.faults:
@@ -112,7 +111,7 @@ class OnCopiesStep(Step):
             selection_from(base, ops), self.to, unmapped="keep", control="keep",
             variables=(("*", "share"),), collections=self.collections,
         )  # fmt: skip
-        copied = resolve_copy(step, state)
+        copied = state.resolve_copy(step)
         # The other warnings of a copy step apply only to copies that the user requests.
         warnings = [one for one in copied.warnings if warning_kind(one) in (Kind.CUSTOM_GRADIENT, Kind.SEED)]
         state.add_copy(replace(copied, role="slice", warnings=warnings), connect=False)
@@ -151,7 +150,7 @@ def _copy_renamed_ops(state: EditState, request: str) -> None:
         collections="keep", names=names,
     )  # fmt: skip
     try:
-        copied = resolve_copy(step, state)
+        copied = state.resolve_copy(step)
     except RefusedStep as refused:
         raise RefusedStep([replace(fault, request=request) for fault in refused.faults]) from None
     state.add_copy(copied, connect=False)
@@ -162,7 +161,7 @@ def _copy_renamed_ops(state: EditState, request: str) -> None:
         subs.update({(i, port): (int(place[i]), port) for port in ports})
     inside = graph.mask([*ops, *place[ops].tolist()])
     edges = [(op, at, new) for old, new in subs.items() for op, at in graph.consumers_of(old) if not inside[op]]
-    rewire(state, request, edges, acyclic=True)
+    state.rewire(request, edges, acyclic=True)
     waiting = np.unique([op for i in ops for op in graph.control_consumers.row(i).tolist()]).astype(int).tolist()
     for op in waiting:
         if not inside[op]:

@@ -24,13 +24,13 @@ from ...graph.variables import VARIABLE_TYPES
 from ..backend import InsertionSite
 from ..copy_result import append_copy
 from ..edit_state import EditState, ReplacedMatch
+from ..fault import RefusedStep
 from ..function_source import Sources, option_code
 from ..mutable_graph import MutableGraph
 from ..plan_result import Region
 from ..removal import protected_ops
 from ..type_check import mismatch
 from .base import Attributes, Code, NewScope, OpType, PlainText, Step, call_code
-from .edge_checks import RefusedStep, rewire
 from .insert import Graft, build_graft, is_built_op, site_scope
 
 #: The values of `external` of `Plan.replace`.
@@ -389,7 +389,7 @@ def replace_matches(
                     state.change_control_inputs(op, state.graph.control_inputs(op), waits, acyclic=True)
                 else:
                     state.graph.set_control_inputs(op, waits)
-            rewire(state, request, rewiring.edges, acyclic=True)
+            state.rewire(request, rewiring.edges, acyclic=True)
             if not state.faults:
                 removed = _unneeded_ops(state, sites)
                 _record_replacements(state, targets, sites, graft, rewiring, removed)

@@ -10,23 +10,13 @@ from ...graph.boundary import Tensor
 from ...graph.graph import TensorInfo
 from ...graph.names import free_name
 from ...graph.rewiring import Edge
+from ..edge_checks import consumers_of, incompatibility, input_of, refuse_order, tensor_mismatch
 from ..edit_state import EditState
-from ..fault import Fault
+from ..fault import Fault, RefusedStep
 from ..function_source import Sources
 from ..plan_result import NewNode
 from ..type_check import base_dtype, fit_suggestions, handle_mismatch
 from .base import Adaptation, OpName, OpNames, PlainText, Step, TensorName, TensorNames, call_code, consumers_text
-from .edge_checks import (
-    RefusedStep,
-    consumers_of,
-    incompatibility,
-    input_of,
-    ops_of,
-    refuse_order,
-    rewire,
-    tensor_mismatch,
-    tensors_of,
-)
 
 #: The values of `side` of `Plan.detach`.
 SIDES = ("both", "inputs", "outputs")
@@ -56,7 +46,7 @@ class ConnectStep(Step):
         clash = handle_mismatch(graph, reads, source)
         if clash:
             raise PlanError(request, *clash)
-        rewire(state, request, [(op, at, source)])
+        state.rewire(request, [(op, at, source)])
 
     def describe(self) -> str:
         return f"connect {self.tensor} to input {self.input} of {self.to}"
@@ -79,11 +69,11 @@ class RerouteStep(Step):
     def resolve(self, state: EditState) -> None:
         """Sets the inputs of all consumers at once, so that tensors can swap their consumers."""
         request = self.request
-        pairs = list(zip(*tensors_of(state, request, self.old, self.to), strict=True))
+        pairs = list(zip(*state.find_tensors(request, self.old, self.to), strict=True))
         edges: list[Edge] = []
         for old, new in pairs:
             edges += [(op, at, new) for op, at in consumers_of(state.graph, old, self.only, self.exclude)]
-        rewire(state, request, edges, pairs, excludes=True)
+        state.rewire(request, edges, pairs, excludes=True)
 
     def describe(self) -> str:
         return f"reroute {consumers_text(few(self.old), self.only, self.exclude)} to {few(self.to)}"
@@ -108,7 +98,7 @@ class SwapStep(Step):
     def resolve(self, state: EditState) -> None:
         """Sets the inputs of the consumers of both tensors."""
         request = self.request
-        pairs = list(zip(*tensors_of(state, request, self.a, self.b), strict=True))
+        pairs = list(zip(*state.find_tensors(request, self.a, self.b), strict=True))
         same = [a for a, b in pairs if a == b]
         if same:
             name = state.graph.name(same[0])
@@ -119,7 +109,7 @@ class SwapStep(Step):
         for a, b in pairs:
             edges += [(op, at, b) for op, at in consumers_of(state.graph, a)]
             edges += [(op, at, a) for op, at in consumers_of(state.graph, b)]
-        rewire(state, request, edges, [(a, b) for pair in pairs for a, b in (pair, pair[::-1])])
+        state.rewire(request, edges, [(a, b) for pair in pairs for a, b in (pair, pair[::-1])])
 
     def describe(self) -> str:
         return f"swap the consumers of {few(self.a)} and {few(self.b)}"
@@ -139,7 +129,7 @@ class DetachStep(Step):
     def resolve(self, state: EditState) -> None:
         """Adds a placeholder for each tensor that enters or leaves the ops, and connects its consumers to it."""
         request, graph = self.request, state.graph
-        ops, only, exclude = ops_of(state, request, self.ops, self.only or (), self.exclude)
+        ops, only, exclude = state.find_ops(request, self.ops, self.only or (), self.exclude)
         limited, any_edge = self.only is not None or bool(exclude), False
         inside, chosen, excluded = set(ops), set(only), set(exclude)
         for side in ("inputs", "outputs") if self.side == "both" else (self.side,):
@@ -159,7 +149,7 @@ class DetachStep(Step):
                 name = free_name(f"{graph.names[tensor[0]]}_{tensor[1]}_detached", graph.is_name_used)
                 attributes = {"dtype": info.dtype, "shape": info.shape}
                 new = state.add_node(NewNode(name, "Placeholder", (), attributes, info)), 0
-                rewire(state, request, [(op, at, new) for op, at in readers])
+                state.rewire(request, [(op, at, new) for op, at in readers])
         if limited and not any_edge:
             raise PlanError(request, "no chosen op reads a detached tensor, so nothing would change", "Widen only=")
 
@@ -180,7 +170,7 @@ class ControlStep(Step):
     def resolve(self, state: EditState) -> None:
         """Sets the control inputs of an op."""
         request, graph = self.request, state.graph
-        (op,), others = ops_of(state, request, (self.op,), self.others or ())
+        (op,), others = state.find_ops(request, (self.op,), self.others or ())
         if not self.remove:
             refuse_order(graph, [(op, i) for i in others], request)
             state.change_control_inputs(op, added=others)
@@ -214,7 +204,7 @@ class RerouteControlStep(Step):
     def resolve(self, state: EditState) -> None:
         """Sets the control inputs of the ops that wait for an op."""
         request, graph = self.request, state.graph
-        (old,), new = ops_of(state, request, (self.old,), self.to)
+        (old,), new = state.find_ops(request, (self.old,), self.to)
         waiting = graph.control_consumers(old)
         keep = None if self.only is None else set(self.only)
         ops = [i for i in waiting if graph.names[i] not in self.exclude and (keep is None or graph.names[i] in keep)]

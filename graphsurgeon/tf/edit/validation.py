@@ -19,11 +19,11 @@ from ...graph.graph import DTYPES, Graph, TensorInfo, output_at
 from ...graph.traversal import backward, forward
 from ...graph.types import TFGraph, TFNodeDef, TFOp, TFTensor
 from ...plan.copy_result import CopyResult, NewConstant
+from ...plan.edge_checks import mapping_mismatch
 from ...plan.fault import Fault
 from ...plan.mutable_graph import MutableGraph
 from ...plan.plan_result import InferenceResult, PlanResult
 from ...plan.static_checks import mapping_proposals
-from ...plan.steps.edge_checks import mapping_mismatch
 from ...plan.steps.edit import SetStep
 from ...plan.steps.insert import InsertStep, with_fixes
 from ...plan.type_check import axis_text, base_dtype, shapes_differ

@@ -15,10 +15,10 @@ from ...graph.names import free_name, op_name, tensor_name
 from ...graph.selection import Selection, selection_from
 from ...graph.traversal import backward
 from ...plan.copy_result import CopyResult
+from ...plan.edge_checks import consumers_of, find_input_candidates, fitting_adapters, input_of
 from ...plan.editor_like import EditorLike
 from ...plan.mutable_graph import MutableGraph
 from ...plan.plan import Plan
-from ...plan.steps.edge_checks import consumers_of, find_input_candidates, fitting_adapters, input_of
 from ...view import page_types
 from ...view.helper_ops import CONSTANT, VARIABLE, Helpers
 from ..render_context import RenderContext

@@ -11,7 +11,7 @@ from ...errors import PlanError, about, counted, few
 from ...graph.names import free_name, op_name, tensor_name
 from ...graph.pattern_match import Matches, match
 from ...graph.selection import Query, Selection, selection_from
-from ...plan.steps.edge_checks import consumers_of
+from ...plan.edge_checks import consumers_of
 from ...view import page_types
 from ...view.tree import Tree, ops_named
 from ..page_data import hits_data

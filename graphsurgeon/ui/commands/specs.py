@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from ...errors import PlanError, SelectionError
 from ...graph.names import invalid_name_fault, valid_name
-from ...plan.steps.copy_request import CONTROL
+from ...plan.steps.copy import CONTROL
 from ...view import page_types
 from ..run_results import MEASURES
 

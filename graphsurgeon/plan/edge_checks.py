@@ -1,4 +1,4 @@
-"""The edges that steps set: their ops and tensors, the reasons against an edge, and the adapters that would help."""
+"""The reasons against an edge that a step sets, and the adapters that would help."""
 
 from __future__ import annotations
 
@@ -9,33 +9,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import PlanError, SelectionError, SurgeryError, counted
-from ...graph.boundary import Tensor
-from ...graph.graph import Graph, TensorInfo
-from ...graph.parts import is_array_type
-from ...graph.rewiring import TURNING, Edge
-from ...graph.traversal import backward, forward, reachable_from
-from ..adapters import Adapter, Dense, data_format_of, proposals
-from ..dependencies import writes
-from ..edit_state import EditState
-from ..fault import Fault
-from ..mutable_graph import MutableGraph
-from ..type_check import axis_text, base_dtype, handle_mismatch, is_training_op, mismatch, shapes_differ
-from .copy_request import CopyRequest
-
-
-class RefusedStep(Exception):
-    """Raised if a step cannot be carried out; contains one fault for each reason."""
-
-    def __init__(self, faults: list[Fault]) -> None:
-        super().__init__(*faults)
-        self.faults = faults
-
-
-def refuse(faults: list[Fault]) -> None:
-    """Raises RefusedStep if there are faults."""
-    if faults:
-        raise RefusedStep(faults)
+from ..errors import PlanError, SurgeryError, counted
+from ..graph.boundary import Tensor
+from ..graph.graph import Graph, TensorInfo
+from ..graph.parts import is_array_type
+from ..graph.rewiring import TURNING, Edge
+from ..graph.traversal import backward, forward, reachable_from
+from .adapters import Adapter, Dense, data_format_of, proposals
+from .dependencies import writes
+from .fault import Fault
+from .mutable_graph import MutableGraph
+from .steps.copy import CopyStep
+from .type_check import axis_text, base_dtype, handle_mismatch, is_training_op, mismatch, shapes_differ
 
 
 @contextmanager
@@ -47,65 +32,27 @@ def errors_of(request: str) -> Iterator[None]:
         raise PlanError(request, error.problem, error.suggestion) from None
 
 
-def ops_of(state: EditState, request: str, *groups: Sequence[str]) -> list[list[int]]:
-    """Returns the numbers of groups of ops that are given by name.
-
-    Raises:
-        RefusedStep: if an op does not exist; with one fault for each group that lacks an op.
-    """
-    op_lists, faults = list[list[int]](), list[Fault]()
-    for names in groups:
-        try:
-            op_lists.append([state.graph.find(name, request) for name in names])
-        except SelectionError as error:
-            faults.append(Fault.from_error(error))
-    refuse(faults)
-    return op_lists
-
-
-def tensors_of(state: EditState, request: str, *groups: Sequence[str]) -> list[list[Tensor]]:
-    """Returns groups of tensors that are given by name; raises SelectionError if a tensor does not exist."""
-    return [[state.graph.tensor(name, request) for name in names] for names in groups]
-
-
-def rewire(
-    state: EditState,
+def rewire_fault(
+    graph: MutableGraph,
     request: str,
     edges: Sequence[Edge],
-    pairs: Sequence[tuple[Tensor, Tensor]] = (),
-    acyclic: bool = False,
-    *,
-    removes: bool = False,
-    excludes: bool = False,
-) -> None:
-    """Sets inputs of ops, or adds a fault to the state if dtypes, shapes or loop frames do not fit.
-
-    Args:
-        state: the state after the earlier steps.
-        request: the request, for messages.
-        edges: the inputs to set.
-        pairs: pairs of tensors (old, new): the new tensor replaces the old tensor.
-        acyclic: whether it is already known that the edges close no cycle.
-        removes: whether the request removes or bypasses ops.
-        excludes: whether the request has the argument exclude=, which leaves out consumers.
-    """
-    graph, fault, readers = state.graph, None, defaultdict[Tensor, list[int]](list)
+    pairs: Sequence[tuple[Tensor, Tensor]],
+    removes: bool,
+    excludes: bool,
+) -> Fault | None:
+    """Returns a fault if dtypes, shapes or loop frames of new inputs do not fit; see `EditState.rewire`."""
+    fault, readers = None, defaultdict[Tensor, list[int]](list)
     for op, _, source in edges:
         readers[source].append(op)
     for old, new in pairs:
         fault = mismatch(graph, request, old, new, readers[new], reroute=removes)
         if fault is not None:
-            fault = tensor_mismatch(graph, fault, old, new, readers[new])
-            break
-    if fault is None and pairs and not edges:
-        fault = Fault(request, "no op reads it, so nothing would change", "Name another tensor, or widen only=")
-    fault = fault or next(filter(None, (reference_fault(graph, edge, request, excludes) for edge in edges)), None)
+            return tensor_mismatch(graph, fault, old, new, readers[new])
+    if pairs and not edges:
+        return Fault(request, "no op reads it, so nothing would change", "Name another tensor, or widen only=")
+    fault = next(filter(None, (reference_fault(graph, edge, request, excludes) for edge in edges)), None)
     fault = fault or next(filter(None, (_flow_fault(graph, edge, request) for edge in edges)), None)
-    fault = fault or frame_fault(graph, edges, request)
-    if fault:
-        state.faults.append(fault)
-    else:
-        state.set_inputs(edges, acyclic)
+    return fault or frame_fault(graph, edges, request)
 
 
 def reference_fault(graph: MutableGraph, edge: Edge, request: str, excludes: bool = False) -> Fault | None:
@@ -319,7 +266,7 @@ def tensor_mismatch(graph: MutableGraph, fault: Fault, old: Tensor, new: Tensor,
     )  # fmt: skip
 
 
-def mapping_mismatch(base: MutableGraph, fault: Fault, step: CopyRequest, old: str, new: str) -> Fault:
+def mapping_mismatch(base: MutableGraph, fault: Fault, step: CopyStep, old: str, new: str) -> Fault:
     """Returns the fault of a tensor that cannot feed an input of a copy, with the adapters that make it fit.
 
     Args:
