@@ -191,3 +191,15 @@ def test_as_a_module_into_a_closed_pipe(model):
     done = subprocess.run(command_line, shell=True, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stdout.startswith("<!doctype html>")
     assert "Traceback" not in done.stderr
+
+
+def test_the_page_of_a_small_graph_needs_neither_tensorflow_nor_scipy(model, tmp_path):
+    code = (
+        "import sys\n"
+        "from graphsurgeon.__main__ import main\n"
+        f"main(['view', {model!r}, '-o', {str(tmp_path / 'page.html')!r}, '--no-open'])\n"
+        "print([name for name in ('tensorflow', 'keras', 'scipy') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"

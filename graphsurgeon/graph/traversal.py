@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Container, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 Thing = TypeVar("Thing")
+
+FEW_EDGES = 20_000
+"""The number of edges below which a walk does not import SciPy: the import takes longer than 30 such walks."""
 
 
 def reachable_from(start: Iterable[Thing], successors: Callable[[Thing], Iterable[Thing]]) -> dict[Thing, None]:
@@ -174,21 +178,49 @@ def strong_components(graph: Graph, out_of: Mask) -> NDArray[np.int32]:
         >>> bool(a == b), bool(a == c)
         (True, False)
     """
-    return connected_parts(*walk_edges(graph, ~out_of[graph.data.node], True, None), graph.size, "strong")
+    return strong_parts(*walk_edges(graph, ~out_of[graph.data.node], True, None), graph.size)
 
 
-def connected_parts(row: Ints, col: Ints, size: int, connection: str = "weak") -> NDArray[np.int32]:
-    """Returns for each of `size` things the number of its connected part, by edges from `row` to `col`.
+def strong_parts(row: Ints, col: Ints, size: int) -> NDArray[np.int32]:
+    """Returns for each of `size` things the number of the cycle that contains it, by edges from `row` to `col`.
+
+    A thing on no cycle has a separate number.
 
     Args:
         row, col: the ends of the edges.
         size: the number of things.
-        connection: ``weak``; or ``strong``, if only cycles count as connections.
     """
+    if (row <= col).all() or (row >= col).all():  # no edge leads back
+        return np.arange(size, dtype=np.int32)
     from scipy.sparse import csgraph
 
-    labels: Ints = csgraph.connected_components(_matrix(row, col, size), directed=True, connection=connection)[1]
+    labels: Ints = csgraph.connected_components(_matrix(row, col, size), directed=True, connection="strong")[1]
     return labels.astype(np.int32)
+
+
+def connected_parts(row: Ints, col: Ints, size: int) -> NDArray[np.int32]:
+    """Returns for each of `size` things the number of its connected part, by edges between `row` and `col`.
+
+    Args:
+        row, col: the ends of the edges.
+        size: the number of things.
+
+    Example:
+        >>> connected_parts(np.array([0, 3]), np.array([2, 2]), 5).tolist()
+        [0, 1, 0, 0, 2]
+    """
+    first = np.arange(size, dtype=np.int32)  # for each thing, the first known thing of its part
+    while True:
+        a, b = first[row], first[col]
+        apart = a != b
+        if not apart.any():
+            break
+        row, col, a, b = row[apart], col[apart], a[apart], b[apart]
+        np.minimum.at(first, np.maximum(a, b), np.minimum(a, b))
+        while (first[first] != first).any():
+            first = first[first]
+    numbers: Ints = np.cumsum(first == np.arange(size), dtype=np.int32) - np.int32(1)
+    return numbers[first]
 
 
 def shortest(row: Ints, col: Ints, start: int, goals: Mask) -> list[int]:
@@ -261,14 +293,26 @@ def _matrix(row: Ints, col: Ints, size: int) -> sparse.csr_matrix:
 
 def reachable_mask(row: Ints, col: Ints, start: Mask) -> Mask:
     """Returns the ops in `start` and all ops that edges from `row` to `col` lead to."""
+    if _without_scipy(len(row)):
+        order = np.argsort(row, kind="stable")
+        return _walk(Edges.from_rows(row[order], col[order], len(start)), start)
     rows = _matrix(row, col, len(start))
     return _walk(Edges(rows.indptr, rows.indices, rows.indices), start)
 
 
 def _walk(edges: Edges, start: Mask) -> Mask:
-    out = np.zeros(len(start) + 1, np.bool_)
-    out[_order(edges, np.flatnonzero(start).astype(np.int32))] = True
+    out, first = np.zeros(len(start) + 1, np.bool_), np.flatnonzero(start)
+    if _without_scipy(len(edges.node)):
+        ptr, node = edges.ptr.tolist(), edges.node.tolist()
+        out[list(reachable_from(first.tolist(), lambda i: node[ptr[i] : ptr[i + 1]]))] = True
+    else:
+        out[_order(edges, first.astype(np.int32))] = True
     return out[:-1]
+
+
+def _without_scipy(edges: int) -> bool:
+    """Returns whether SciPy is not imported yet, and its import takes longer than walks over this number of edges."""
+    return edges < FEW_EDGES and "scipy.sparse.csgraph" not in sys.modules
 
 
 def _order(edges: Edges, first: Ints) -> Ints:

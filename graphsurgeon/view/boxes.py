@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..graph.graph import Ints
-from ..graph.traversal import connected_parts
+from ..graph.traversal import connected_parts, strong_parts
 from . import page_types
 
 FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
@@ -275,7 +275,7 @@ def _torn(groups: Mapping[str, list[int]], edges: Ints, size: int) -> Groups:
     into = np.arange(size, dtype=np.int32)
     for places in groups.values():
         into[places] = places[0]
-    strong, loops = (connected_parts(e[:, 0], e[:, 1], size, "strong") for e in (into[edges], edges))
+    strong, loops = (strong_parts(e[:, 0], e[:, 1], size) for e in (into[edges], edges))
     crowd, loop = np.bincount(strong[np.unique(into)], minlength=size), np.bincount(loops, minlength=size)
     return {
         head: places

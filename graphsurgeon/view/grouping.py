@@ -12,7 +12,6 @@ import numpy as np
 
 from ..errors import counted
 from ..graph.graph import Graph, Ints
-from ..graph.traversal import connected_parts
 from .boxes import MAX_UNFOLDED, Item, blocks, elide
 from .helper_ops import behind
 
@@ -152,13 +151,11 @@ def _with_series(
     if not groups:
         return items, edges
     ahead, back = neighbors(edges, len(items)), neighbors(edges, len(items), back=True)
-    loop = connected_parts(edges[:, 0], edges[:, 1], len(items), "strong") if len(edges) else np.arange(len(items))
     folds = []
     for name, members in groups:
         places = [place for _, place in members]
         between = _reach(set(places), ahead) & _reach(set(places), back)
-        circle = {*loop[places].tolist(), *loop[list(between)].tolist()}
-        if between and not (len(circle) == 1 and items[places[0]].kind == "scope"):
+        if between and not (items[places[0]].kind == "scope" and _on_one_cycle({*places, *between}, ahead, back)):
             continue  # with other items between its members, the fold would hide the direction of edges
         pattern = f"[{ranges([n for n, _ in members])}]".join(name.rsplit("[]", 1))
         tail = "/" if items[places[0]].kind in ("scope", "block") else ""
@@ -178,6 +175,12 @@ def _reach(start: set[int], rows: list[list[int]]) -> set[int]:
             visited.add(n)
             stack.extend(rows[n])
     return visited
+
+
+def _on_one_cycle(some: set[int], ahead: list[list[int]], back: list[list[int]]) -> bool:
+    """Returns whether each of some items is reached from each other."""
+    first = {min(some)}
+    return some - first <= _reach(first, ahead) & _reach(first, back)
 
 
 def _chains(graph: Graph, items: list[Item], edges: Ints, path: str) -> tuple[list[Item], Ints]:

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import random
+import sys
 
 import numpy as np
 import pytest
 
+from graphsurgeon.graph import traversal
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.traversal import backward, components, forward, shortest, walk_edges
+from graphsurgeon.graph.traversal import (
+    backward,
+    components,
+    connected_parts,
+    forward,
+    shortest,
+    strong_parts,
+    walk_edges,
+)
 from tests.plain import chain
 
 
@@ -91,8 +101,11 @@ def test_two_hundred_thousand_ops_in_a_row():
     assert len(set(components(g, last, g.mask([])).tolist())) == 2
 
 
+@pytest.mark.parametrize("few", [0, 1000])
 @pytest.mark.parametrize("seed", range(5))
-def test_the_same_as_a_plain_walk(seed):
+def test_the_same_as_a_plain_walk(seed, few, monkeypatch):
+    monkeypatch.setattr(traversal, "FEW_EDGES", few)
+    monkeypatch.delitem(sys.modules, "scipy.sparse.csgraph", raising=False)
     rng = random.Random(seed)
     ops = [
         (f"n{i}", "Op", [f"{rng.choice(['', '^'])}n{rng.randrange(i)}" for _ in range(rng.randrange(4))] if i else [])
@@ -111,3 +124,31 @@ def test_the_same_as_a_plain_walk(seed):
         assert set(np.flatnonzero(backward(g, g.mask(start), control=control)).tolist()) == seen
         downward = {i for i in range(60) if backward(g, g.mask([i]), control=control)[start].any()}
         assert set(np.flatnonzero(forward(g, g.mask(start), control=control)).tolist()) == downward
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_parts_are_those_of_a_plain_walk(seed):
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(1, 40))
+    row, col = rng.integers(0, size, (2, int(rng.integers(0, 2 * size)))).astype(np.int32)
+    ahead = reach(size, zip(row.tolist(), col.tolist(), strict=True))
+    around = reach(size, [*zip(row.tolist(), col.tolist(), strict=True), *zip(col.tolist(), row.tolist(), strict=True)])
+    parts = connected_parts(row, col, size)
+    assert [set(np.flatnonzero(parts == parts[i]).tolist()) for i in range(size)] == around
+    assert list(dict.fromkeys(parts.tolist())) == list(range(max(parts) + 1)), "numbered by the first of each part"
+    strong = strong_parts(row, col, size)
+    for i in range(size):
+        assert set(np.flatnonzero(strong == strong[i]).tolist()) == {j for j in ahead[i] if i in ahead[j]}
+    low, high = np.minimum(row, col), np.maximum(row, col)
+    assert len(set(strong_parts(low, high, size).tolist())) == len(set(strong_parts(high, low, size).tolist())) == size
+
+
+def reach(size: int, edges) -> list[set[int]]:
+    out = [{i} for i in range(size)]
+    edges = list(edges)
+    for _ in range(size):
+        for a, b in edges:
+            for some in out:
+                if a in some:
+                    some.add(b)
+    return out
