@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import prod
 from typing import Any
 from zipfile import BadZipFile
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PlanError, counted
-from .graph import Graph, Mask, TensorInfo, value_info
+from .graph import Graph, TensorInfo, value_info
 from .variables import VariableInfo
 
 _BITS = {"bfloat16": 16, "half": 16, "bool": 8, "qint8": 8, "quint8": 8, "qint16": 16, "quint16": 16, "qint32": 32,
@@ -25,30 +25,36 @@ def variable_bytes(info: VariableInfo) -> int:
         >>> variable_bytes(VariableInfo("w", dtype="float32", shape="(2, 3)"))
         24
     """
-    dims = value_info(info).shape
-    if dims is None or None in dims:
+    return tensor_bytes(value_info(info))
+
+
+def tensor_bytes(info: TensorInfo) -> int:
+    """Returns the size of a tensor in bytes; 0 if shape and dtype do not determine the size.
+
+    Example:
+        >>> tensor_bytes(TensorInfo("float32", (2, 3))), tensor_bytes(TensorInfo("float32", (2, None)))
+        (24, 0)
+    """
+    if info.shape is None or None in info.shape:
         return 0
-    bits = _BITS.get(info.dtype, 0)
+    dtype = info.dtype.removesuffix("_ref")
+    bits = _BITS.get(dtype, 0)
     if not bits:
-        digits = info.dtype.lstrip("abcdefghijklmnopqrstuvwxyz")
-        bits = int(digits) if digits.isdigit() else 8 if info.dtype.startswith("float8") else 0
-    return prod(d for d in dims if d is not None) * bits // 8
+        digits = dtype.lstrip("abcdefghijklmnopqrstuvwxyz")
+        bits = int(digits) if digits.isdigit() else 8 if dtype.startswith("float8") else 0
+    return prod(d for d in info.shape if d is not None) * bits // 8
 
 
-def constant_bytes(graph: Graph, mask: Mask) -> int:
-    """Returns the size, in a file, of the constants in `mask` in bytes."""
-    total = 0
-    for i in np.flatnonzero(mask & graph.type_mask(("Const",))).tolist():
-        attributes = getattr(graph.nodes[i], "attr", {})
-        if "value" in attributes:
-            total += attributes["value"].tensor.ByteSize()
+def bytes_of(graph: Graph, ops: Iterable[int]) -> int:
+    """Returns the size of the constants, in a file, and of the variables among some ops in bytes."""
+    variables, total = graph.state.variables, 0
+    for i in ops:
+        if graph.types[i] == "Const":
+            attributes = getattr(graph.nodes[i], "attr", {})
+            total += attributes["value"].tensor.ByteSize() if "value" in attributes else 0
+        if graph.names[i] in variables:
+            total += variable_bytes(variables[graph.names[i]])
     return total
-
-
-def bytes_of(graph: Graph, mask: Mask) -> int:
-    """Returns the size of the constants and variables in `mask` in bytes."""
-    variables, names = graph.state.variables, (graph.names[i] for i in np.flatnonzero(mask).tolist())
-    return constant_bytes(graph, mask) + sum(variable_bytes(variables[name]) for name in names if name in variables)
 
 
 def size_text(count: int) -> str:

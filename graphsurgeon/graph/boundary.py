@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import Kind, SelectionError, did_you_mean, few
 from .graph import Graph, Mask
@@ -75,33 +77,41 @@ def entering_tensors(graph: Graph, mask: Mask, cuts: frozenset[Tensor] = frozens
 
     Tensors in `cuts` are included even if they are computed inside.
     """
-    _, at = graph.data.gather(np.flatnonzero(mask))
-    cross = ~mask[graph.data.node[at]]
-    keep = uncut_edges(graph, cuts)
-    if keep is not None:
-        cross |= ~keep[at]
-    at = at[cross]
-    return list(dict.fromkeys(zip(graph.data.node[at].tolist(), graph.data.port[at].tolist(), strict=True)))
+    ops = np.flatnonzero(mask)
+    if not cuts:
+        return tensors_into(graph, [ops])[0]
+    _, at = graph.data.gather(ops)
+    ends = zip(graph.data.node[at].tolist(), graph.data.port[at].tolist(), strict=True)
+    return list(dict.fromkeys(end for end in ends if end in cuts or not mask[end[0]]))
+
+
+def tensors_into(graph: Graph, parts: Sequence[NDArray[np.integer[Any]]]) -> list[list[Tensor]]:
+    """Returns, for each part of a graph, the tensors that enter it, in order of first use."""
+    return [list(dict.fromkeys(edge[1:] for edge in edges)) for edges in graph.data.crossing(parts)]
 
 
 def leaving_tensors(graph: Graph, mask: Mask) -> list[Tensor]:
     """Returns the tensors of `mask` with consumers outside, and outputs of its ops without consumers, in order."""
-    ops, consumers = np.flatnonzero(mask), graph.consumers
-    row, at = consumers.gather(ops)
-    cross = ~mask[consumers.node[at]]
-    pairs = dict.fromkeys(zip(ops[row[cross]].tolist(), consumers.port[at[cross]].tolist(), strict=True))
-    for op in ops[consumers.degrees[ops] == 0].tolist():
-        if graph.declared_outputs(op) and graph.types[op] not in _NO_LEAKS:
-            pairs.setdefault((op, 0))
-    return sorted(pairs)
+    return tensors_out_of(graph, [np.flatnonzero(mask)])[0]
+
+
+def tensors_out_of(graph: Graph, parts: Sequence[NDArray[np.integer[Any]]]) -> list[list[Tensor]]:
+    """Returns the tensors of `leaving_tensors` for each part of a graph."""
+    unread, out = graph.consumers.degrees == 0, []
+    for part, edges in zip(parts, graph.consumers.crossing(parts), strict=True):
+        pairs = {(op, port) for op, _, port in edges}
+        pairs |= {
+            (op, 0)
+            for op in part[unread[part]].tolist()
+            if graph.types[op] not in _NO_LEAKS and graph.declared_outputs(op)
+        }
+        out.append(sorted(pairs))
+    return out
 
 
 def control_entering(graph: Graph, mask: Mask) -> list[tuple[int, int]]:
     """Returns (inside op, outside op) for the control edges that enter `mask`."""
-    ops = np.flatnonzero(mask)
-    row, at = graph.control.gather(ops)
-    cross = ~mask[graph.control.node[at]]
-    return list(zip(ops[row[cross]].tolist(), graph.control.node[at[cross]].tolist(), strict=True))
+    return [edge[:2] for edge in graph.control.crossing([np.flatnonzero(mask)])[0]]
 
 
 def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], request: str) -> Mask:

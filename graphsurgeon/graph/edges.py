@@ -82,12 +82,33 @@ class Edges(NamedTuple):
         """Returns, for each edge in the target rows, the index of its row in `targets` and its place in the arrays."""
         if len(targets) == len(self.ptr) - 1 and (targets[1:] - targets[:-1] == 1).all():
             return self.rows, np.arange(len(self.node), dtype=np.int32)
-        begin = self.ptr[targets].astype(np.int64)
-        length = (self.ptr[targets + 1] - self.ptr[targets]).astype(np.int64)
-        rows = np.repeat(np.arange(len(targets), dtype=np.int32), length)
-        start = np.concatenate([[0], np.cumsum(length)[:-1]]) if len(targets) else np.zeros(0, np.int64)
-        at = np.repeat(begin - start, length) + np.arange(int(length.sum()))
-        return rows, at.astype(np.int32)
+        begin = self.ptr[targets]
+        length = self.ptr[targets + 1] - begin
+        rows = np.arange(len(targets), dtype=np.int32).repeat(length)
+        start = length.cumsum(dtype=np.int32) - length
+        return rows, np.arange(len(rows), dtype=np.int32) + (begin - start)[rows]
+
+    def crossing(self, parts: Sequence[NDArray[np.integer[Any]]]) -> list[list[tuple[int, int, int]]]:
+        """Returns, for each part, its edges to ends outside it, as (row, far end, port), in the order of its rows.
+
+        Args:
+            parts: the rows of each part; rows are also the far ends.
+
+        Example:
+            >>> edges = Edges.from_rows(np.array([1, 2, 2]), np.array([0, 0, 1]), 3)
+            >>> edges.crossing([np.array([1, 2]), np.array([2])])
+            [[(1, 0, 0), (2, 0, 0)], [(2, 0, 0), (2, 1, 0)]]
+        """
+        size, rows = len(self.ptr) - 1, np.concatenate(parts) if parts else np.empty(0, np.int32)
+        part = np.arange(len(parts)).repeat([len(some) for some in parts])
+        row, at = self.gather(rows)
+        outside = ~np.isin(part[row] * size + self.node[at], part * size + rows)
+        row, at = row[outside], at[outside]
+        out: list[list[tuple[int, int, int]]] = [[] for _ in parts]
+        edges = zip(rows[row].tolist(), self.node[at].tolist(), self.port[at].tolist(), strict=True)
+        for number, edge in zip(part[row].tolist(), edges, strict=True):
+            out[number].append(edge)
+        return out
 
     def positions_in(self, tensors: Collection[tuple[int, int]]) -> Ints:
         """Returns, for each edge, the position of its far end and port in a list of tensors; -1 if it is not there.

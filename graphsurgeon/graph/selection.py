@@ -117,9 +117,10 @@ class Selection:
     @cached_property
     def types(self) -> dict[str, int]:
         """The number of ops of each type, most frequent first."""
-        kinds, counts = np.unique(self.graph.type_array[self.mask], return_counts=True)
-        pairs = sorted(zip(counts.tolist(), kinds.tolist(), strict=True), key=lambda p: (-p[0], p[1]))
-        return {str(kind): int(count) for count, kind in pairs}
+        kinds, _, number = self.graph.type_index
+        counts = np.bincount(number[self.mask], minlength=len(kinds))
+        pairs = [(kinds[i], int(counts[i])) for i in np.flatnonzero(counts).tolist()]
+        return dict(sorted(pairs, key=lambda pair: (-pair[1], pair[0])))
 
     @cached_property
     def boundary(self) -> Boundary:

@@ -118,7 +118,7 @@ class _ClosureBuilder:
         count = int(np.count_nonzero(fresh))
         if count:
             names = tuple(self.graph.names[i] for i in np.flatnonzero(fresh)[:8].tolist())
-            self.pulled.append(Dependency(count, reason, names, bytes_of(self.graph, fresh)))
+            self.pulled.append(Dependency(count, reason, names, bytes_of(self.graph, np.flatnonzero(fresh).tolist())))
         self.mask = self.mask | reach
 
     def variables(self) -> None:

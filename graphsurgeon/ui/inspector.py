@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import counted, few
-from ..graph.arrays import bytes_of, size_text, variable_bytes
+from ..graph.arrays import bytes_of, size_text, tensor_bytes, variable_bytes
+from ..graph.boundary import Tensor, entering_tensors, tensors_into, tensors_out_of
 from ..graph.calls import CallTree, ExpandedGraph
 from ..graph.functions import CALLS, NAMES_OF_GRADIENTS, READ_BY_GRADIENT, gradient_of
 from ..graph.graph import Graph, Mask, TensorInfo, shape_text
 from ..graph.layers import Layers, scopes_of
 from ..graph.op_packages import package_of, unknown_words
 from ..graph.open_graph import Ends
-from ..graph.selection import Query, Selection
+from ..graph.selection import Selection
 from ..graph.types import TFNodeDef
-from ..graph.variables import VariableInfo
+from ..graph.variables import VARIABLE_TYPES
 from ..plan.editor_like import EditorLike
 from ..view import page_types
 from ..view.tree import Tree
@@ -43,7 +45,7 @@ def model_text(graph: Graph, ends: Ends, layers: Layers, undone: Iterable[str] =
         'x → 2 ops → y'
     """
     ops = ~graph.mask(graph.index[name] for name in undone)
-    size = bytes_of(graph, ops)
+    size = bytes_of(graph, np.flatnonzero(ops).tolist())
     middle = counted(int(ops.sum()), "ops") + (f" in {counted(len(layers), 'layers')}" if len(layers) else "")
     middle += f", {size_text(size)} in constants and variables" if size else ""
     return " → ".join(filter(None, (_ends_text(graph, ends.inputs), middle, _ends_text(graph, ends.outputs))))
@@ -91,38 +93,76 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: CallTree | None = Non
     if op is not None:
         about = _op(tree, op, facts, calls)
         return about if calls is None or name in calls.base.index else {**about, "python": f"ed.select(name={name!r})"}
-    mask = ops_of(tree, [name], "details")
-    inside = Selection(graph, mask, Query("select"))
-    crossing = inside.boundary
-    kinds = list(inside.types.items())
-    searched_graph, within = graph, mask
+    return _folds(tree, [name], facts, calls)[0]
+
+
+def all_details(tree: Tree, names: Sequence[str], facts: Facts) -> list[page_types.Details]:
+    """Returns the details of several boxes, as `details_of` without rows about calls."""
+    folds = [name for name in names if name not in tree.graph.index]
+    found = dict(zip(folds, _folds(tree, folds, facts), strict=True))
+    return [found[name] if name in found else _op(tree, tree.graph.index[name], facts) for name in names]
+
+
+def _folds(tree: Tree, names: Sequence[str], facts: Facts, calls: CallTree | None = None) -> list[page_types.Details]:
+    """Returns the details of scopes and series. One search over the edges is enough for all of them."""
+    graph = tree.graph
+    parts = [np.flatnonzero(ops_of(tree, [name], "details")) for name in names]
+    ends = zip(
+        tensors_into(graph, parts),
+        tensors_out_of(graph, parts),
+        graph.control.crossing(parts),
+        graph.consumers.crossing(parts),
+        strict=True,
+    )
+    out = []
+    for name, part, (inputs, outputs, waits, reads) in zip(names, parts, ends, strict=True):
+        ops = part.tolist()
+        out.append(
+            _panel(
+                graph,
+                name.strip("~/"),
+                _fold_rows(tree, ops, inputs, facts, calls),
+                inputs=inputs,
+                outputs=outputs,
+                control_inputs=sorted({graph.names[outside] for _, outside, _ in waits}),
+                consumers=[graph.names[i] for i in sorted({reader for _, reader, _ in reads})],
+                limit=_MAX_NAMES,
+                python=_python(graph, ops, name),
+            )
+        )
+    return out
+
+
+def _fold_rows(
+    tree: Tree, ops: list[int], inputs: list[Tensor], facts: Facts, calls: CallTree | None
+) -> list[list[str]]:
+    """Returns rows about the ops of a scope or series, which reads some tensors, and about the ops in its calls."""
+    graph = searched_graph = tree.graph
+    within = ops
     if calls is not None and tree.calls is not None:
-        searched_graph, within = calls.searchable.graph, _within(calls.searchable, tree.calls, np.flatnonzero(mask))
-    more = int(within.sum()) - len(inside)
-    head = ["ops", f"{len(inside):,}" + (f", and {more:,} in calls" if more > 0 else "")]
+        searched_graph = calls.searchable.graph
+        mask = _within(calls.searchable, tree.calls, ops)
+        within, inputs = np.flatnonzero(mask).tolist(), entering_tensors(searched_graph, mask)
+    more = len(within) - len(ops)
+    head = ["ops", f"{len(ops):,}" + (f", and {more:,} in calls" if more > 0 else "")]
+    kinds = sorted(Counter(graph.types[op] for op in ops).items(), key=lambda pair: (-pair[1], pair[0]))
     rows = [head, *([kind, f"{n:,}"] for kind, n in kinds[:_KINDS])]
     if kinds[_KINDS:]:
         others = sum(n for _, n in kinds[_KINDS:])
         rows.append(["others", f"{others:,}, of {counted(len(kinds) - _KINDS, 'types')}"])
-    lost = unknown_words(inside.graph, mask)
-    if lost:
+    if graph.unknown_types and (lost := unknown_words(graph, graph.mask(ops))):
         rows.append(["unknown", lost])
-    if crossing.variables:
-        rows.append(["variables", f"{len(crossing.variables):,}"])
-    sized_ops = within.copy()
-    _, at = searched_graph.data.gather(np.flatnonzero(within))
-    sized_ops[searched_graph.data.node[at]] = True  # a Keras layer reads variables that are outside its scope
-    size = bytes_of(searched_graph, sized_ops)
+    variables = sum(n for kind, n in kinds if kind in VARIABLE_TYPES)
+    if variables:
+        rows.append(["variables", f"{variables:,}"])
+    read = (op for op, _ in inputs)  # a Keras layer reads variables that are outside its scope
+    size = bytes_of(searched_graph, {*within, *read})
     if size:
         rows.append(["holds", f"{size_text(size)} in constants and variables"])
-    counted_flops = _flops(facts, tree, np.flatnonzero(mask).tolist(), calls)
-    if counted_flops[0]:
-        rows.append(["FLOPs", f"{_flops_text(counted_flops)} for known shapes"])
-    waits = sorted({outside for _, outside in crossing.control_inputs})
-    reading = graph.consumers.node[graph.consumers.gather(np.flatnonzero(mask))[1]]
-    readers = [graph.names[i] for i in np.unique(reading[~mask[reading]]).tolist()]
-    ends = {"inputs": crossing.inputs, "outputs": crossing.outputs, "control_inputs": waits, "consumers": readers}
-    return _panel(graph, name.strip("~/"), rows, ends, _MAX_NAMES, python=_python(inside, name))
+    flops = _flops(facts, tree, ops, calls)
+    if flops[0]:
+        rows.append(["FLOPs", f"{_flops_text(flops)} for known shapes"])
+    return rows
 
 
 def ops_inside(tree: Tree, name: str, calls: CallTree) -> list[str]:
@@ -159,7 +199,11 @@ def _panel(
     graph: Graph,
     title: str,
     rows: list[list[str]],
-    ends: Mapping[str, Sequence[str]],
+    *,
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    control_inputs: Sequence[str],
+    consumers: Sequence[str],
     limit: int | None,
     python: str,
     doc: str = "",
@@ -167,16 +211,16 @@ def _panel(
     value: bool = False,
 ) -> page_types.Details:
     """Returns the details of a box for the page, with limited lists of tensors, control inputs and consumers."""
-    limits = {"inputs": limit, "outputs": limit, "control_inputs": _MAX_NAMES, "consumers": _MAX_NAMES}
-    listed = {key: list(names[: limits[key]]) for key, names in ends.items()}
+    tensors, ops = {"inputs": inputs, "outputs": outputs}, {"control_inputs": control_inputs, "consumers": consumers}
+    totals = {key: len(ends) for key, ends in tensors.items() if limit is not None and len(ends) > limit}
     return {
         "title": title,
         "rows": rows,
-        "inputs": [_tensor(graph, t) for t in listed["inputs"]],
-        "outputs": [_tensor(graph, t) for t in listed["outputs"]],
-        "control_inputs": listed["control_inputs"],
-        "consumers": listed["consumers"],
-        "totals": {key: len(names) for key, names in ends.items() if len(names) > len(listed[key])},
+        "inputs": [_tensor(graph, t) for t in inputs[:limit]],
+        "outputs": [_tensor(graph, t) for t in outputs[:limit]],
+        "control_inputs": list(control_inputs[:_MAX_NAMES]),
+        "consumers": list(consumers[:_MAX_NAMES]),
+        "totals": totals | {key: len(names) for key, names in ops.items() if len(names) > _MAX_NAMES},
         "doc": doc,
         "histogram": histogram,
         "value": value,
@@ -184,12 +228,11 @@ def _panel(
     }
 
 
-def _python(selection: Selection, name: str) -> str:
-    """Returns the call that selects the ops of a box."""
+def _python(graph: Graph, ops: Sequence[int], name: str) -> str:
+    """Returns the call that selects the ops of a scope or series."""
     if name.endswith("/") and not name.startswith("~"):
         return f"ed.select(scope={name.rstrip('/')!r})"
-    names = selection.names
-    return f"ed.select(name={list(names)!r})" if len(names) <= 200 else ""
+    return f"ed.select(name={[graph.names[op] for op in ops]!r})" if len(ops) <= 200 else ""
 
 
 def layer_rows(graph: Graph, layers: Layers, name: str) -> tuple[list[list[str]], str]:
@@ -239,10 +282,9 @@ def reasons(editor: EditorLike, name: str, region: Selection | None) -> list[lis
     return rows
 
 
-def _tensor(graph: Graph, name: str) -> page_types.TensorText:
-    op, _, port = name.rpartition(":")
-    info = graph.declared_info(graph.index[op], int(port))
-    return {"tensor": name, "text": str(info) if info else ""}
+def _tensor(graph: Graph, tensor: Tensor) -> page_types.TensorText:
+    info = graph.declared_info(*tensor)
+    return {"tensor": graph.name(tensor), "text": str(info) if info else ""}
 
 
 def _places(tree: Tree, op: int, calls: CallTree | None) -> list[list[str]]:
@@ -269,7 +311,7 @@ def _elsewhere(calls: CallTree, function: str, own: str) -> list[list[str]]:
     return [["also called by", few(others)]] if others else []
 
 
-def _op(tree: Tree, op: int, facts: Facts, calls: CallTree | None) -> page_types.Details:
+def _op(tree: Tree, op: int, facts: Facts, calls: CallTree | None = None) -> page_types.Details:
     graph = tree.graph
     node, kind = graph.nodes[op], graph.types[op]
     rows: list[list[str]] = [["type", kind], *_places(tree, op, calls)]
@@ -291,7 +333,6 @@ def _op(tree: Tree, op: int, facts: Facts, calls: CallTree | None) -> page_types
     about: page_types.Numbers = numbers(value) if value is not None else {"rows": [], "histogram": None}
     rows += about["rows"]
     readers = sorted({graph.names[i] for i in graph.consumers.row(op).tolist()})
-    control_inputs = graph.control_names(op)
     waiting = graph.control_consumers.row(op)
     outputs = graph.declared_outputs(op)
     ports = np.unique(graph.consumers.ports(op)).tolist() or [0] if outputs is None else range(len(outputs))
@@ -307,16 +348,15 @@ def _op(tree: Tree, op: int, facts: Facts, calls: CallTree | None) -> page_types
     if len(waiting):
         rows.append(["waited for by", counted(len(waiting), "ops")])
     name = graph.names[op]
-    ends = {
-        "inputs": graph.input_names(op), "outputs": [f"{name}:{p}" for p in ports], "control_inputs": control_inputs,
-        "consumers": readers,
-    }  # fmt: skip
     return _panel(
         graph,
         name,
         rows,
-        ends,
-        None,
+        inputs=graph.data.ends(op),
+        outputs=[(op, port) for port in ports],
+        control_inputs=graph.control_names(op),
+        consumers=readers,
+        limit=None,
         python=f"ed.op({name!r})",
         doc=facts.documentation(kind),
         histogram=about["histogram"],
@@ -348,8 +388,7 @@ def _bytes(info: TensorInfo) -> int | None:
     """Returns the bytes of a tensor; None if its shape or dtype is not known."""
     if info.shape is None or None in info.shape:
         return None
-    variable = VariableInfo("", dtype=info.dtype.removesuffix("_ref"), shape=shape_text(info.shape))
-    return variable_bytes(variable) or (0 if 0 in info.shape else None)
+    return tensor_bytes(info) or (0 if 0 in info.shape else None)
 
 
 def _flops_text(flops: tuple[int, bool]) -> str:

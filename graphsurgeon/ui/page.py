@@ -21,7 +21,7 @@ from ..view.plan_marks import Marks
 from ..view.scene import MAX_BOXES, Scene, build
 from ..view.svg import escape, to_svg
 from ..view.tree import Tree
-from .inspector import details_of
+from .inspector import all_details
 from .state import Facts
 
 ROWS = 12_000
@@ -115,8 +115,7 @@ def _pack(tree: Tree, first: Scene, layout: PlacedScene, facts: Facts, marks: Ma
 def _details(tree: Tree, nesting: Nesting, facts: Facts) -> dict[str, Any]:
     """Returns the details of each row for the inspector, and the documentation of op types."""
     details, docs = [], dict[str, str]()
-    for row in nesting.rows:
-        found = details_of(tree, row["name"], facts)
+    for row, found in zip(nesting.rows, all_details(tree, [row["name"] for row in nesting.rows], facts), strict=True):
         op = tree.graph.index.get(row["name"])
         if op is not None:
             docs.setdefault(tree.graph.types[op], found["doc"])

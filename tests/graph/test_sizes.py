@@ -31,8 +31,8 @@ def test_what_nobody_can_say_counts_as_nothing(dtype, shape):
 def test_a_part_holds_its_variables():
     (ops, one), (more, other) = variable("v"), variable("w")
     graph = plain(*ops, *more, variables=[one, other])
-    assert bytes_of(graph, graph.mask([graph.index["v"]])) == variable_bytes(one) > 0
-    both = graph.mask([graph.index["v"], graph.index["w"]])
+    assert bytes_of(graph, [graph.index["v"]]) == variable_bytes(one) > 0
+    both = [graph.index["v"], graph.index["w"]]
     assert bytes_of(graph, both) == variable_bytes(one) + variable_bytes(other)
 
 
