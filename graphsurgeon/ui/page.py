@@ -6,7 +6,7 @@ import base64
 import gzip
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from ..graph.concurrency import gc_paused
 from ..graph.graph import Graph
 from ..view.edge_paths import CONTROL_MOST
 from ..view.layout import PlacedScene, place
-from ..view.nesting import Nesting, connections, nest
+from ..view.nesting import Nesting, TensorTable, connections, nest
 from ..view.op_colors import DESCRIPTIONS
 from ..view.plan_marks import Marks
 from ..view.scene import MAX_BOXES, Scene, build
@@ -86,11 +86,11 @@ def _pack(tree: Tree, first: Scene, layout: PlacedScene, facts: Facts, marks: Ma
     graph, rows = tree.graph, ROWS
     types, _, type_of = graph.type_index
     while True:
-        nesting = nest(tree, first, layout, marks, rows)
+        nesting, tensors = nest(tree, first, layout, marks, rows), TensorTable()
         data = {
             "title": graph.title,
             "theme": theme,
-            "rows": nesting.rows,
+            "rows": _columns(nesting.rows),
             "inside": nesting.inside,
             "open": nesting.open,
             "direction": layout.direction,
@@ -98,28 +98,41 @@ def _pack(tree: Tree, first: Scene, layout: PlacedScene, facts: Facts, marks: Ma
             "families": DESCRIPTIONS,
             "limits": {"boxes": MAX_BOXES, "controls": CONTROL_MOST},
             "shut": nesting.closed_count,
-            **connections(graph, nesting),
+            **connections(graph, nesting, tensors),
             "names": list(graph.names[:NAMES]),
             "types": types,
             "typeOf": type_of[:NAMES].tolist(),
             "holders": nesting.holder[:NAMES].tolist(),
-            **_details(tree, nesting, facts),
+            **_details(tree, nesting, facts, tensors),
+            "tensors": tensors.rows,
         }
         text = json.dumps(data, separators=(",", ":")).encode("ascii")
-        packed = base64.b64encode(gzip.compress(text, 6, mtime=0)).decode()
+        packed = base64.b64encode(gzip.compress(text, 4, mtime=0)).decode()
         if len(packed) <= LARGEST or rows < 200:
             return packed
         rows = int(0.8 * LARGEST / len(packed) * len(nesting.rows))
 
 
-def _details(tree: Tree, nesting: Nesting, facts: Facts) -> dict[str, Any]:
+def _columns(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Returns key -> its value in each row, which takes less space than rows that each have all keys."""
+    keys = dict.fromkeys(key for row in rows for key in row if key not in ("id", "x", "y"))  # the page sets these
+    return {key: [row.get(key) for row in rows] for key in keys}
+
+
+def _details(tree: Tree, nesting: Nesting, facts: Facts, tensors: TensorTable) -> dict[str, Any]:
     """Returns the details of each row for the inspector, and the documentation of op types."""
     details, docs = [], dict[str, str]()
     for row, found in zip(nesting.rows, all_details(tree, [row["name"] for row in nesting.rows], facts), strict=True):
         op = tree.graph.index.get(row["name"])
         if op is not None:
             docs.setdefault(tree.graph.types[op], found["doc"])
-        details.append({key: value for key, value in found.items() if value and key not in ("doc", "value")})
+        about: dict[str, Any] = {key: value for key, value in found.items() if value and key not in ("doc", "value")}
+        for key in ("inputs", "outputs"):
+            if key in about:
+                about[key] = [tensors.number(end["tensor"], end["text"]) for end in about[key]]
+        if found["title"] == row["name"]:
+            del about["title"]  # the page sets it
+        details.append(about)
     return {"details": details, "docs": docs}
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..graph.edges import Edges
 from ..graph.graph import Graph, Ints
-from .boxes import Item, elide
+from .boxes import Item
 from .edge_paths import CROSSROADS, HUB, TENSORS, Pair, by_pair
 from .helper_ops import KINDS, behind
 from .layout import PlacedScene, box_data, inside_frames, measure
@@ -121,32 +121,58 @@ def _open(
     return rows
 
 
-def connections(graph: Graph, nesting: Nesting) -> dict[str, Any]:
+class TensorTable:
+    """The tensors of a page: each has a number, and its name and text are written once.
+
+    Attributes:
+        rows: the name and the text of each tensor, by number.
+    """
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[str, str]] = []
+        self._numbers: dict[str, int] = {}
+
+    def number(self, name: str, text: str = "") -> int:
+        """Returns the number of a tensor.
+
+        Args:
+            name: its name; ``^op`` for a control edge.
+            text: its dtype and shape.
+
+        Example:
+            >>> table = TensorTable()
+            >>> table.number("x:0", "float32 ()"), table.number("^x"), table.number("x:0", "float32 ()")
+            (0, 1, 0)
+        """
+        if name not in self._numbers:
+            self._numbers[name] = len(self.rows)
+            self.rows.append((name, text))
+        return self._numbers[name]
+
+
+def connections(graph: Graph, nesting: Nesting, tensors: TensorTable) -> dict[str, Any]:
     """Returns all edges between two rows that a picture can show together.
 
     Args:
         graph: the snapshot.
         nesting: its rows.
+        tensors: the numbers of tensors.
 
     Returns:
-        ``edges`` and ``controls``, each with the rows of both ends, the number of tensors, and the first of them as
-        indices of ``tensors``, which has names and texts.
+        ``edges`` and ``controls``, each with the rows of both ends, the number of tensors, and the first of them.
     """
-    numbers, tensors = dict[tuple[int, int, bool], int](), list[list[str]]()
 
     def numbered(pair: Pair, control: bool) -> list[int]:
         (a, b), count, tensor_ends = pair
-        for op, port in tensor_ends:
-            if (op, port, control) not in numbers:
-                numbers[op, port, control] = len(tensors)
-                name, info = elide(graph.names[op], 400), None if control else graph.declared_info(op, port)
-                tensors.append([f"^{name}", ""] if control else [f"{name}:{port}", str(info or "")])
-        return [a, b, count, *(numbers[op, port, control] for op, port in tensor_ends)]
+        if control:
+            return [a, b, count, *(tensors.number(f"^{graph.names[op]}") for op, _ in tensor_ends)]
+        texts = ((graph.name(tensor), str(graph.declared_info(*tensor) or "")) for tensor in tensor_ends)
+        return [a, b, count, *(tensors.number(*text) for text in texts)]
 
     edges = [numbered(pair, False) for pair in _pairs(graph.data, nesting)]
     between = {frozenset(edge[:2]) for edge in edges}
     controls = [numbered(pair, True) for pair in _pairs(graph.control, nesting) if frozenset(pair[0]) not in between]
-    return {"tensors": tensors, "edges": edges, "controls": controls}
+    return {"edges": edges, "controls": controls}
 
 
 def _pairs(edges: Edges, nesting: Nesting) -> Iterator[Pair]:

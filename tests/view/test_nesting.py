@@ -10,7 +10,7 @@ import pytest
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view.edge_paths import TENSORS
 from graphsurgeon.view.layout import place
-from graphsurgeon.view.nesting import connections, nest
+from graphsurgeon.view.nesting import TensorTable, connections, nest
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree, find_item
 from tests.view.graphs import chain, network, towers
@@ -41,14 +41,13 @@ def test_the_rows_are_the_boxes_of_all_scenes(graph):
 @pytest.mark.parametrize("graph", GRAPHS, ids=IDS)
 def test_the_edges_are_those_of_every_scene(graph):
     tree, nesting = nested(graph)
-    found = connections(graph, nesting)
+    table = TensorTable()
+    found = connections(graph, nesting, table)
     names, folds = (
         [row["name"] for row in nesting.rows],
         [nesting.rows[row]["name"] for row in nesting.inside if row >= 0],
     )
-    tensors = {
-        (names[a], names[b], n, tuple(found["tensors"][t][0] for t in some)) for a, b, n, *some in found["edges"]
-    }
+    tensors = {(names[a], names[b], n, tuple(table.rows[t][0] for t in some)) for a, b, n, *some in found["edges"]}
 
     def of(scene, edge):
         ends = (drawn[edge.source], drawn[edge.target])
@@ -135,12 +134,13 @@ def test_hidden_ops_are_counted_in_the_fold_that_they_are_in():
 def test_control_inputs_are_edges_where_no_tensor_joins_their_ends():
     graph = Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x", "^x"]), ("z", "Neg", ["y", "^x"])])
     _, nesting = nested(graph)
-    found = connections(graph, nesting)
+    table = TensorTable()
+    found = connections(graph, nesting, table)
     assert [(a, b) for a, b, *_ in found["controls"]] == [(0, 2)]
-    assert found["tensors"][found["controls"][0][3]] == ["^x", ""]
+    assert table.rows[found["controls"][0][3]] == ("^x", "")
 
 
 def test_a_graph_without_ops():
     _, nesting = nested(Graph.from_ops([]))
     assert nesting.rows == []
-    assert connections(Graph.from_ops([]), nesting) == {"tensors": [], "edges": [], "controls": []}
+    assert connections(Graph.from_ops([]), nesting, TensorTable()) == {"edges": [], "controls": []}

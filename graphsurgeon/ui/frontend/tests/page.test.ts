@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { type PackedData, unpack } from "../src/page/data";
 import { PageSearch, type Searchable } from "../src/page/find";
 import { type Nesting, picture, type LayoutRow, stretch, TooMany } from "../src/page/nest";
 import { box } from "./fake";
@@ -190,4 +191,28 @@ test("hits are counted at the visible box that contains or helps them", () => {
   expect(found.boxes).toEqual({ "net/conv": 2 });
   expect(found.hits[1]).toEqual({ name: "net/conv/kernel", label: "kernel", op: "Const", inside: "net/conv" });
   expect(() => new PageSearch(THINGS).find("/(/", () => "")).toThrow("nterminated group");
+});
+
+test("rows are written in columns, and details have numbers of tensors", () => {
+  const packed = {
+    rows: { name: ["x", "s/"], count: [1, 2], lines: [null, ["s", "2"]] },
+    tensors: [
+      ["x:0", "float32 (8)"],
+      ["s/b:0", ""],
+    ],
+    details: [
+      { rows: [["type", "Neg"]], outputs: [0] },
+      { title: "s", inputs: [0], outputs: [1] },
+    ],
+  } as unknown as PackedData;
+  const { rows, details } = unpack(packed);
+  expect(rows).toEqual([
+    { name: "x", count: 1, lines: null },
+    { name: "s/", count: 2, lines: ["s", "2"] },
+  ]);
+  expect(details).toEqual([
+    { rows: [["type", "Neg"]], inputs: [], outputs: [{ tensor: "x:0", text: "float32 (8)" }] },
+    { title: "s", inputs: [{ tensor: "x:0", text: "float32 (8)" }], outputs: [{ tensor: "s/b:0", text: "" }] },
+  ]);
+  expect(unpack({ rows: {}, tensors: [], details: [] } as unknown as PackedData).rows).toEqual([]);
 });

@@ -1,20 +1,11 @@
 // The verbs of Python that a page can answer itself: it folds, searches and shows, but changes nothing.
 import type { Details, EdgeTensors, ErrorParts, Row, Scene, State, Verbs } from "../model/types.generated";
 import { figure } from "../panels/dom";
-import { PageSearch, type Searchable } from "./find";
+import type { PageData } from "./data";
+import { PageSearch } from "./find";
 import { LocalModel, NO_BOUNDARY, NO_DETAILS, NO_PLAN } from "./model";
-import { type Nesting, picture, TooMany } from "./nest";
+import { picture, TooMany } from "./nest";
 import { PagePlaces, type Place } from "./places";
-
-export interface PageData extends Nesting, Searchable {
-  title: string;
-  theme: State["theme"];
-  rows: (Nesting["rows"][number] & Searchable["rows"][number])[];
-  /** The rows that are open at first. */ open: number[];
-  families: Record<string, string>;
-  docs: Record<string, string>;
-  /** The number of folds whose contents were left out. */ shut: number;
-}
 
 class KernelError extends Error {
   readonly parts: ErrorParts;

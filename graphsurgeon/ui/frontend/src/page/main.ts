@@ -1,17 +1,18 @@
 // The code of a saved page: it unpacks the graph, and shows the screen.
 import { mount } from "../app";
-import { type PageData, PageModel } from "./kernel";
+import { PageModel } from "./kernel";
+import { type PackedData, type PageData, unpack } from "./data";
 
-async function unpacked(): Promise<PageData> {
+async function read(): Promise<PageData> {
   const bytes = Uint8Array.from(atob(document.getElementById("gs-graph")!.textContent!.trim()), c => c.charCodeAt(0)),
     stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return (await new Response(stream).json()) as PageData;
+  return unpack((await new Response(stream).json()) as PackedData);
 }
 
 async function show(): Promise<void> {
   const host = document.getElementById("gs-host")!;
   try {
-    const model = new PageModel(await unpacked());
+    const model = new PageModel(await read());
     host.replaceChildren();
     mount(model, host);
     Object.assign(window, { graphsurgeon: model });
