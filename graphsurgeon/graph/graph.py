@@ -585,7 +585,7 @@ class Graph:
         Args:
             i: the number of the op.
         """
-        return [self.names[n] for n in self.control.row(i)]
+        return [self.names[n] for n in self.control.row(i).tolist()]
 
     def consumers_of(self, tensor: tuple[int, int]) -> list[tuple[int, int]]:
         """Returns (op, input) for each consumer of a tensor, in order.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -90,20 +90,35 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: CallTree | None = Non
     """
     graph = tree.graph
     op = graph.index.get(name)
+
+    def write(tensor: Tensor) -> page_types.TensorText:
+        return {"tensor": graph.name(tensor), "text": str(graph.declared_info(*tensor) or "")}
+
     if op is not None:
-        about = _op(tree, op, facts, calls)
+        about = _op(tree, op, facts, write, calls)
         return about if calls is None or name in calls.base.index else {**about, "python": f"ed.select(name={name!r})"}
-    return _folds(tree, [name], facts, calls)[0]
+    return _folds(tree, [name], facts, write, calls)[0]
 
 
-def all_details(tree: Tree, names: Sequence[str], facts: Facts) -> list[page_types.Details]:
-    """Returns the details of several boxes, as `details_of` without rows about calls."""
+def all_details(
+    tree: Tree, names: Sequence[str], facts: Facts, write: Callable[[Tensor], Any]
+) -> list[page_types.Details]:
+    """Returns the details of several boxes, as `details_of` without rows about calls.
+
+    Args:
+        tree: the graph, with its hidden helpers.
+        names: the names of the boxes.
+        facts: facts on ops.
+        write: returns the form in which a tensor is listed.
+    """
     folds = [name for name in names if name not in tree.graph.index]
-    found = dict(zip(folds, _folds(tree, folds, facts), strict=True))
-    return [found[name] if name in found else _op(tree, tree.graph.index[name], facts) for name in names]
+    found = dict(zip(folds, _folds(tree, folds, facts, write), strict=True))
+    return [found[name] if name in found else _op(tree, tree.graph.index[name], facts, write) for name in names]
 
 
-def _folds(tree: Tree, names: Sequence[str], facts: Facts, calls: CallTree | None = None) -> list[page_types.Details]:
+def _folds(
+    tree: Tree, names: Sequence[str], facts: Facts, write: Callable[[Tensor], Any], calls: CallTree | None = None
+) -> list[page_types.Details]:
     """Returns the details of scopes and series. One search over the edges is enough for all of them."""
     graph = tree.graph
     parts = [np.flatnonzero(ops_of(tree, [name], "details")) for name in names]
@@ -119,13 +134,13 @@ def _folds(tree: Tree, names: Sequence[str], facts: Facts, calls: CallTree | Non
         ops = part.tolist()
         out.append(
             _panel(
-                graph,
                 name.strip("~/"),
                 _fold_rows(tree, ops, inputs, facts, calls),
                 inputs=inputs,
                 outputs=outputs,
                 control_inputs=sorted({graph.names[outside] for _, outside, _ in waits}),
                 consumers=[graph.names[i] for i in sorted({reader for _, reader, _ in reads})],
+                write=write,
                 limit=_MAX_NAMES,
                 python=_python(graph, ops, name),
             )
@@ -196,7 +211,6 @@ def _within(expanded: ExpandedGraph, picture: ExpandedGraph, ops: Any) -> Mask:
 
 
 def _panel(
-    graph: Graph,
     title: str,
     rows: list[list[str]],
     *,
@@ -204,6 +218,7 @@ def _panel(
     outputs: Sequence[Tensor],
     control_inputs: Sequence[str],
     consumers: Sequence[str],
+    write: Callable[[Tensor], Any],
     limit: int | None,
     python: str,
     doc: str = "",
@@ -216,8 +231,8 @@ def _panel(
     return {
         "title": title,
         "rows": rows,
-        "inputs": [_tensor(graph, t) for t in inputs[:limit]],
-        "outputs": [_tensor(graph, t) for t in outputs[:limit]],
+        "inputs": [write(tensor) for tensor in inputs[:limit]],
+        "outputs": [write(tensor) for tensor in outputs[:limit]],
         "control_inputs": list(control_inputs[:_MAX_NAMES]),
         "consumers": list(consumers[:_MAX_NAMES]),
         "totals": totals | {key: len(names) for key, names in ops.items() if len(names) > _MAX_NAMES},
@@ -282,11 +297,6 @@ def reasons(editor: EditorLike, name: str, region: Selection | None) -> list[lis
     return rows
 
 
-def _tensor(graph: Graph, tensor: Tensor) -> page_types.TensorText:
-    info = graph.declared_info(*tensor)
-    return {"tensor": graph.name(tensor), "text": str(info) if info else ""}
-
-
 def _places(tree: Tree, op: int, calls: CallTree | None) -> list[list[str]]:
     """Returns rows on the function that an op is in, or calls, and on the other callers of the function."""
     if calls is None:
@@ -311,7 +321,9 @@ def _elsewhere(calls: CallTree, function: str, own: str) -> list[list[str]]:
     return [["also called by", few(others)]] if others else []
 
 
-def _op(tree: Tree, op: int, facts: Facts, calls: CallTree | None = None) -> page_types.Details:
+def _op(
+    tree: Tree, op: int, facts: Facts, write: Callable[[Tensor], Any], calls: CallTree | None = None
+) -> page_types.Details:
     graph = tree.graph
     node, kind = graph.nodes[op], graph.types[op]
     rows: list[list[str]] = [["type", kind], *_places(tree, op, calls)]
@@ -349,13 +361,13 @@ def _op(tree: Tree, op: int, facts: Facts, calls: CallTree | None = None) -> pag
         rows.append(["waited for by", counted(len(waiting), "ops")])
     name = graph.names[op]
     return _panel(
-        graph,
         name,
         rows,
         inputs=graph.data.ends(op),
         outputs=[(op, port) for port in ports],
         control_inputs=graph.control_names(op),
         consumers=readers,
+        write=write,
         limit=None,
         python=f"ed.op({name!r})",
         doc=facts.documentation(kind),

@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def _pack(tree: Tree, first: Scene, layout: PlacedScene, facts: Facts, marks: Ma
     graph, rows = tree.graph, ROWS
     types, _, type_of = graph.type_index
     while True:
-        nesting, tensors = nest(tree, first, layout, marks, rows), TensorTable()
+        nesting, tensors = nest(tree, first, layout, marks, rows), TensorTable(graph)
         data = {
             "title": graph.title,
             "theme": theme,
@@ -106,7 +107,7 @@ def _pack(tree: Tree, first: Scene, layout: PlacedScene, facts: Facts, marks: Ma
             **_details(tree, nesting, facts, tensors),
             "tensors": tensors.rows,
         }
-        text = json.dumps(data, separators=(",", ":")).encode("ascii")
+        text = json.dumps(data, separators=(",", ":"), check_circular=False).encode("ascii")
         packed = base64.b64encode(gzip.compress(text, 4, mtime=0)).decode()
         if len(packed) <= LARGEST or rows < 200:
             return packed
@@ -115,24 +116,20 @@ def _pack(tree: Tree, first: Scene, layout: PlacedScene, facts: Facts, marks: Ma
 
 def _columns(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
     """Returns key -> its value in each row, which takes less space than rows that each have all keys."""
-    keys = dict.fromkeys(key for row in rows for key in row if key not in ("id", "x", "y"))  # the page sets these
-    return {key: [row.get(key) for row in rows] for key in keys}
+    keys = dict.fromkeys(chain.from_iterable(rows))
+    return {key: [row.get(key) for row in rows] for key in keys if key not in ("id", "x", "y")}  # the page sets these
 
 
 def _details(tree: Tree, nesting: Nesting, facts: Facts, tensors: TensorTable) -> dict[str, Any]:
     """Returns the details of each row for the inspector, and the documentation of op types."""
     details, docs = [], dict[str, str]()
-    for row, found in zip(nesting.rows, all_details(tree, [row["name"] for row in nesting.rows], facts), strict=True):
-        op = tree.graph.index.get(row["name"])
+    names = [row["name"] for row in nesting.rows]
+    for name, found in zip(names, all_details(tree, names, facts, tensors.number), strict=True):
+        op = tree.graph.index.get(name)
         if op is not None:
             docs.setdefault(tree.graph.types[op], found["doc"])
-        about: dict[str, Any] = {key: value for key, value in found.items() if value and key not in ("doc", "value")}
-        for key in ("inputs", "outputs"):
-            if key in about:
-                about[key] = [tensors.number(end["tensor"], end["text"]) for end in about[key]]
-        if found["title"] == row["name"]:
-            del about["title"]  # the page sets it
-        details.append(about)
+        known = ("doc", "value", "title") if found["title"] == name else ("doc", "value")  # the page sets these
+        details.append({key: value for key, value in found.items() if value and key not in known})
     return {"details": details, "docs": docs}
 
 

@@ -362,7 +362,7 @@ def wires(graph: Graph, boxes: Sequence[Box], items: Sequence[Item], op_box: Int
         at[b] += 1
         ends.append((a, b, count, True, op, port))
     crowd = Counter(box for a, b, *_ in ends for box in (a, b))
-    hubs = [crowd[i] >= (HUB if behind(item.leaf) else CROSSROADS) for i, item in enumerate(items)]
+    hubs = [crowd[i] >= CROSSROADS or (crowd[i] >= HUB and behind(item.leaf)) for i, item in enumerate(items)]
     out = list[Edge]()
     for number, (a, b, count, control, op, port) in enumerate(ends):
         tensor, label, quiet = graph.names[op], f"×{count}" if count > 1 else "", hubs[a] or hubs[b]

@@ -140,9 +140,8 @@ def _sibling_edges(graph: Graph, parts: list[Ints]) -> Ints:
     readers = np.concatenate(parts)
     rows, at = graph.data.gather(readers)
     a, b = place[graph.data.node[at]], place[readers][rows]
-    keep = (a >= 0) & (a != b)
-    joined = np.unique(a[keep].astype(np.int64) * len(parts) + b[keep])
-    return np.stack([joined // len(parts), joined % len(parts)], axis=1).astype(np.int32)
+    inside = a >= 0
+    return _edges_between(a[inside], b[inside], len(parts))
 
 
 def _with_series(
@@ -292,8 +291,15 @@ def merge_items(
     survivors = [i for i in range(len(items)) if block_of[i] == i]
     number = {old: new for new, old in enumerate(survivors)}
     to = np.array([number[i] for i in block_of], np.int32)
-    new_edges = np.unique(to[edges], axis=0) if len(edges) else edges
-    return [blocks.get(i, items[i]) for i in survivors], new_edges[new_edges[:, 0] != new_edges[:, 1]]
+    a, b = to[edges].T
+    return [blocks.get(i, items[i]) for i in survivors], _edges_between(a, b, len(survivors))
+
+
+def _edges_between(a: Ints, b: Ints, size: int) -> Ints:
+    """Returns the edges between different items as an array of shape (edges, 2) without duplicates."""
+    apart = a != b
+    joined = np.unique(a[apart].astype(np.int64) * size + b[apart])
+    return np.stack([joined // size, joined % size], axis=1).astype(np.int32)
 
 
 def among(edges: Ints, places: list[int]) -> Ints:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +62,7 @@ class Filters:
     training: bool = True
 
 
+@lru_cache(4096)
 def behind(leaf: str) -> bool:
     """Returns whether the name of a scope indicates gradients, an optimizer or a loss, not the model.
 

@@ -22,6 +22,8 @@ from .tree import Tree
 
 DEPTH = 40
 """The maximum number of folds inside each other."""
+CONTROL = -1
+"""The output of an op at the start of a control edge."""
 
 
 @dataclass
@@ -101,8 +103,9 @@ def _count_hidden(tree: Tree, out: Nesting) -> None:
         inside["hidden"] = Counter[str]()
     for depth, (outer, inner) in enumerate(pairwise([outside, *out.row_at])):
         ops = np.flatnonzero((inner < 0) & ((outer >= 0) | (depth == 0)))
-        pairs, first = np.unique(np.stack([outer[ops], helpers.owner[ops]]), axis=1, return_index=True)
-        for fold, op in zip(pairs[0].tolist(), ops[first].tolist(), strict=True):
+        keys = outer[ops].astype(np.int64) * tree.graph.size + helpers.owner[ops]
+        some = ops[np.unique(keys, return_index=True)[1]]
+        for fold, op in zip(outer[some].tolist(), some.tolist(), strict=True):
             out.inside[fold]["hidden"][KINDS[helpers.kind[op]]] += 1
 
 
@@ -124,30 +127,31 @@ def _open(
 class TensorTable:
     """The tensors of a page: each has a number, and its name and text are written once.
 
+    Args:
+        graph: the snapshot.
+
     Attributes:
         rows: the name and the text of each tensor, by number.
+
+    Example:
+        >>> table = TensorTable(Graph.from_ops([("a", "Const", []), ("b", "Neg", ["a", "^a"])]))
+        >>> table.number((0, 0)), table.number((0, CONTROL)), table.number((0, 0)), table.rows
+        (0, 1, 0, [('a:0', ''), ('^a', '')])
     """
 
-    def __init__(self) -> None:
+    def __init__(self, graph: Graph) -> None:
         self.rows: list[tuple[str, str]] = []
-        self._numbers: dict[str, int] = {}
+        self._graph, self._numbers = graph, dict[tuple[int, int], int]()
 
-    def number(self, name: str, text: str = "") -> int:
-        """Returns the number of a tensor.
-
-        Args:
-            name: its name; ``^op`` for a control edge.
-            text: its dtype and shape.
-
-        Example:
-            >>> table = TensorTable()
-            >>> table.number("x:0", "float32 ()"), table.number("^x"), table.number("x:0", "float32 ()")
-            (0, 1, 0)
-        """
-        if name not in self._numbers:
-            self._numbers[name] = len(self.rows)
-            self.rows.append((name, text))
-        return self._numbers[name]
+    def number(self, tensor: tuple[int, int]) -> int:
+        """Returns the number of a tensor, given as (op, output); the output of a control edge is `CONTROL`."""
+        if tensor not in self._numbers:
+            self._numbers[tensor] = len(self.rows)
+            if tensor[1] == CONTROL:
+                self.rows.append((f"^{self._graph.names[tensor[0]]}", ""))
+            else:
+                self.rows.append((self._graph.name(tensor), str(self._graph.declared_info(*tensor) or "")))
+        return self._numbers[tensor]
 
 
 def connections(graph: Graph, nesting: Nesting, tensors: TensorTable) -> dict[str, Any]:
@@ -163,11 +167,8 @@ def connections(graph: Graph, nesting: Nesting, tensors: TensorTable) -> dict[st
     """
 
     def numbered(pair: Pair, control: bool) -> list[int]:
-        (a, b), count, tensor_ends = pair
-        if control:
-            return [a, b, count, *(tensors.number(f"^{graph.names[op]}") for op, _ in tensor_ends)]
-        texts = ((graph.name(tensor), str(graph.declared_info(*tensor) or "")) for tensor in tensor_ends)
-        return [a, b, count, *(tensors.number(*text) for text in texts)]
+        (a, b), count, ends = pair
+        return [a, b, count, *(tensors.number((op, CONTROL if control else port)) for op, port in ends)]
 
     edges = [numbered(pair, False) for pair in _pairs(graph.data, nesting)]
     between = {frozenset(edge[:2]) for edge in edges}

@@ -165,7 +165,7 @@ def build(
     boxes, groups, items = _walk(tree, keys, limit)
     op_box = np.full(graph.size, -1, np.int32)
     for i, item in enumerate(items):
-        op_box[tree.ops_of(item, helpers=False)] = i
+        op_box[item.op if item.one_op else tree.ops_of(item, helpers=False)] = i
     _pin(tree, pins, boxes, groups, items, op_box)
     helped_box, hidden = _hide(tree, boxes, op_box)
     edges, undrawn = wires(graph, boxes, items, op_box)
@@ -288,10 +288,11 @@ def _too_many(count: int, item: Item) -> LayoutError:
 def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
     """Returns the box of a folded item, with its texts."""
     graph = tree.graph
-    label, count, outputs = elide(label_of(tree, item)), len(tree.ops_of(item)), 0
+    label, outputs = elide(label_of(tree, item)), 0
+    count = 1 if item.one_op else len(tree.ops_of(item))
     kind: page_types.BoxKind = "scope" if item.kind == "block" else item.kind  # both are drawn in the same way
     if item.one_op:
-        sub, kin, count = item.holds or _type_of(tree, item), family(graph.types[item.op]), 1
+        sub, kin = item.holds or _type_of(tree, item), family(graph.types[item.op])
         infos = graph.declared_outputs(item.op)
         outputs = len(infos) if infos is not None else _outputs_used(graph, item.op)
     elif kind == "variable":

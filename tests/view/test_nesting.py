@@ -41,7 +41,7 @@ def test_the_rows_are_the_boxes_of_all_scenes(graph):
 @pytest.mark.parametrize("graph", GRAPHS, ids=IDS)
 def test_the_edges_are_those_of_every_scene(graph):
     tree, nesting = nested(graph)
-    table = TensorTable()
+    table = TensorTable(graph)
     found = connections(graph, nesting, table)
     names, folds = (
         [row["name"] for row in nesting.rows],
@@ -134,7 +134,7 @@ def test_hidden_ops_are_counted_in_the_fold_that_they_are_in():
 def test_control_inputs_are_edges_where_no_tensor_joins_their_ends():
     graph = Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x", "^x"]), ("z", "Neg", ["y", "^x"])])
     _, nesting = nested(graph)
-    table = TensorTable()
+    table = TensorTable(graph)
     found = connections(graph, nesting, table)
     assert [(a, b) for a, b, *_ in found["controls"]] == [(0, 2)]
     assert table.rows[found["controls"][0][3]] == ("^x", "")
@@ -143,4 +143,4 @@ def test_control_inputs_are_edges_where_no_tensor_joins_their_ends():
 def test_a_graph_without_ops():
     _, nesting = nested(Graph.from_ops([]))
     assert nesting.rows == []
-    assert connections(Graph.from_ops([]), nesting, TensorTable()) == {"edges": [], "controls": []}
+    assert connections(Graph.from_ops([]), nesting, TensorTable(Graph.from_ops([]))) == {"edges": [], "controls": []}

@@ -42,9 +42,11 @@ def flops(graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
     Returns:
         the total count, and whether some ops are counted for one example.
     """
+    find = _live_ops(graph)
+    if find is None:
+        return 0, False
     counts = _FLOPS.setdefault(graph, {})
-    missing = [i for i in ops if i not in counts]
-    live_ops = dict(_live_ops(graph, missing))
+    live_ops = {i: op for i in ops if i not in counts and (op := find(i)) is not None}
     if live_ops:
         counts |= _count_flops(live_ops)
     flops_of = [counts[i] for i in ops if i in counts]
@@ -56,20 +58,24 @@ def flops(graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
 _FLOPS: WeakKeyDictionary[Graph, dict[int, tuple[int, bool]]] = WeakKeyDictionary()
 
 
-def _live_ops(graph: Graph, ops: Sequence[int]) -> Iterator[tuple[int, Any]]:
-    """Yields the number and the live op of each op that has one."""
+def _live_ops(graph: Graph) -> Callable[[int], Any] | None:
+    """Returns a function that returns the live op of an op, or None if it has none; None without a live graph."""
     if isinstance(graph.outputs_of, BodyOutputs):
-        yield from ((i, op) for i in ops if (op := graph.outputs_of.live_op(i)) is not None)
-        return
+        return graph.outputs_of.live_op
     live = graph.origin  # for a graph after a plan: the live graph before the plan
     if lazy_graph_of(live) is not None or not hasattr(live, "get_operation_by_name"):
-        return
+        return None
     from ..private.graphs import op_finder
 
     find = op_finder(live)
-    for i in ops:
-        with suppress(KeyError):  # an op that the plan makes does not exist yet
-            yield i, find(graph.names[i])
+
+    def live_op(i: int) -> Any:
+        try:
+            return find(graph.names[i])
+        except KeyError:  # an op that the plan makes does not exist yet
+            return None
+
+    return live_op
 
 
 def _count_flops(live_ops: Mapping[int, Any]) -> dict[int, tuple[int, bool]]:
