@@ -331,6 +331,8 @@ def label_of(tree: Tree, item: Item) -> str:
     """
     scope, _, leaf = item.label.rpartition("/")
     label = scope if scope and _UNNAMED.fullmatch(leaf) else item.label
+    if not tree.layer_names:
+        return label
     around = item.name if item.name.endswith("/") else item.name.rpartition("/")[0] + "/"
     own, numbered = tree.layer_names.get(around), around.rstrip("/").rpartition("/")[2]
     return "/".join(own if own and part == numbered else part for part in label.split("/"))
