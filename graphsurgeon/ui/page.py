@@ -92,7 +92,7 @@ def _pack(tree: Tree, first: Scene, layout: PlacedScene, facts: Facts, marks: Ma
             "title": graph.title,
             "theme": theme,
             "rows": _columns(nesting.rows),
-            "inside": nesting.inside,
+            **_insides(nesting),
             "open": nesting.open,
             "direction": layout.direction,
             "ops": graph.size,
@@ -118,6 +118,20 @@ def _columns(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
     """Returns key -> its value in each row, which takes less space than rows that each have all keys."""
     keys = dict.fromkeys(chain.from_iterable(rows))
     return {key: [row.get(key) for row in rows] for key in keys if key not in ("id", "x", "y")}  # the page sets these
+
+
+def _insides(nesting: Nesting) -> dict[str, Any]:
+    """Returns the inside of each fold, with numbers of paths, and the paths. Equal levels share their paths."""
+    insides = nesting.inside.items()
+    paths = list({id(path): path for _, inside in insides for _, _, path, *_ in inside["lines"]}.values())
+    number = {id(path): i for i, path in enumerate(paths)}
+    return {
+        "paths": paths,
+        "inside": {
+            row: {**inside, "lines": [[a, b, number[id(path)], *label] for a, b, path, *label in inside["lines"]]}
+            for row, inside in insides
+        },
+    }
 
 
 def _details(tree: Tree, nesting: Nesting, facts: Facts, tensors: TensorTable) -> dict[str, Any]:

@@ -193,9 +193,22 @@ test("hits are counted at the visible box that contains or helps them", () => {
   expect(() => new PageSearch(THINGS).find("/(/", () => "")).toThrow("nterminated group");
 });
 
-test("rows are written in columns, and details have numbers of tensors", () => {
+test("rows are written in columns, details have numbers of tensors, and lines have numbers of paths", () => {
   const packed = {
     rows: { name: ["x", "s/"], count: [1, 2], lines: [null, ["s", "2"]] },
+    paths: [
+      [0, 0, 0, 10],
+      [5, 0, 5, 9],
+    ],
+    inside: {
+      [-1]: {
+        size: [10, 10],
+        lines: [
+          [0, 1, 1, 3, 4],
+          [1, 0, 0],
+        ],
+      },
+    },
     tensors: [
       ["x:0", "float32 (8)"],
       ["s/b:0", ""],
@@ -205,7 +218,16 @@ test("rows are written in columns, and details have numbers of tensors", () => {
       { title: "s", inputs: [0], outputs: [1] },
     ],
   } as unknown as PackedData;
-  const { rows, details } = unpack(packed);
+  const { rows, inside, details } = unpack(packed);
+  expect(inside).toEqual({
+    [-1]: {
+      size: [10, 10],
+      lines: [
+        [0, 1, [5, 0, 5, 9], 3, 4],
+        [1, 0, [0, 0, 0, 10]],
+      ],
+    },
+  });
   expect(rows).toEqual([
     { name: "x", count: 1, lines: null },
     { name: "s/", count: 2, lines: ["s", "2"] },
@@ -214,5 +236,5 @@ test("rows are written in columns, and details have numbers of tensors", () => {
     { rows: [["type", "Neg"]], inputs: [], outputs: [{ tensor: "x:0", text: "float32 (8)" }] },
     { title: "s", inputs: [{ tensor: "x:0", text: "float32 (8)" }], outputs: [{ tensor: "s/b:0", text: "" }] },
   ]);
-  expect(unpack({ rows: {}, tensors: [], details: [] } as unknown as PackedData).rows).toEqual([]);
+  expect(unpack({ rows: {}, tensors: [], paths: [], inside: {}, details: [] } as unknown as PackedData).rows).toEqual([]);
 });

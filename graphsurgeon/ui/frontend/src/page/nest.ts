@@ -9,7 +9,7 @@ export interface LayoutRow extends Omit<Box, "x" | "y"> {
 }
 
 /** The contents of an open fold as Python has laid them out, relative to its frame. */
-interface Inside {
+export interface Inside {
   size: [number, number];
   label: string;
   /** The width of the heading. */ heading: number;
