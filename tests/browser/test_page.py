@@ -228,7 +228,7 @@ def test_it_offers_what_it_can_do_and_nothing_else(shows):
     box(page, "head/opa").click()
     until_said(page, "1 selected")
     page.wait_for_selector(".gs-inspector .gs-facts")
-    assert page.locator(".gs-inspector :is(.gs-set, .gs-mark-in, [data-focus=rename]):visible").count() == 0
+    assert page.locator(".gs-inspector :is(.gs-set, .gs-mark-in, [data-verb=rename]):visible").count() == 0
     for key in EDITS:
         page.keyboard.press(key)
     assert page.locator(".gs-popup").count() == 0

@@ -129,7 +129,7 @@ def _attribute_by_mouse(person: Person) -> None:
     person.click(person.page.get_by_role("combobox", name="Search ops"))
     person.type("attr:padding=VALID")
     person.click(person.page.locator(".gs-hit").first)
-    person.click(person.page.locator('[data-focus="set padding"]'))
+    person.click(person.page.locator('.gs-set[aria-label^="padding:"]'))
     person.click(person.page.get_by_role("menuitemcheckbox", name="SAME"))
     person.click(person.button("Apply"))
 

@@ -2,7 +2,8 @@
 import { Api, type Post, NO_KERNEL_TEXT } from "./model/api";
 import { type Camera, CameraHistory } from "./state/cameras";
 import { Changes } from "./state/changes";
-import { count, countOf, h, consume, hasFocus, focused, setAttribute } from "./panels/dom";
+import { consume, hasFocus } from "./panels/dom";
+import { draw as redraw, h, make } from "./panels/vnodes";
 import { actionOf, KeyActions } from "./commands/key_actions";
 import { Inspector } from "./panels/inspector";
 import { align, follow } from "./state/linked_panes";
@@ -40,7 +41,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   // ids are global to the page: two views must have different ids
   const id = "gs" + Math.random().toString(36).slice(2, 9);
   // a click on an element without key handlers moves the focus to the widget, not to the notebook around it
-  const root = h("div", { class: "gs", role: "group", "aria-label": "graphsurgeon", tabindex: -1 });
+  const root = make("div.gs", { role: "group", "aria-label": "graphsurgeon", tabindex: -1 });
   host.append(root);
   root.classList.toggle("gs-still", !!model.get("still"));
   /** the last view of each pane, and whether code is moving it */
@@ -119,14 +120,12 @@ export function mount(model: Model, host: HTMLElement): () => void {
     replaceType: () => gestures.do("type"),
     rename: name => gestures.edits.attrs.rename(name),
   });
-  const plan = new PlanBar(id, post, {
+  const plan = new PlanBar(id, model, store, post, {
+    run: action => gestures.do(action),
     copy: (how, byKey) => void actions.copy(how, byKey),
     pick: (ask, take) => actions.pick(ask, take),
     editStep: step => void gestures.edits.attrs.step(step),
-    apply: () => actions.apply(),
-    save: () => gestures.do("save"),
     history: async () => (await actions.send("history_code", {}))?.code ?? null,
-    tryPlan: () => gestures.do("try"),
     compare: () => void gestures.runs.open("applied"),
     showStatus: text => status.show(text),
     reveal: (name, pane) => {
@@ -156,31 +155,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
     () => focusPane(),
     (pane, boxes) => panes[pane].drawing.markHits(boxes),
   );
-  const top = new TopBar(
-    {
-      run: action => gestures.do(action),
-      views: at => gestures.navigation.menu(panes.source, at),
-      outline: () => sides({ outline: !store.state.sides.outline }, true),
-      inspector: () => sides({ inspector: !store.state.sides.inspector }, true),
-      plan: () => sides({ plan: !store.state.sides.plan }, true),
-      visibility: at => gestures.appearance.menu(store.state.active, at),
-      signatures: at => {
-        const { signatures: served, signature: serves } = model.get("views")!;
-        popup.choose(
-          "Signatures and functions of the file",
-          served!.map(name => ({ text: name, on: name === serves, run: () => post("show_signature", { name }) })),
-          at,
-        );
-      },
-      colors: at => gestures.appearance.colors(at),
-      recipes: at => void gestures.recipes.menu(at),
-    },
-    post,
-    () => post("set_depth", { depth: 0, pane: store.state.active }),
-    search.element,
-  );
-  const paneTabs = h("div", { class: "gs-pane-tabs", role: "group", "aria-label": "Panes" });
-  const widgetSize = new WidgetSize(root, !!model.get("still"), on => top.full(on));
+  const paneTabs = make("div");
+  const widgetSize = new WidgetSize(root, !!model.get("still"), () => top.draw());
   const gestures: KeyActions = new KeyActions({
       model,
       api,
@@ -198,32 +174,26 @@ export function mount(model: Model, host: HTMLElement): () => void {
       changes: by => steps.step(by, true),
     }),
     { actions } = gestures,
-    steps = new Changes(actions, lookAt);
+    steps = new Changes(actions, lookAt),
+    top = new TopBar(gestures, panel => sides(panel, true), search.element);
   store.listen(highlight);
 
-  const dock = h("div", { class: "gs-dock" }),
-    right = h("div", { class: "gs-right" }, inspector.element);
-  const main = h(
-    "div",
-    { class: "gs-main" },
-    h("div", { class: "gs-left" }, outline.element, dock),
-    h(
-      "div",
-      { class: "gs-panes" },
-      h("div", { class: "gs-pane-bar" }, paneTabs, steps.element),
+  const dock = make("div.gs-dock"),
+    right = make("div.gs-right", {}, inspector.element);
+  const main = make(
+    "div.gs-main",
+    {},
+    make("div.gs-left", {}, outline.element, dock),
+    make(
+      "div.gs-panes",
+      {},
+      make("div.gs-pane-bar", {}, paneTabs, steps.element),
       gestures.lens.element,
-      h("div", { class: "gs-pane-row" }, panes.source.element, panes.destination.element),
+      make("div.gs-pane-row", {}, panes.source.element, panes.destination.element),
     ),
     right,
   );
-  root.append(
-    top.element,
-    main,
-    h("div", { class: "gs-foot" }, plan.element, status.element),
-    widgetSize.grip,
-    overlay.element,
-    popup.layer,
-  );
+  root.append(top.element, main, make("div.gs-foot", {}, plan.element, status.element), widgetSize.grip, overlay.element, popup.layer);
 
   /** Controls are offered if the verbs that they send are answered: else a saved page lacks them, and without a kernel they
    * are gray. */
@@ -231,13 +201,13 @@ export function mount(model: Model, host: HTMLElement): () => void {
     root.classList.toggle("gs-no-edits", !api.answers("connect"));
     for (const e of root.querySelectorAll<HTMLButtonElement>("[data-verb]")) {
       const on = api.answers(e.dataset.verb as keyof Verbs);
-      if (!api.kernelStopped) e.classList.toggle("gs-unanswered", !on);
+      if (!api.kernelStopped) e.toggleAttribute("data-unanswered", !on);
       else if (!e.disabled) e.disabled = true;
     }
   }
   const controls = new MutationObserver(offer);
   function watch(): void {
-    controls.observe(root, { childList: true, subtree: true, attributeFilter: ["disabled"] });
+    controls.observe(root, { childList: true, subtree: true, attributeFilter: ["disabled", "data-verb"] });
     offer();
   }
 
@@ -292,26 +262,27 @@ export function mount(model: Model, host: HTMLElement): () => void {
     root.dataset.pane = active;
     const staged = actions.isTwoStage,
       shape = `${!!model.get("scenes").destination} ${store.state.alone} ${active}`,
-      now = shownStage(),
-      had = [...paneTabs.children].indexOf(focused());
+      now = shownStage();
     root.classList.toggle("gs-staged", staged);
     if (shape !== lastShape) for (const pane of both) pane.forgetSize();
     lastShape = shape;
     steps.update();
-    const tab = (text: string, on: boolean, press: () => void) =>
-      h("button", { class: "gs-tab", "aria-pressed": String(on), on: { click: press } }, text);
-    setAttribute(paneTabs, "aria-label", staged ? "Before and after the plan" : "Panes");
-    paneTabs.replaceChildren(
-      ...(staged
-        ? stages().map(one => tab(STAGE_NAMES[one], one === now, () => stage(one)))
-        : (["source", "destination"] as const).map(name =>
-            tab(titles[name], active === name, () => {
-              activate(name);
-              focusPane();
-            }),
-          )),
+    const tab = (text: string, on: boolean, onclick: () => void) => h("button.gs-tab", { "aria-pressed": on, onclick }, text);
+    redraw(
+      paneTabs,
+      h(
+        "div.gs-pane-tabs",
+        { role: "group", "aria-label": staged ? "Before and after the plan" : "Panes" },
+        staged
+          ? stages().map(one => tab(STAGE_NAMES[one], one === now, () => stage(one)))
+          : (["source", "destination"] as const).map(name =>
+              tab(titles[name], active === name, () => {
+                activate(name);
+                focusPane();
+              }),
+            ),
+      ),
     );
-    if (had >= 0) (paneTabs.children[Math.min(had, paneTabs.children.length - 1)] as HTMLElement).focus();
   }
 
   function wide(): boolean {
@@ -413,7 +384,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     const now = { ...store.state.sides, ...panel };
     store.set({ sides: now });
     for (const [name, on] of Object.entries(now)) root.classList.toggle(`gs-no-${name}`, !on);
-    top.sides(now);
+    top.draw();
     search.dock(now.inspector ? right : null);
     for (const pane of both) pane.map.dockIn(now.outline ? dock : pane.canvas);
     moveByCode(updateSizes);
@@ -462,12 +433,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     if (!back) lineUp();
     if (isTwoStage !== actions.isTwoStage) cameraBeforePlan = actions.isTwoStage ? before : undefined;
     tabs();
-    const stats = source?.stats;
-    const hidden = Object.entries(stats?.hidden ?? {})
-      .filter(([, n]) => n)
-      .map(([what, n]) => `${countOf(n, what)} hidden`);
-    const figures = stats ? [count(stats.ops, "op"), ...hidden, stats.degraded].filter(Boolean).join(" \u00b7 ") : "";
-    top.update(titles.source, figures, source?.direction ?? "TB");
+    top.draw();
     status.colors([source, destination]);
     gestures.tensorDrag.refresh();
     const { edge } = store.state;
@@ -481,9 +447,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   /** Moves the keyboard focus away from a button that was just disabled or hidden. */
   function updatePlan(): void {
-    const { size } = store.state.selected.source,
-      had = hasFocus(plan.element);
-    plan.update(model.get("boundary"), model.get("plan"), model.get("views"), model.get("run"), model.get("look")?.name, size);
+    const had = hasFocus(plan.element);
+    plan.update();
     if ((had && !hasFocus(plan.element)) || root.querySelector(":disabled:focus")) focusPane();
   }
 
@@ -516,7 +481,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     outline: () => outline.update(model.get("outline").rows ?? [], actions.selected.source),
     views: () => {
       cameras.settle();
-      top.views(model.get("views"));
+      top.draw();
       updatePlan();
     },
     theme: () => theme.update(),

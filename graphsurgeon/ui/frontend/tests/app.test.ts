@@ -389,7 +389,7 @@ test("a value is changed where it is shown: from a menu where all that it may be
   };
   model.answer("details", details);
   await settled();
-  const set = (of: string) => click(host.querySelector<HTMLElement>(`[data-focus="set ${of}"]`)!);
+  const set = (of: string) => click(host.querySelector<HTMLElement>(`.gs-set[aria-label^="${of}:"]`)!);
   set("padding");
   click(choice("VALID"));
   expect(model.verbs.at(-1)).toEqual(["set_attr", { names: ["a"], name: "padding", value: "VALID" }]);

@@ -1,8 +1,8 @@
 // The lens: shows only neighbors of the selection, or only the region, or only the path from one box to another.
 import type { Actions } from "../commands/actions";
-import { button, h, setAttribute } from "../panels/dom";
+import { button, valueOf } from "../panels/parts";
+import { draw, h, make } from "../panels/vnodes";
 import { reach } from "../state/neighbors";
-import { icon } from "../panels/icons";
 import { corner } from "../commands/navigation";
 import type { Pane } from "./pane";
 import { opOf, placeOf } from "../state/places";
@@ -11,21 +11,7 @@ import type { LensOf } from "../state/store";
 const ALL = 9;
 
 export class Lens {
-  readonly #text = h("span", { class: "gs-word" });
-  readonly #near = h("input", {
-    type: "range",
-    min: 1,
-    max: ALL,
-    "aria-label": "Number of steps",
-    on: { input: () => this.#set({ near: +this.#near.value }) },
-  });
-  readonly element = h(
-    "div",
-    { class: "gs-lens", role: "group", "aria-label": "Focus", hidden: true },
-    this.#text,
-    this.#near,
-    button({ icon: icon("close"), label: "Show all again (Esc)", kind: "quiet", press: () => this.close() }),
-  );
+  readonly element = make("div");
 
   readonly #actions: Actions;
 
@@ -116,13 +102,26 @@ export class Lens {
 
   update(): void {
     const lens = this.#lens,
-      near = lens?.kind === "near";
-    this.element.hidden = !lens;
-    if (!lens) return;
-    this.#near.hidden = !near;
-    this.#near.value = String(lens.near);
-    const steps = lens.near < ALL ? `${lens.near} ${lens.near === 1 ? "step" : "steps"} away` : "everything upstream and downstream";
-    this.#text.textContent = near ? steps : lens.text;
-    setAttribute(this.#near, "aria-valuetext", steps);
+      near = lens?.near ?? 0,
+      steps = near < ALL ? `${near} ${near === 1 ? "step" : "steps"} away` : "everything upstream and downstream";
+    draw(
+      this.element,
+      h(
+        "div.gs-lens",
+        { role: "group", "aria-label": "Focus", hidden: !lens },
+        h("span.gs-word", lens?.kind === "near" ? steps : lens?.text),
+        h("input", {
+          type: "range",
+          min: 1,
+          max: ALL,
+          value: String(near),
+          hidden: lens?.kind !== "near",
+          "aria-label": "Number of steps",
+          "aria-valuetext": steps,
+          oninput: (e: Event) => this.#set({ near: +valueOf(e) }),
+        }),
+        button({ icon: "close", label: "Show all again (Esc)", kind: "quiet", onclick: () => this.close() }),
+      ),
+    );
   }
 }

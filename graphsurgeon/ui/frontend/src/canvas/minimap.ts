@@ -1,6 +1,7 @@
 // The map: the whole picture with a frame around the visible part. It is below the outline, or in an empty corner of the pane.
-import { button, h, consume, s, setAttribute } from "../panels/dom";
-import { icon } from "../panels/icons";
+import { consume, s, setAttribute } from "../panels/dom";
+import { button } from "../panels/parts";
+import { create, make } from "../panels/vnodes";
 import { overlap } from "../state/places";
 import type { Scene } from "../model/types.generated";
 import type { View } from "./view";
@@ -20,19 +21,21 @@ export class Minimap {
   readonly #groups = s("path", { class: "gs-map-groups" });
   readonly #visibleFrame = s("rect", { class: "gs-map-seen", rx: 2 });
   readonly #svg = s("svg", {}, undefined);
-  readonly element = h(
-    "div",
-    { class: "gs-map", "aria-hidden": "true", hidden: true },
+  readonly element = make(
+    "div.gs-map",
+    { "aria-hidden": true, hidden: true },
     this.#svg,
     // for the keyboard there is the key w
-    button({
-      icon: icon("close"),
-      label: "Hide the map (w)",
-      kind: "quiet",
-      class: "gs-map-away",
-      tabindex: -1,
-      press: () => this.setVisible(false),
-    }),
+    create(
+      button({
+        icon: "close",
+        label: "Hide the map (w)",
+        kind: "quiet",
+        class: "gs-map-away",
+        tabindex: -1,
+        onclick: () => this.setVisible(false),
+      }),
+    ),
   );
   /** Whether the user wants the map. */
   isWanted = true;

@@ -1,17 +1,18 @@
 // The overlay of the whole widget during a drag: a line, a frame, and a text at the pointer.
-import { fill, h, s, setAttribute } from "../panels/dom";
+import { fill, s, setAttribute } from "../panels/dom";
+import { make } from "../panels/vnodes";
 
 export type WindowPoint = { clientX: number; clientY: number };
 
 export class Overlay {
   readonly #path = s("path", { class: "gs-over-line" });
-  readonly #tip = h("div", { class: "gs-tip", hidden: true });
+  readonly #tip = make("div.gs-tip", { hidden: true });
   readonly #svg = s("svg", { class: "gs-over-svg" });
   readonly element: HTMLElement;
 
   constructor() {
     this.#svg.append(this.#path);
-    this.element = h("div", { class: "gs-overlay", "aria-hidden": "true" }, this.#svg, this.#tip);
+    this.element = make("div.gs-overlay", { "aria-hidden": true }, this.#svg, this.#tip);
   }
 
   /** The place of the overlay in the window; lines are cut off at the edges of the pictures. */

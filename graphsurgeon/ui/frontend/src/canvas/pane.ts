@@ -1,7 +1,8 @@
 // A pane: a drawing, its view, and the mouse. Its owner receives the box, port or edge at the pointer, and decides what to do.
 import type { Camera } from "../state/cameras";
-import { button, fill, focus, h, hasFocus, setAttribute, s } from "../panels/dom";
-import { icon } from "../panels/icons";
+import { fill, focus, hasFocus, setAttribute, s } from "../panels/dom";
+import { button } from "../panels/parts";
+import { create, h, make } from "../panels/vnodes";
 import { around, entry, fresh, nearest } from "../state/places";
 import { load, store } from "../state/stored";
 import { Minimap } from "./minimap";
@@ -43,16 +44,12 @@ export class Pane {
   readonly view = new View(() => this.#onViewChange());
   readonly svg = s("svg", { class: "gs-svg", role: "tree", "aria-multiselectable": "true" });
   readonly element: HTMLElement;
-  readonly #title = h("div", { class: "gs-pane-name" });
-  readonly #alone = button({
-    icon: icon("full"),
-    label: "Only this pane",
-    kind: "quiet",
-    "aria-pressed": "false",
-    press: () => this.#events.alone(this),
-  });
-  readonly #empty = h("div", { class: "gs-empty" });
-  readonly #hint = h("div", { class: "gs-hint", "aria-hidden": "true", hidden: !!load(NAVIGATED) }, HINT);
+  readonly #title = make("div.gs-pane-name");
+  readonly #alone = create(
+    button({ icon: "full", label: "Only this pane", kind: "quiet", "aria-pressed": false, onclick: () => this.#events.alone(this) }),
+  );
+  readonly #empty = make("div.gs-empty");
+  readonly #hint = create(h("div.gs-hint", { "aria-hidden": true, hidden: !!load(NAVIGATED) }, HINT));
   readonly canvas: HTMLElement;
   readonly map: Minimap;
   readonly bar = new SelectionBar();
@@ -93,11 +90,11 @@ export class Pane {
     this.#events = events;
     this.svg.append(this.drawing.root);
     this.map = new Minimap(this.view, () => this.size);
-    this.canvas = h("div", { class: "gs-canvas" }, this.svg, this.#empty, this.map.element, this.#hint, this.bar.element);
-    this.element = h(
-      "section",
-      { class: `gs-pane gs-pane-${name}`, "aria-label": name },
-      h("div", { class: "gs-pane-title" }, this.#title, this.#alone),
+    this.canvas = make("div.gs-canvas", {}, this.svg, this.#empty, this.map.element, this.#hint, this.bar.element);
+    this.element = make(
+      `section.gs-pane.gs-pane-${name}`,
+      { "aria-label": name },
+      make("div.gs-pane-title", {}, this.#title, this.#alone),
       this.canvas,
     );
     this.pointer = new Pointer(

@@ -1,5 +1,6 @@
 // The bar at the selection: its most frequent actions, for the mouse. The keyboard has keys for them.
-import { button, h } from "../panels/dom";
+import { button } from "../panels/parts";
+import { draw, h, make } from "../panels/vnodes";
 import type { Choice } from "../panels/popup";
 import { overlap, type Point } from "../state/places";
 import type { Rect, Scene } from "../model/types.generated";
@@ -11,13 +12,13 @@ const GAP = 10,
   /** the distance of the places that are tried at an edge, px */ STEP = 24;
 
 export class SelectionBar {
-  readonly element = h("div", { class: "gs-selection-bar", role: "toolbar", "aria-label": "Actions for the selection", hidden: true });
+  readonly element = make("div");
   #at: Rect | null = null;
   #texts = "";
   #size: [number, number] = [0, 0];
-  #choices: readonly Choice[] = [];
 
   constructor() {
+    this.offer(null, []);
     this.element.addEventListener("mousedown", e => e.preventDefault()); // the focus stays in the picture
     // the pane below must not pan, select or open its menu
     for (const name of ["pointerdown", "click", "dblclick", "contextmenu"]) this.element.addEventListener(name, e => e.stopPropagation());
@@ -26,26 +27,19 @@ export class SelectionBar {
   /** Offers actions for a part of the picture; without any, the bar is hidden. */
   offer(at: Rect | null, choices: readonly Choice[]): void {
     this.#at = choices.length ? at : null;
-    this.element.hidden = !this.#at;
-    if (!this.#at) return;
-    const texts = choices.map(c => `${c.text} ${c.off}`).join();
-    this.#choices = choices;
-    if (texts === this.#texts) return;
-    this.#texts = texts;
-    this.element.replaceChildren(
-      ...choices.map(({ text, key, verb, off }, i) =>
-        button({
-          text,
-          kind: "quiet",
-          title: key && `${text} (${key})`,
-          verb,
-          tabindex: -1,
-          disabled: off,
-          press: () => this.#choices[i]!.run(),
-        }),
+    draw(
+      this.element,
+      h(
+        "div.gs-selection-bar",
+        { role: "toolbar", "aria-label": "Actions for the selection", hidden: !this.#at },
+        choices.map(({ text, key, verb, off, run }) =>
+          button({ text, kind: "quiet", title: key && `${text} (${key})`, verb, tabindex: -1, disabled: off, onclick: run }),
+        ),
       ),
     );
-    this.#size = [0, 0];
+    const texts = choices.map(c => c.text).join();
+    if (texts !== this.#texts) this.#size = [0, 0];
+    this.#texts = texts;
   }
 
   /** Moves the bar to a free place: at a side of its part of the picture, or else at the upper or lower edge of the pane. It covers

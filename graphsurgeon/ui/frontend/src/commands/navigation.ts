@@ -57,6 +57,17 @@ export class Navigation {
     else void this.show(pane, name);
   }
 
+  /** The menu of the signatures and functions of the file. */
+  signatures(at: Position): void {
+    const { model, popup } = this.#actions.ui,
+      { signatures, signature } = model.get("views")!;
+    popup.choose(
+      "Signatures and functions of the file",
+      signatures!.map(name => ({ text: name, on: name === signature, run: () => this.#actions.post("show_signature", { name }) })),
+      at,
+    );
+  }
+
   /** The menu of views. */
   menu(pane: Pane, at?: Position): void {
     const saved = this.#actions.ui.model.get("views")?.saved ?? [];

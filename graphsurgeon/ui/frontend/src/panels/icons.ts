@@ -1,5 +1,5 @@
 // Icons as strokes on a 16 x 16 grid.
-import { s } from "./dom";
+import { h, type VNode } from "./vnodes";
 
 const PATHS = {
   fit: "M2.5 6V2.5H6M10 2.5h3.5V6M13.5 10v3.5H10M6 13.5H2.5V10",
@@ -36,15 +36,10 @@ const PATHS = {
 export type IconName = keyof typeof PATHS;
 
 /** The icon, hidden from screen readers: its meaning is in the label of its button. */
-export function icon(name: IconName): SVGSVGElement {
-  const svg = s("svg", {
-    class: `gs-icon gs-icon-${name}`,
-    viewBox: "0 0 16 16",
-    width: 16,
-    height: 16,
-    "aria-hidden": "true",
-    focusable: "false",
-  });
-  svg.append(s("path", { d: PATHS[name] }));
-  return svg;
+export function icon(name: IconName): VNode {
+  return h(
+    `svg.gs-icon.gs-icon-${name}`,
+    { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true", focusable: "false" },
+    h("path", { d: PATHS[name] }),
+  );
 }

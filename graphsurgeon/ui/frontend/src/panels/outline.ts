@@ -1,6 +1,7 @@
 // The outline: the tree of scopes on the left, for orientation and for screen readers.
-import { arrange, scrollToEntry, figure, h, consume, hasFocus, setAttribute, focused } from "./dom";
+import { consume, figure, hasFocus, scrollToEntry } from "./dom";
 import { icon } from "./icons";
+import { make, draw, h, type VNode } from "./vnodes";
 import type { Mode, Row } from "../model/types.generated";
 
 export interface OutlineEvents {
@@ -10,143 +11,143 @@ export interface OutlineEvents {
 }
 
 export class Outline {
-  readonly #tree = h("div", { class: "gs-tree", role: "tree", "aria-label": "Outline of scopes", "aria-multiselectable": "true" });
-  readonly element = h("nav", { class: "gs-outline", "aria-label": "Outline" }, h("h3", { class: "gs-side-title" }, "Outline"), this.#tree);
-  #rows: { row: Row; element: HTMLElement }[] = [];
+  readonly element = make("nav");
+  #rows: Row[] = [];
+  #selected: ReadonlySet<string> = new Set();
+  /** The row that is the Tab stop. */
   #active = "";
 
-  readonly #events: OutlineEvents;
-
-  constructor(events: OutlineEvents) {
-    this.#events = events;
-    this.#tree.addEventListener("keydown", e => this.#key(e));
-    this.#tree.addEventListener("focusin", e => {
-      const found = this.#rows.find(r => r.element === e.target);
-      if (found) this.#rove(found.row.name);
-    });
+  constructor(readonly events: OutlineEvents) {
+    this.#draw();
   }
 
   update(rows: Row[], selected: ReadonlySet<string>): void {
-    const had = hasFocus(this.#tree);
-    const old = new Map(this.#rows.map(r => [JSON.stringify(r.row), r]));
-    this.#rows = rows.map(row => old.get(JSON.stringify(row)) ?? { row, element: this.#line(row) });
-    arrange(
-      this.#tree,
-      this.#rows.map(r => r.element),
-    );
+    const had = hasFocus(this.element);
+    this.#rows = rows;
+    this.#selected = selected;
     if (!rows.some(r => r.name === this.#active)) this.#active = rows[0]?.name ?? "";
-    this.#rove(this.#active, had);
-    this.select(selected);
+    this.#draw();
+    if (had) this.#entry("[tabindex='0']")?.focus();
+    this.#scroll();
   }
 
   select(selected: ReadonlySet<string>): void {
-    for (const { row, element } of this.#rows) {
-      element.classList.toggle("gs-selected", selected.has(row.name));
-      setAttribute(element, "aria-selected", selected.has(row.name));
-    }
-    // the selection of the picture is visible here, too
-    const first = this.#rows.find(r => selected.has(r.row.name))?.element;
-    if (first && !hasFocus(this.#tree)) scrollToEntry(first, this.element);
+    if (selected === this.#selected) return;
+    this.#selected = selected;
+    this.#draw();
+    this.#scroll();
   }
 
-  #line(row: Row): HTMLElement {
-    const folds = row.kind !== "op" && row.kind !== "variable";
-    const twist = h(
-      "span",
-      {
-        class: "gs-twist",
-        on: {
-          click: (e: Event) => {
-            if (folds) {
-              e.stopPropagation();
-              this.#events.toggle(row);
-            }
+  /** The selection of the picture is visible here, too. */
+  #scroll(): void {
+    const first = this.#entry(".gs-selected");
+    if (first && !hasFocus(this.element)) scrollToEntry(first, this.element);
+  }
+
+  #entry(which: string): HTMLElement | null {
+    return this.element.querySelector(`.gs-entry${which}`);
+  }
+
+  #draw(): void {
+    draw(
+      this.element,
+      h(
+        "nav.gs-outline",
+        { "aria-label": "Outline" },
+        h("h3.gs-side-title", "Outline"),
+        h(
+          "div.gs-tree",
+          {
+            role: "tree",
+            "aria-label": "Outline of scopes",
+            "aria-multiselectable": "true",
+            onkeydown: (e: KeyboardEvent) => this.#key(e),
           },
-        },
-      },
-      folds && icon(row.open ? "open" : "closed"),
+          this.#rows.map(row => this.#line(row)),
+        ),
+      ),
     );
-    const n = folds ? figure(row.count) : "";
+  }
+
+  #line(row: Row): VNode {
+    const folds = isScope(row),
+      { events } = this;
     return h(
-      "div",
+      "div.gs-entry",
       {
-        class: `gs-entry gs-entry-${folds ? "scope" : "op"}`,
+        key: row.name,
+        class: `gs-entry-${folds ? "scope" : "op"}${this.#selected.has(row.name) ? " gs-selected" : ""}`,
         role: "treeitem",
-        tabindex: -1,
+        tabindex: row.name === this.#active ? 0 : -1,
         "aria-level": row.depth + 1,
-        "aria-expanded": folds ? String(row.open) : undefined,
+        "aria-selected": this.#selected.has(row.name),
+        "aria-expanded": folds ? row.open : undefined,
         title: row.name,
         style: `--gs-level:${Math.min(row.depth, 12)}`,
-        on: {
-          click: (e: MouseEvent) => {
-            this.#rove(row.name, true);
-            if (e.ctrlKey || e.metaKey) this.#events.select(row, "toggle");
-            else this.#events.reveal(row);
-          },
-          dblclick: () => {
-            if (folds) this.#events.toggle(row);
-          },
+        onfocusin: () => this.#stopAt(row.name),
+        onclick: (e: MouseEvent) => {
+          (e.currentTarget as HTMLElement).focus();
+          if (e.ctrlKey || e.metaKey) events.select(row, "toggle");
+          else events.reveal(row);
         },
+        ondblclick: folds && (() => events.toggle(row)),
       },
-      twist,
-      h("span", { class: "gs-entry-label" }, row.label),
+      h(
+        "span.gs-twist",
+        {
+          onclick:
+            folds &&
+            ((e: Event) => {
+              e.stopPropagation();
+              events.toggle(row);
+            }),
+        },
+        folds && icon(row.open ? "open" : "closed"),
+      ),
+      h("span.gs-entry-label", row.label),
       " ",
-      n && h("span", { class: "gs-entry-count" }, n),
+      folds && h("span.gs-entry-count", figure(row.count)),
     );
   }
 
-  #rove(name: string, focus = false): void {
+  #stopAt(name: string): void {
+    if (name === this.#active) return;
     this.#active = name;
-    for (const { row, element } of this.#rows) {
-      const on = row.name === name;
-      setAttribute(element, "tabindex", on ? "0" : "-1");
-      if (on && focus && focused() !== element) element.focus({ preventScroll: false });
-    }
+    this.#draw();
   }
 
   #key(e: KeyboardEvent): void {
-    const at = this.#rows.findIndex(r => r.row.name === this.#active),
-      row = this.#rows[at]?.row;
+    const rows = this.#rows,
+      at = rows.findIndex(r => r.name === this.#active),
+      row = rows[at];
     if (!row || e.ctrlKey || e.metaKey || e.altKey) return;
-    const folds = row.kind !== "op" && row.kind !== "variable";
-    const go = (to: number) => {
-      const r = this.#rows[Math.max(0, Math.min(this.#rows.length - 1, to))];
-      if (r) this.#rove(r.row.name, true);
-    };
-    const parent = () => {
-      for (let i = at - 1; i >= 0; i--) if (this.#rows[i]!.row.depth < row.depth) return i;
-      return at;
-    };
-    switch (e.key) {
-      case "ArrowDown":
-        go(at + 1);
-        break;
-      case "ArrowUp":
-        go(at - 1);
-        break;
-      case "Home":
-        go(0);
-        break;
-      case "End":
-        go(this.#rows.length - 1);
-        break;
-      case "ArrowRight":
-        if (folds && !row.open) this.#events.toggle(row);
-        else if (folds) go(at + 1);
-        break;
-      case "ArrowLeft":
-        if (folds && row.open) this.#events.toggle(row);
-        else go(parent());
-        break;
-      case "Enter":
-        this.#events.reveal(row);
-        break;
-      case " ":
-        this.#events.select(row, "set");
-        break;
-      default:
-        return;
-    }
+    const folds = isScope(row),
+      go = (to: number) => {
+        this.#stopAt(rows[Math.max(0, Math.min(rows.length - 1, to))]!.name);
+        this.#entry("[tabindex='0']")!.focus();
+      },
+      parent = () => {
+        let to = at;
+        while (to > 0 && rows[to]!.depth >= row.depth) to--;
+        return rows[to]!.depth < row.depth ? to : at;
+      },
+      toggle = () => this.events.toggle(row);
+    const act = {
+      ArrowDown: () => go(at + 1),
+      ArrowUp: () => go(at - 1),
+      Home: () => go(0),
+      End: () => go(rows.length - 1),
+      ArrowRight: () => folds && (row.open ? go(at + 1) : toggle()),
+      ArrowLeft: () => (folds && row.open ? toggle() : go(parent())),
+      Enter: () => this.events.reveal(row),
+      " ": () => this.events.select(row, "set"),
+    }[e.key];
+    if (!act) return;
+    act();
     consume(e);
   }
+}
+
+function isScope({ kind }: Row): boolean {
+  return kind !== "op" && kind !== "variable";
 }

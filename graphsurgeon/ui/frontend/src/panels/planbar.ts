@@ -1,11 +1,15 @@
 // The bar at the bottom: the boundary and the copy, if a tensor is marked; the tabs and their details; the buttons of the plan. The tabs
 // have their own line if there is a plan. The buttons are next to the status.
-import { button, copyButton, count, field, figure, fill, h, consume, hasFocus, muted, small, focused, setAttribute } from "./dom";
-import type { Post } from "../model/api";
+import { count, figure, consume, focused, hasFocus } from "./dom";
+import type { Model, Post } from "../model/api";
+import type { Action } from "../commands/keys";
 import { icon } from "./icons";
-import { problems, tables } from "./plantabs";
-import type { MarkedBoundary, PaneName, Plan, Report, RunReport, State, Unmapped, Verbs, Views, Waits } from "../model/types.generated";
+import { button, copyButton, does, field, muted, select, sends } from "./parts";
+import { tables } from "./plantabs";
+import { type Child, make, draw, h, type VNode } from "./vnodes";
+import type { MarkedBoundary, PaneName, Plan, Report, RunReport, Unmapped, Verbs, Waits } from "../model/types.generated";
 import { runPanel } from "./runpanel";
+import type { Store } from "../state/store";
 
 const LOST = "The kernel stopped. Copy this code, run the cell again, then run the code in a new cell.";
 
@@ -14,14 +18,19 @@ const UNMARKED = "No tensor is marked: press i or o on an op.",
   LEAK = "Leak: a tensor or control input that the region needs, but no boundary input covers",
   UNMAPPED = "Unmapped inputs: boundary inputs of the region for which the plan has no source";
 
+const SOURCES: [Unmapped, string][] = [
+  ["placeholder", "add placeholders"],
+  ["keep", "read the original"],
+  ["include", "copy their ops too"],
+  ["refuse", "report an error"],
+];
+
 export interface PlanEvents {
+  /** does the action of a key */ run(action: Action): void;
   copy(how: Verbs["copy"], byKey: boolean): void;
   /** asks the person to choose a tensor in the picture */ pick(ask: string, take: (tensor: string) => void): void;
   /** asks for other arguments of a step */ editStep(step: number): void;
-  apply(): void;
-  save(): void;
   /** the script of all that was applied */ history(): Promise<string | null>;
-  tryPlan(): void;
   compare(): void;
   showStatus(text: string): void;
   reveal(name: string, pane?: PaneName): void;
@@ -32,183 +41,28 @@ interface Tab {
   text: string;
   n?: number;
   warn?: boolean;
-  body(): Node;
+  body(): VNode;
 }
 
 export class PlanBar {
-  readonly #summary = h("div", { class: "gs-summary", tabindex: -1, role: "group", "aria-label": "Boundary" });
-  readonly #scope = field({
-    class: "gs-copy-to",
-    placeholder: "new scope",
-    "aria-label": "Scope to copy to",
-    "data-verb": "copy",
-  });
-  readonly #unmapped = h(
-    "select",
-    { class: "gs-select", "aria-label": "Other inputs: boundary inputs without a source", "data-verb": "copy" },
-    ...(
-      [
-        ["placeholder", "add placeholders"],
-        ["keep", "read the original"],
-        ["include", "copy their ops too"],
-        ["refuse", "report an error"],
-      ] as const
-    ).map(([value, text]) => h("option", { value }, text)),
-  );
-  readonly #copyButton = button({
-    text: "Copy to scope\u2026",
-    label: "Copy the region to a scope (c)",
-    verb: "copy",
-    press: () => this.copy(),
-  });
-  readonly #tabs = h("div", { class: "gs-tabs", role: "tablist", "aria-label": "Plan" });
-  readonly #undo = button({ icon: icon("undo"), label: "Undo (Ctrl+Z)", kind: "quiet", verb: "undo", press: () => this.#post("undo", {}) });
-  readonly #redo = button({
-    icon: icon("redo"),
-    label: "Redo (Ctrl+Shift+Z)",
-    kind: "quiet",
-    verb: "redo",
-    press: () => this.#post("redo", {}),
-  });
-  readonly #applyButton = button({
-    text: "Apply",
-    kind: "primary",
-    label: "Apply the plan (Ctrl+Enter)",
-    verb: "apply",
-    press: () => this.#events.apply(),
-  });
-  readonly #saveButton = button({
-    text: "Save",
-    label: "Save or export a model, a picture or a page (Shift+S)",
-    verb: "save",
-    press: () => this.#events.save(),
-  });
-  readonly #tryButton = button({
-    text: "Try",
-    label: "Apply the plan to a copy, run the copy, and compare (t)",
-    verb: "run",
-    press: () => this.#events.tryPlan(),
-  });
-  readonly #compareButton = button({
-    text: "Compare",
-    verb: "run",
-    label: "Run the graph before and after the last plan, and compare",
-    press: () => this.#events.compare(),
-  });
-  readonly #doing = h(
-    "div",
-    { class: "gs-row gs-doing" },
-    this.#saveButton,
-    this.#undo,
-    this.#redo,
-    this.#compareButton,
-    this.#tryButton,
-    this.#applyButton,
-  );
-  readonly #panel = h("div", { class: "gs-panel", role: "tabpanel", tabindex: 0, hidden: true });
-  readonly #copying: HTMLElement;
-  readonly #boundaryRow: HTMLElement;
-  readonly element: HTMLElement;
+  readonly element = make("section");
   #openTab = "";
   #tabList: Tab[] = [];
   #faults = 0;
-  #tabKey = "";
   #kernelStopped = false;
   /** the code of the applied plans, and the history that it is for */
   #historyCode: { past: unknown; code: string } | null = null;
-  #redraw: () => void = () => {};
 
-  readonly #id: string;
-  readonly #post: Post;
-  readonly #events: PlanEvents;
+  constructor(
+    readonly id: string,
+    readonly model: Model,
+    readonly store: Store,
+    readonly post: Post,
+    readonly events: PlanEvents,
+  ) {}
 
-  constructor(id: string, post: Post, events: PlanEvents) {
-    this.#id = id;
-    this.#post = post;
-    this.#events = events;
-    this.#panel.id = `${id}-panel`;
-    this.#copying = h(
-      "div",
-      { class: "gs-copying" },
-      h("span", { class: "gs-word" }, "Scope:"),
-      this.#scope,
-      h("span", { class: "gs-word gs-unmapped", title: UNMAPPED }, "Other inputs:"),
-      this.#unmapped,
-    );
-    this.#boundaryRow = h("div", { class: "gs-plan-row" }, this.#summary, this.#copying);
-    this.element = h("section", { class: "gs-plan", "aria-label": "Plan" }, this.#boundaryRow, this.#tabs, this.#panel, this.#doing);
-    this.#scope.addEventListener("keydown", e => {
-      if (e.key === "Enter" && !e.ctrlKey && !e.metaKey) {
-        consume(e);
-        this.copy();
-      }
-    });
-    this.#tabs.addEventListener("keydown", e => this.#key(e));
-  }
-
-  update(boundary: MarkedBoundary, plan: Plan, views?: Views, run: State["run"] = {}, by = "", selected = 0): void {
-    const empty = !plan.steps.length,
-      isMarked = !!(boundary.inputs.length || boundary.outputs.length || boundary.ops);
-    this.#boundaryRow.hidden = !isMarked;
-    this.#summarize(boundary);
-    this.element.classList.toggle("gs-planned", !empty);
-    this.#copying.hidden = this.#copyButton.hidden = !boundary.ops && !selected;
-    // the last line has it if its fields are hidden
-    const place = isMarked ? this.#copying : this.#doing;
-    if (!place.contains(this.#copyButton)) place[isMarked ? "append" : "prepend"](this.#copyButton);
-    this.#redraw = () => this.update(boundary, plan, views, run, by, selected);
-    this.#applyButton.disabled = this.#tryButton.disabled = !plan.ready;
-    this.#compareButton.hidden = !empty || !plan.applied;
-    this.#tryButton.hidden = empty;
-    this.#undo.disabled = !views?.undo;
-    this.#redo.disabled = !views?.redo;
-    const past = plan.history,
-      appliedCount = past.filter(one => !one.ahead).length;
-    const faults = plan.faults.length,
-      warnings = plan.warnings.length;
-    this.#tabList = [
-      {
-        id: "boundary",
-        text: "Boundary",
-        n: boundary.inputs.length + boundary.outputs.length,
-        warn: boundary.leaks.length + boundary.control_leaks.length > 0,
-        body: () => tables.boundary(boundary, this.#post, plan.same, control => this.copy(false, control)),
-      },
-      ...(faults || warnings
-        ? [
-            {
-              id: "problems",
-              text: faults ? "Errors" : "Warnings",
-              n: faults || warnings,
-              warn: true,
-              body: () => problems(plan, this.#post, this.#events.editStep, this.#events.reveal),
-            },
-          ]
-        : []),
-      ...(plan.inputs.length || Object.keys(plan.scopes).length
-        ? [
-            {
-              id: "mapping",
-              text: "Mapping",
-              n: plan.inputs.length,
-              body: () => tables.mapping(plan, this.#post, this.#events.pick),
-            },
-          ]
-        : []),
-      { id: "steps", text: "Steps", n: plan.steps.length, body: () => tables.steps(plan, this.#post, this.#events.editStep) },
-      { id: "variables", text: "Variables", n: plan.rows, body: () => tables.variables(plan, this.#post) },
-      { id: "names", text: "New ops", n: plan.counts.ops, body: () => tables.names(plan, this.#post) },
-      { id: "connections", text: "Connections", n: plan.counts.connections, body: () => tables.connections(plan) },
-      { id: "code", text: "Code", body: () => this.#code(plan.code, appliedCount, past, this.#kernelStopped ? LOST : "") },
-    ].filter(t => (t.id === "boundary" && isMarked) || t.id === "problems" || (t.id === "code" && appliedCount) || !empty);
-    if (past.length) this.#tabList.push({ id: "history", text: "History", n: past.length, body: () => tables.history(past, this.#post) });
-    const { saved } = plan;
-    if (saved && "lines" in saved)
-      this.#tabList.push({ id: "saved", text: (saved as Report).title, body: () => this.#saved(saved as Report) });
-    if ("tops" in run) {
-      const body = () => runPanel(run as RunReport, this.#post, by, this.#events.reveal, this.#events.showStatus);
-      this.#tabList.push({ id: "run", text: "Run", warn: !!(run.bad || run.stop_reason), body });
-    }
+  update(): void {
+    const faults = this.model.get("plan").faults.length;
     // new errors are shown at once, not only counted
     if (faults && !this.#faults) this.#openTab = "problems";
     this.#faults = faults;
@@ -219,166 +73,255 @@ export class PlanBar {
   show(id: string, focus = false): void {
     this.#openTab = id;
     this.#draw();
-    if (focus) this.element.querySelector<HTMLElement>('[role="tab"][aria-selected="true"]')?.focus();
+    if (focus) this.#focusTab();
   }
 
   /** The kernel stopped: nothing can be applied, and the plan is shown as code. */
   stopKernel(): void {
     this.#kernelStopped = true;
-    this.#redraw();
-    if (this.#tabList.some(t => t.id === "code")) this.show("code");
+    if (this.#tabList.some(t => t.id === "code")) this.#openTab = "code";
+    this.#draw();
   }
 
   focusSummary(): void {
-    if (this.#boundaryRow.hidden) this.#events.showStatus(UNMARKED);
-    else this.show("boundary", true);
+    if (isMarked(this.model.get("boundary"))) this.show("boundary", true);
+    else this.events.showStatus(UNMARKED);
   }
 
   copy(byKey = false, control: Waits = "auto"): void {
-    this.#events.copy({ to: this.#scope.value.trim() || null, unmapped: this.#unmapped.value as Unmapped, control }, byKey);
+    const [to, unmapped] = [".gs-copy-to", ".gs-copying select"].map(
+      fields => this.element.querySelector<HTMLInputElement>(fields)!.value,
+    ) as [string, Unmapped];
+    this.events.copy({ to: to.trim() || null, unmapped, control }, byKey);
   }
 
   /** Focuses the first source field of the tab Mapping. */
   focusMapping(): void {
-    [...this.#panel.querySelectorAll<HTMLElement>("td .gs-entered")].at(0)?.focus();
+    this.element.querySelector<HTMLElement>("td .gs-entered")?.focus();
   }
 
-  #summarize(b: MarkedBoundary): void {
-    const hadFocus = hasFocus(this.#summary),
-      leaks = b.leak_count;
-    fill(
-      this.#summary,
-      h("span", { class: "gs-tag gs-tag-in" }, `\u25b7 ${b.inputs.length} in`),
-      h("span", { class: "gs-tag gs-tag-out" }, `\u25c1 ${b.outputs.length} out`),
-      h("span", { class: "gs-figure", title: REGION }, count(b.ops, "op")),
-      b.variables > 0 && h("span", { class: "gs-figure" }, count(b.variables, "variable")),
-      leaks > 0 &&
+  #focusTab(): void {
+    this.element.querySelector<HTMLElement>('[role="tab"][tabindex="0"]')?.focus();
+  }
+
+  #tabs(): Tab[] {
+    const { model, post, events } = this,
+      boundary = model.get("boundary"),
+      plan = model.get("plan"),
+      run = model.get("run") ?? {},
+      { saved, history: past } = plan,
+      faults = plan.faults.length,
+      warnings = plan.warnings.length,
+      appliedCount = past.filter(one => !one.ahead).length,
+      tabs: (Tab | false)[] = [
+        isMarked(boundary) && {
+          id: "boundary",
+          text: "Boundary",
+          n: boundary.inputs.length + boundary.outputs.length,
+          warn: boundary.leaks.length + boundary.control_leaks.length > 0,
+          body: () => tables.boundary(boundary, post, plan.same, control => this.copy(false, control)),
+        },
+        faults + warnings > 0 && {
+          id: "problems",
+          text: faults ? "Errors" : "Warnings",
+          n: faults || warnings,
+          warn: true,
+          body: () => tables.problems(plan, post, events.editStep, events.reveal),
+        },
+      ];
+    if (plan.steps.length)
+      tabs.push(
+        plan.inputs.length + Object.keys(plan.scopes).length > 0 && {
+          id: "mapping",
+          text: "Mapping",
+          n: plan.inputs.length,
+          body: () => tables.mapping(plan, post, events.pick),
+        },
+        { id: "steps", text: "Steps", n: plan.steps.length, body: () => tables.steps(plan, post, events.editStep) },
+        { id: "variables", text: "Variables", n: plan.rows, body: () => tables.variables(plan, post) },
+        { id: "names", text: "New ops", n: plan.counts.ops, body: () => tables.names(plan, post) },
+        { id: "connections", text: "Connections", n: plan.counts.connections, body: () => tables.connections(plan) },
+      );
+    const code = () => this.#code(plan.code, appliedCount, past, this.#kernelStopped ? LOST : ""),
+      report = (of: Report) =>
         h(
-          "button",
-          { class: "gs-tag gs-tag-leak", title: LEAK, on: { click: () => this.show("boundary", true) } },
-          `\u26a0 ${count(leaks, "leak")}`,
+          "div",
+          h(
+            "ul.gs-rows",
+            of.lines.map(line => h("li", line)),
+          ),
+          this.#code(of.code, 0),
         ),
-      b.problem && h("span", { class: `gs-problem${b.outputs.length ? "" : " gs-muted"}`, title: b.problem }, b.problem),
-      b.is_reversed &&
-        small("Swap", () => this.#post("swap_boundary", {}), undefined, {
-          title: "Swap inputs and outputs",
-          verb: "swap_boundary",
-        }),
-      button({
-        icon: icon("close"),
-        label: "Clear the boundary",
-        kind: "quiet",
-        verb: "clear_boundary",
-        press: () => this.#post("clear_boundary", {}),
-      }),
+      look = model.get("look")?.name ?? "";
+    tabs.push(
+      plan.steps.length + appliedCount > 0 && { id: "code", text: "Code", body: code },
+      past.length > 0 && { id: "history", text: "History", n: past.length, body: () => tables.history(past, post) },
+      !!saved && "lines" in saved && { id: "saved", text: (saved as Report).title, body: () => report(saved as Report) },
+      "tops" in run && {
+        id: "run",
+        text: "Run",
+        warn: !!(run.bad || run.stop_reason),
+        body: () => runPanel(run as RunReport, post, look, events.reveal, events.showStatus),
+      },
     );
-    if (hadFocus && !this.#boundaryRow.hidden) this.#summary.focus();
+    return tabs.filter(t => !!t);
   }
 
   #draw(): void {
-    const hadFocus = hasFocus(this.#tabs),
-      was = this.#tabKey,
-      focusIndex = controls(this.#panel).indexOf(focused());
-    const label = nameOf(focused());
-    if (this.#openTab && !this.#tabList.some(t => t.id === this.#openTab)) this.#openTab = "";
-    const stop = this.#openTab || this.#tabList[0]?.id;
-    fill(
-      this.#tabs,
-      ...this.#tabList.map(t => {
-        const on = t.id === this.#openTab;
-        return h(
-          "button",
-          {
-            role: "tab",
-            class: `gs-tab${t.warn ? " gs-warn" : ""}`,
-            id: `${this.#id}-tab-${t.id}`,
-            "aria-selected": String(on),
-            "aria-controls": on ? this.#panel.id : undefined,
-            tabindex: t.id === stop ? 0 : -1,
-            "data-tab": t.id,
-            on: {
-              click: () => {
-                this.#openTab = on ? "" : t.id;
-                this.#draw();
-                this.#refocus(t.id);
+    const inTabs = hasFocus(this.element) && focused().closest(".gs-tabs, .gs-panel");
+    this.#tabList = this.#tabs();
+    const open = this.#tabList.find(t => t.id === this.#openTab),
+      boundary = this.model.get("boundary"),
+      plan = this.model.get("plan"),
+      marked = isMarked(boundary),
+      panel = `${this.id}-panel`,
+      stop = open ?? this.#tabList[0];
+    this.#openTab = open?.id ?? "";
+    const canCopy = !!(boundary.ops || this.store.state.selected.source.size),
+      copy = button({
+        text: "Copy to scope\u2026",
+        label: "Copy the region to a scope (c)",
+        verb: "copy",
+        hidden: !canCopy,
+        onclick: () => this.copy(),
+      });
+    const tab = (t: Tab) =>
+      h(
+        "button.gs-tab",
+        {
+          key: t.id,
+          role: "tab",
+          class: t.warn && "gs-warn",
+          id: `${this.id}-tab-${t.id}`,
+          "aria-selected": t === open,
+          "aria-controls": t === open ? panel : undefined,
+          tabindex: t === stop ? 0 : -1,
+          "data-tab": t.id,
+          onclick: () => this.show(t === open ? "" : t.id),
+        },
+        t.warn && icon("warn"),
+        t.text,
+        !!t.n && h("span.gs-n", figure(t.n)),
+      );
+    draw(
+      this.element,
+      h(
+        "section.gs-plan",
+        { "aria-label": "Plan", class: plan.steps.length > 0 && "gs-planned" },
+        h(
+          "div.gs-plan-row",
+          { hidden: !marked },
+          h("div.gs-summary", { tabindex: -1, role: "group", "aria-label": "Boundary" }, marked && this.#summary(boundary)),
+          h(
+            "div.gs-copying",
+            { hidden: !canCopy },
+            h("span.gs-word", "Scope:"),
+            field({
+              class: "gs-copy-to",
+              placeholder: "new scope",
+              "aria-label": "Scope to copy to",
+              "data-verb": "copy",
+              onkeydown: (e: KeyboardEvent) => {
+                if (e.key !== "Enter" || e.ctrlKey || e.metaKey) return;
+                consume(e);
+                this.copy();
               },
-            },
-          },
-          t.warn && icon("warn"),
-          t.text,
-          !!t.n && h("span", { class: "gs-n" }, figure(t.n)),
-        );
-      }),
+            }),
+            h("span.gs-word.gs-unmapped", { title: UNMAPPED }, "Other inputs:"),
+            select(undefined, SOURCES, {
+              class: "gs-select",
+              "aria-label": "Other inputs: boundary inputs without a source",
+              "data-verb": "copy",
+            }),
+            marked && copy,
+          ),
+        ),
+        h("div.gs-tabs", { role: "tablist", "aria-label": "Plan", onkeydown: key }, this.#tabList.map(tab)),
+        h(
+          "div.gs-panel",
+          { id: panel, role: "tabpanel", tabindex: 0, hidden: !open, "aria-labelledby": open && `${this.id}-tab-${open.id}` },
+          open && { ...open.body(), key: open.id },
+        ),
+        h("div.gs-row.gs-doing", !marked && copy, this.#buttons(plan)),
+      ),
     );
-    if (hadFocus) this.#refocus(stop ?? "");
-    const tab = this.#tabList.find(t => t.id === this.#openTab);
-    this.#panel.hidden = !tab;
-    if (tab) setAttribute(this.#panel, "aria-labelledby", `${this.#id}-tab-${tab.id}`);
-    else this.#panel.removeAttribute("aria-labelledby");
-    fill(this.#panel, tab?.body());
-    this.#tabKey = this.#openTab;
-    // the pressed control was replaced: the focus goes to its successor, never to the notebook
-    if (focusIndex < 0) return;
-    const now = was === this.#openTab ? controls(this.#panel) : [];
-    if (tab) (now.find(e => nameOf(e) === label) ?? now[Math.min(focusIndex, now.length - 1)] ?? this.#panel).focus();
-    else this.#refocus(stop ?? "");
+    if (inTabs && !hasFocus(this.element)) this.#focusTab();
   }
 
-  #refocus(id: string): void {
-    [...this.#tabs.children]
-      .map(e => e as HTMLElement)
-      .find(e => e.dataset.tab === id)
-      ?.focus();
+  #buttons(plan: Plan): VNode[] {
+    const { run, compare } = this.events,
+      views = this.model.get("views"),
+      empty = !plan.steps.length;
+    return [
+      does(run, "save", "Save or export a model, a picture or a page", { text: "Save" }),
+      does(run, "undo", "Undo", { icon: "undo", kind: "quiet", disabled: !views?.undo }),
+      does(run, "redo", "Redo", { icon: "redo", kind: "quiet", disabled: !views?.redo }),
+      button({
+        text: "Compare",
+        verb: "run",
+        label: "Run the graph before and after the last plan, and compare",
+        hidden: !empty || !plan.applied,
+        onclick: compare,
+      }),
+      does(run, "try", "Apply the plan to a copy, run the copy, and compare", { text: "Try", hidden: empty, disabled: !plan.ready }),
+      does(run, "apply", "Apply the plan", { text: "Apply", kind: "primary", disabled: !plan.ready }),
+    ];
   }
 
-  #key(e: KeyboardEvent): void {
-    const tabs = [...this.#tabs.children] as HTMLElement[],
-      at = tabs.indexOf(focused());
-    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[e.key];
-    if (to === undefined || at < 0) return;
-    consume(e);
-    tabs[(to + tabs.length) % tabs.length]!.focus();
-  }
-
-  /** The report of a save or a check, and its code. */
-  #saved(saved: Report): HTMLElement {
-    return h("div", {}, h("ul", { class: "gs-rows" }, ...saved.lines.map(line => h("li", {}, line))), this.#code(saved.code, 0));
+  #summary(b: MarkedBoundary): Child[] {
+    const leaks = b.leak_count;
+    return [
+      h("span.gs-tag.gs-tag-in", `\u25b7 ${b.inputs.length} in`),
+      h("span.gs-tag.gs-tag-out", `\u25c1 ${b.outputs.length} out`),
+      h("span.gs-figure", { title: REGION }, count(b.ops, "op")),
+      b.variables > 0 && h("span.gs-figure", count(b.variables, "variable")),
+      leaks > 0 &&
+        h("button.gs-tag.gs-tag-leak", { title: LEAK, onclick: () => this.show("boundary", true) }, `\u26a0 ${count(leaks, "leak")}`),
+      b.problem && h("span.gs-problem", { class: !b.outputs.length && "gs-muted", title: b.problem }, b.problem),
+      b.is_reversed && sends(this.post, "swap_boundary", {}, "Swap", { title: "Swap inputs and outputs" }),
+      sends(this.post, "clear_boundary", {}, "", { icon: "close", kind: "quiet", label: "Clear the boundary" }),
+    ];
   }
 
   /** Code with its copy button. After applied plans there is the code of the whole history too: at once if the plan is empty. */
-  #code(text: string, applied: number, past: unknown = null, note = ""): HTMLElement {
-    const showHistory = async () => {
-      if (this.#historyCode?.past !== past) {
-        const code = await this.#events.history();
-        this.#historyCode = code ? { past, code } : null;
-      }
-      if (this.#historyCode) show(this.#historyCode.code);
-    };
-    const place = h("div", { class: "gs-code" }),
-      show = (code: string) =>
-        fill(
-          place,
-          note && muted(note),
-          h(
-            "div",
-            { class: "gs-row" },
-            !!code && copyButton({ icon: icon("copy"), text: "Copy code" }, code, "Code copied.", this.#events.showStatus),
-            applied > 0 &&
-              code === text &&
-              button({ text: `Code of ${count(applied, "applied plan")}`, verb: "history_code", press: showHistory }),
-          ),
-          !!code && h("pre", { tabindex: 0, role: "region", "aria-label": "Python code" }, code),
-        );
-    show(text);
-    if (applied && !text && !this.#kernelStopped) void showHistory();
-    return place;
+  #code(text: string, applied: number, past: unknown = null, note = ""): VNode {
+    const history = !!past && this.#historyCode?.past === past && this.#historyCode.code,
+      code = history || text;
+    if (applied && !text && !history && !this.#kernelStopped) void this.#fetchHistory(past);
+    return h(
+      "div.gs-code",
+      note && muted(note),
+      h(
+        "div.gs-row",
+        !!code && copyButton(code, "Code copied.", this.events.showStatus, { icon: "copy", text: "Copy code" }),
+        applied > 0 &&
+          !history &&
+          button({ text: `Code of ${count(applied, "applied plan")}`, verb: "history_code", onclick: () => this.#fetchHistory(past) }),
+      ),
+      !!code && h("pre", { tabindex: 0, role: "region", "aria-label": "Python code" }, code),
+    );
+  }
+
+  async #fetchHistory(past: unknown): Promise<void> {
+    if (this.#historyCode?.past === past) return;
+    this.#historyCode = { past, code: "" };
+    const code = await this.events.history();
+    if (this.#historyCode.past !== past) return;
+    this.#historyCode = code ? { past, code } : null;
+    if (code) this.#draw();
   }
 }
 
-function controls(panel: HTMLElement): HTMLElement[] {
-  return [...panel.querySelectorAll<HTMLElement>("button, select, input, pre")];
+function isMarked(b: MarkedBoundary): boolean {
+  return !!(b.inputs.length || b.outputs.length || b.ops);
 }
 
-function nameOf(e: Element | null): string {
-  return e?.getAttribute("aria-label") ?? e?.textContent ?? "";
+/** The arrow keys move the focus from tab to tab. */
+function key(e: KeyboardEvent): void {
+  const tabs = [...(e.currentTarget as Element).children] as HTMLElement[],
+    at = tabs.indexOf(focused()),
+    to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[e.key];
+  if (to === undefined || at < 0) return;
+  consume(e);
+  tabs[(to + tabs.length) % tabs.length]!.focus();
 }

@@ -1,6 +1,8 @@
 // Small floating lists inside the widget: the context menu, the choice of an input, the help.
 import { type Api, CommandError } from "../model/api";
-import { pointAt, button, field, fill, focus, h, hasFocus, muted, focused, setAttribute } from "./dom";
+import { focus, focused, hasFocus, scrollToEntry } from "./dom";
+import { button, combobox, field, muted, option, select } from "./parts";
+import { type Attributes, type Child, make, draw, h, type VNode } from "./vnodes";
 import { type Drag, dragFrom } from "../canvas/pointer";
 import { type Action, GROUPS } from "../commands/keys";
 import { SIGN } from "../model/signs.generated";
@@ -45,39 +47,59 @@ export interface Choice {
 /** The time between two letters of one word, in ms. */
 const TYPING = 800;
 
+const HELP = "Keyboard shortcuts and symbols";
+
+/** The symbols: their kind of tag, if they are tags, and their meaning. */
+const SYMBOLS: [sign: string, text: string, tag?: string][] = [
+  ["\u25b7 in", "boundary input", "in"],
+  ["\u25c1 out", "boundary output", "out"],
+  ["\u26a0 leak", "leak: the region reads it, but no boundary input covers it", "leak"],
+  [SIGN.new, "added by the plan; dashed outline"],
+  [SIGN.changed, "changed by the plan"],
+  [SIGN.shape, "another output shape, because of a change upstream"],
+  [SIGN.orphan, "orphan: no longer used, or removed by the plan"],
+  [SIGN.conflict, "conflict; double outline"],
+  [SIGN.joined, "new connection; thick edge, open arrow head"],
+  [SIGN.removed, "removed connection; dotted edge"],
+  ["+1 \u22121", "connections of this edge that the plan adds and removes"],
+];
+
 /** Shows one floating thing at a time; Esc or a click elsewhere closes it. */
 export class Popup {
-  readonly layer = h("div", { class: "gs-popups" });
+  readonly layer = make("div");
+  #content: (() => VNode) | null = null;
+  /** The number of popups so far: each has new elements. */
+  #count = 0;
   #back: Element | null = null;
   #shut: (() => void) | null = null;
+  /** Whether the rest of the screen is covered. */
+  #isDialog = false;
 
-  readonly #host: HTMLElement;
-  readonly #id: string;
-  readonly #api: Pick<Api, "answers" | "kernelStopped">;
-
-  constructor(host: HTMLElement, id: string, api: Pick<Api, "answers" | "kernelStopped">) {
-    this.#host = host;
-    this.#id = id;
-    this.#api = api;
+  constructor(
+    readonly host: HTMLElement,
+    readonly id: string,
+    readonly api: Pick<Api, "answers" | "kernelStopped">,
+  ) {
+    this.#draw();
     host.addEventListener(
       "pointerdown",
       e => {
-        if (this.open && !this.layer.contains(e.target as Node)) this.close(false);
+        if (!this.layer.contains(e.target as Node)) this.close(false);
       },
       true,
     );
   }
 
   get open(): boolean {
-    return this.layer.childElementCount > 0;
+    return !!this.#content;
   }
 
   close(restore = true): void {
     if (!this.open) return;
-    const inside = hasFocus(this.layer);
-    this.layer.replaceChildren();
-    const shut = this.#shut;
-    this.#shut = null;
+    const inside = hasFocus(this.layer),
+      shut = this.#shut;
+    this.#content = this.#shut = null;
+    this.#draw();
     if (restore && inside) focus(this.#back as HTMLElement | null);
     shut?.();
   }
@@ -85,246 +107,275 @@ export class Popup {
   /** A list of choices at a point of the window, or in the middle. `shut` is called when it closes, before the chosen action.
    * A saved page leaves out choices that it cannot do; without a kernel they are gray. */
   choose(title: string, all: Choice[], at?: Position, shut: (() => void) | null = null): void {
-    const unanswered = ({ verb }: Choice) => !!verb && !this.#api.answers(verb),
-      choices = all.filter(c => this.#api.kernelStopped || !unanswered(c)).map(c => ({ ...c, off: !!c.off || unanswered(c) }));
+    const unanswered = ({ verb }: Choice) => !!verb && !this.api.answers(verb),
+      choices = all.filter(c => this.api.kernelStopped || !unanswered(c)).map(c => ({ ...c, off: !!c.off || unanswered(c) }));
     if (all.length && !choices.length) return;
-    const items = choices.map(c =>
+    const names = [...new Set(choices.map(c => c.group))],
+      groups = names.map(name => [name, choices.filter(c => c.group === name)] as const),
+      texts = groups.flatMap(([, items]) => items.filter(c => !c.off).map(c => c.text)),
+      typed = { text: "", time: 0 };
+    const item = (c: Choice) =>
       h(
-        "button",
+        "button.gs-choice",
         {
           role: c.on === undefined ? "menuitem" : "menuitemcheckbox",
-          "aria-checked": c.on === undefined ? undefined : String(c.on),
-          class: "gs-choice",
+          "aria-checked": c.on,
           tabindex: -1,
           disabled: c.off,
           title: c.why,
-          on: {
-            focus: () => c.shows?.(),
-            pointerenter: (e: Event) => c.shows && focus(e.target as HTMLElement),
-            click: () => {
-              this.close();
-              c.run();
-            },
+          onfocus: () => c.shows?.(),
+          onpointerenter: (e: Event) => c.shows && focus(e.target as HTMLElement),
+          onclick: () => {
+            this.close();
+            c.run();
           },
         },
-        h(
-          "span",
-          {},
-          c.on ? h("span", { class: "gs-tick", "aria-hidden": "true" }, "\u2713 ") : null,
-          c.text,
-          c.why && h("span", { class: "gs-why" }, c.why),
-        ),
+        h("span", c.on && h("span.gs-tick", { "aria-hidden": "true" }, "\u2713 "), c.text, c.why && h("span.gs-why", c.why)),
         c.key && h("kbd", { "aria-hidden": "true" }, c.key),
-      ),
-    );
-    const live = items.filter(i => !i.disabled),
-      texts = choices.filter(c => !c.off).map(c => c.text),
-      typed = { text: "", time: 0 };
-    const menu = h(
-      "div",
-      { class: "gs-popup gs-menu", role: "menu", "aria-label": title, on: { keydown: (e: KeyboardEvent) => walk(e, live, texts, typed) } },
-      h("div", { class: "gs-popup-title", role: "presentation" }, title),
-      ...withHeadings(choices, items),
-    );
-    this.#show(menu, live[0] ?? menu, at);
+      );
+    const menu = () =>
+      h(
+        "div.gs-popup.gs-menu",
+        {
+          role: "menu",
+          class: at && "gs-placed",
+          "aria-label": title,
+          onkeydown: (e: KeyboardEvent) => walk(e, [...this.layer.querySelectorAll<HTMLElement>(LIVE)], texts, typed),
+        },
+        h("div.gs-popup-title", { role: "presentation" }, title),
+        // items under their headings, in two columns if there is room; without headings, a plain list
+        names.length < 2
+          ? choices.map(item)
+          : h(
+              "div.gs-groups",
+              { role: "presentation" },
+              groups.map(([name, items]) =>
+                h(
+                  "div.gs-choices",
+                  { role: "group", "aria-label": name },
+                  h("div.gs-over", { "aria-hidden": "true" }, name ?? ""),
+                  items.map(item),
+                ),
+              ),
+            ),
+      );
+    this.#show(menu, LIVE);
+    if (at) {
+      const r = this.host.getBoundingClientRect(),
+        { style, offsetWidth, offsetHeight } = this.layer.firstElementChild as HTMLElement;
+      style.left = `${Math.max(4, Math.min(at.x - r.left, r.width - offsetWidth - 8))}px`;
+      style.top = `${Math.max(4, Math.min(at.y - r.top, r.height - offsetHeight - 8))}px`;
+    }
     this.#shut = shut;
   }
 
   /** A question with two answers. */
   confirm(text: string, lines: string[], yes: string, run: () => void): void {
-    const list = h("ul", {}, ...lines.map(l => h("li", {}, l)));
-    this.#dialog("alertdialog", text, [list], yes, run);
+    const list = h(
+      "ul",
+      lines.map(l => h("li", l)),
+    );
+    this.#ask("alertdialog", text, list, [], yes, run);
   }
 
   /** A question with fields to fill in; Enter answers it. `alert` is a warning above the fields.
    * If `run` is refused, the form opens again, with the typed texts and the reason. */
   form(title: string, fields: Field[], yes: string, run: (values: Record<string, string>) => unknown, note = "", alert = ""): void {
-    // in a form without other text fields, a click on an entry is the answer
-    const choosing = fields.every(f => f.find || f.options);
-    const finders = fields.map((f, i) => f.find && new Autocomplete(f, f.find, `${this.#id}-found-${i}`, () => choosing && answer.click()));
-    const inputs = fields.map(
-      (f, i) =>
-        finders[i]?.input ??
-        (f.options
-          ? h(
-              "select",
-              { class: "gs-field", "aria-label": f.label },
-              ...f.options.map(([value, text]) => h("option", { value, selected: value === f.value }, text)),
-            )
-          : field({
-              class: "gs-field",
-              value: f.value,
-              placeholder: f.hint,
-              "aria-label": f.label,
-              list: f.list?.length ? `${this.#id}-list-${i}` : undefined,
-            })),
-    );
-    const rows = fields.map((f, i) =>
-      h(
-        finders[i] ? "div" : "label",
-        { class: finders[i] ? "gs-asked gs-finds" : "gs-asked" },
-        h("span", {}, f.label),
-        inputs[i]!,
-        finders[i]?.list,
-        f.list?.length ? h("datalist", { id: `${this.#id}-list-${i}` }, ...f.list.map(value => h("option", { value }))) : null,
-      ),
-    );
-    const answer = this.#dialog(
-      "dialog",
-      title,
-      [
-        ...(alert ? [h("p", { class: "gs-alert", role: "alert" }, alert)] : []),
-        ...(note ? [muted(note)] : []),
-        h("div", { class: "gs-asks" }, ...rows),
-      ],
-      yes,
-      () => run(Object.fromEntries(fields.map((f, i) => [f.name, inputs[i]!.value.trim()]))),
-      argument => {
-        const at = Math.max(
-          0,
-          fields.findIndex(f => f.name === argument),
-        );
-        return inputs[at] && { input: inputs[at], label: argument || fields.length === 1 ? fields[at]!.label : "" };
-      },
-    );
-    inputs.forEach((input, i) =>
-      (input as HTMLElement).addEventListener("keydown", async e => {
-        if (e.key !== "Enter") return;
-        e.preventDefault();
-        if (finders[i]) await finders[i].settle();
-        answer.click();
-      }),
-    );
-    const [first] = inputs;
+    this.#ask("dialog", title, [alert && h("p.gs-alert", { role: "alert" }, alert), note && muted(note)], fields, yes, run);
+    const [first] = this.#inputs;
     if (first instanceof HTMLInputElement)
       first.setSelectionRange(fields[0]!.isName ? first.value.lastIndexOf("/") + 1 : 0, first.value.length);
   }
 
-  /** Asks a question, and calls `run` if the answer is `yes`; returns the button for that. `field` returns the element to focus: first, and
-   * to the field of a wrong argument; without one, to the button. */
-  #dialog(
-    role: string,
-    title: string,
-    body: Node[],
-    yes: string,
-    run: () => unknown,
-    field: (argument?: string) => { input: HTMLElement; label: string } | undefined = () => undefined,
-  ): HTMLElement {
-    const errorText = h("p", { class: "gs-alert", role: "alert", hidden: true });
-    const okButton = button({
-      text: yes,
-      kind: "primary",
-      press: async () => {
-        this.close();
-        try {
-          await run();
-        } catch (error) {
-          if (!(error instanceof CommandError)) throw error;
-          if (this.open) return; // another question is open by now
-          const wrong = field(error.parts.argument);
-          for (const one of box.querySelectorAll("[aria-invalid]")) one.removeAttribute("aria-invalid");
-          if (wrong?.label) setAttribute(wrong.input, "aria-invalid", "true");
-          fill(errorText, wrong?.label ? `${wrong.label}: ${error.explanation}` : error.explanation);
-          errorText.hidden = false;
-          this.#show(box, wrong?.input ?? okButton);
-        }
-      },
-    });
-    const box = h(
-      "div",
-      { class: "gs-popup gs-dialog", role, "aria-modal": "true", "aria-label": title },
-      h("div", { class: "gs-popup-title" }, title),
-      ...body,
-      errorText,
-      h("div", { class: "gs-row gs-end" }, button({ text: "Cancel", press: () => this.close() }), okButton),
-    );
-    this.#show(box, field()?.input ?? okButton);
-    return okButton;
+  /** The fields of the open form. */
+  get #inputs(): (HTMLInputElement | HTMLSelectElement)[] {
+    return [...this.layer.querySelectorAll<HTMLInputElement | HTMLSelectElement>(".gs-asks .gs-field")];
+  }
+
+  #ask(role: string, title: string, above: Child, fields: Field[], yes: string, run: (values: Record<string, string>) => unknown): void {
+    // in a form without other text fields, a click on an entry is the answer
+    const choosing = fields.every(f => f.find || f.options),
+      finders = fields.map(
+        (f, i) =>
+          f.find &&
+          new Finder(
+            f,
+            `${this.id}-found-${i}`,
+            () => this.#inputs[i],
+            () => this.#draw(),
+          ),
+      );
+    let typed: Record<string, string | undefined> = Object.fromEntries(fields.map(f => [f.name, f.value])),
+      problem = "",
+      invalid = -1;
+    const answer = async () => {
+      const values = Object.fromEntries(fields.map((f, i) => [f.name, this.#inputs[i]!.value.trim()]));
+      this.close();
+      try {
+        await run((typed = values));
+      } catch (error) {
+        if (!(error instanceof CommandError)) throw error;
+        if (this.open) return; // another question is open by now
+        const { argument } = error.parts,
+          at = Math.max(
+            0,
+            fields.findIndex(f => f.name === argument),
+          );
+        invalid = argument || fields.length === 1 ? at : -1;
+        problem = [fields[invalid]?.label, error.explanation].filter(Boolean).join(": ");
+        show(at);
+      }
+    };
+    const control = (f: Field, i: number): VNode => {
+      const attributes: Attributes = {
+        class: "gs-field",
+        "aria-label": f.label,
+        "aria-invalid": i === invalid || undefined,
+        onkeydown: async (e: KeyboardEvent) => {
+          finders[i]?.key(e);
+          if (e.key !== "Enter") return;
+          e.preventDefault();
+          if (finders[i]) await finders[i].settle();
+          void answer();
+        },
+      };
+      if (!f.options)
+        return field({
+          defaultValue: typed[f.name],
+          placeholder: f.hint,
+          list: f.list?.length ? `${this.id}-list-${i}` : undefined,
+          ...finders[i]?.attributes,
+          ...attributes,
+        });
+      const options = f.options.map(([value, text]) => [value, text, { defaultSelected: value === typed[f.name] }] as const);
+      return select(undefined, options, attributes);
+    };
+    const content = () =>
+      h(
+        "div.gs-popup.gs-dialog",
+        { role, "aria-modal": "true", "aria-label": title },
+        h("div.gs-popup-title", title),
+        above,
+        fields.length > 0 &&
+          h(
+            "div.gs-asks",
+            fields.map((f, i) =>
+              h(
+                f.find ? "div.gs-asked.gs-finds" : "label.gs-asked",
+                h("span", f.label),
+                control(f, i),
+                finders[i]?.list(() => choosing && void answer()),
+                f.list?.length &&
+                  h(
+                    "datalist",
+                    { id: `${this.id}-list-${i}` },
+                    f.list.map(value => h("option", { value })),
+                  ),
+              ),
+            ),
+          ),
+        h("p.gs-alert", { role: "alert", hidden: !problem }, problem),
+        h(
+          "div.gs-row.gs-end",
+          button({ text: "Cancel", onclick: () => this.close() }),
+          button({ text: yes, kind: "primary", onclick: answer }),
+        ),
+      );
+    const show = (at: number) => {
+      this.#show(content, ".gs-primary");
+      focus(this.#inputs[at]);
+    };
+    show(0);
+    for (const finder of finders) finder?.ask();
   }
 
   /** The keys of actions that are offered. */
   help(offers: (action: Action) => boolean): void {
-    const close = button({ text: "Close", press: () => this.close() });
-    const list = (rows: (readonly [Node, string])[]) =>
-      h("dl", { class: "gs-keys" }, ...rows.flatMap(([sign, text]) => [h("dt", {}, sign), h("dd", {}, text)]));
-    const kbd = (sign: string) => h("kbd", {}, sign),
-      tag = (kind: string, sign: string) => h("span", { class: `gs-tag gs-tag-${kind}` }, sign);
-    const signs = [
-      [tag("in", "\u25b7 in"), "boundary input"],
-      [tag("out", "\u25c1 out"), "boundary output"],
-      [tag("leak", "\u26a0 leak"), "leak: the region reads it, but no boundary input covers it"],
-      [kbd(SIGN.new), "added by the plan; dashed outline"],
-      [kbd(SIGN.changed), "changed by the plan"],
-      [kbd(SIGN.shape), "another output shape, because of a change upstream"],
-      [kbd(SIGN.orphan), "orphan: no longer used, or removed by the plan"],
-      [kbd(SIGN.conflict), "conflict; double outline"],
-      [kbd(SIGN.joined), "new connection; thick edge, open arrow head"],
-      [kbd(SIGN.removed), "removed connection; dotted edge"],
-      [kbd("+1 \u22121"), "connections of this edge that the plan adds and removes"],
-    ] as const;
-    const groups: [string, (readonly [Node, string])[]][] = GROUPS.map(([group, keys]) => [
+    const groups: [string, [sign: string, text: string, tag?: string][]][] = GROUPS.map(([group, keys]) => [
       group,
-      keys.flatMap(([action, , show, text]) => (show && offers(action) ? [[kbd(show), text!] as const] : [])),
+      keys.flatMap(([action, , show, text]) => (show && offers(action) ? [[show, text!]] : [])),
     ]);
-    groups.push(["Symbols", signs.filter(([sign]) => sign.textContent === SIGN.orphan || offers("apply"))]);
-    const all = h("div", { class: "gs-help-groups" }),
-      filter = field({ type: "search", class: "gs-field", placeholder: "Filter", "aria-label": "Filter the list" });
-    const show = () => {
-      const words = filter.value.toLowerCase().split(/\s+/),
-        fits = ([sign, text]: readonly [Node, string]) => words.every(word => `${sign.textContent} ${text}`.toLowerCase().includes(word));
-      const shown = groups.map(([title, rows]) => [title, rows.filter(fits)] as const).filter(([, rows]) => rows.length);
-      fill(all, ...shown.map(([title, rows]) => h("section", {}, h("h4", {}, title), list(rows))));
+    groups.push(["Symbols", SYMBOLS.filter(([sign]) => sign === SIGN.orphan || offers("apply"))]);
+    const content = () => {
+      const words = (this.layer.querySelector("input")?.value ?? "").toLowerCase().split(/\s+/),
+        fits = ([sign, text]: [string, string, string?]) => words.every(word => `${sign} ${text}`.toLowerCase().includes(word)),
+        shown = groups.map(([title, rows]) => [title, rows.filter(fits)] as const).filter(([, rows]) => rows.length);
+      return h(
+        "div.gs-popup.gs-dialog.gs-help",
+        { role: "dialog", "aria-modal": "true", "aria-label": HELP },
+        h("div.gs-popup-title", HELP),
+        field({
+          type: "search",
+          class: "gs-field",
+          placeholder: "Filter",
+          "aria-label": "Filter the list",
+          oninput: () => this.#draw(),
+        }),
+        h(
+          "div.gs-help-scroll",
+          { tabindex: 0, role: "region", "aria-label": "List of shortcuts and symbols" },
+          h(
+            "div.gs-help-groups",
+            shown.map(([title, rows]) =>
+              h(
+                "section",
+                h("h4", title),
+                h(
+                  "dl.gs-keys",
+                  rows.map(([sign, text, tag]) => [h("dt", h(tag ? `span.gs-tag.gs-tag-${tag}` : "kbd", sign)), h("dd", text)]),
+                ),
+              ),
+            ),
+          ),
+        ),
+        h("div.gs-row.gs-end", button({ text: "Close", onclick: () => this.close() })),
+      );
     };
-    filter.addEventListener("input", show);
-    show();
-    const scroll = h("div", { class: "gs-help-scroll", tabindex: 0, role: "region", "aria-label": "List of shortcuts and symbols" }, all);
-    this.#show(
+    this.#show(content, "input");
+  }
+
+  /** Shows a popup, with the focus on the first element of a selector. */
+  #show(content: () => VNode, first: string): void {
+    if (!this.open) this.#back = focused();
+    this.#content = content;
+    this.#isDialog = first !== LIVE;
+    this.#count++;
+    this.#draw();
+    focus(this.layer.querySelector<HTMLElement>(first));
+  }
+
+  #draw(): void {
+    const shown = this.#content?.();
+    draw(
+      this.layer,
       h(
-        "div",
-        { class: "gs-popup gs-dialog gs-help", role: "dialog", "aria-modal": "true", "aria-label": "Keyboard shortcuts and symbols" },
-        h("div", { class: "gs-popup-title" }, "Keyboard shortcuts and symbols"),
-        filter,
-        scroll,
-        h("div", { class: "gs-row gs-end" }, close),
+        "div.gs-popups",
+        { class: this.#isDialog && "gs-behind", onkeydown: (e: KeyboardEvent) => this.#key(e) },
+        shown && { ...shown, key: this.#count },
       ),
-      filter,
     );
   }
 
-  #show(element: HTMLElement, first: HTMLElement, at?: Position): void {
-    if (!this.open) this.#back = focused();
-    this.layer.replaceChildren(element);
-    this.layer.classList.toggle("gs-behind", element.classList.contains("gs-dialog"));
-    if (at) {
-      const r = this.#host.getBoundingClientRect();
-      element.classList.add("gs-placed");
-      element.style.left = `${Math.max(4, Math.min(at.x - r.left, r.width - element.offsetWidth - 8))}px`;
-      element.style.top = `${Math.max(4, Math.min(at.y - r.top, r.height - element.offsetHeight - 8))}px`;
-    }
-    element.addEventListener("keydown", e => {
-      if (e.key === "Escape") {
-        e.preventDefault();
-        this.close();
-      } else if (e.key === "Tab") this.#trap(e, element);
-      // no key reaches the drawing below
-      e.stopPropagation();
-    });
-    focus(first);
+  #key(e: KeyboardEvent): void {
+    if (e.key === "Escape") {
+      e.preventDefault();
+      this.close();
+    } else if (e.key === "Tab") this.#trap(e);
+    // no key reaches the drawing below
+    e.stopPropagation();
   }
 
-  #trap(e: KeyboardEvent, element: HTMLElement): void {
-    const stops = [...element.querySelectorAll<HTMLElement>("button:not([disabled]), input, select, [tabindex='0']")];
-    const first = stops[0],
-      last = stops[stops.length - 1];
-    if (e.shiftKey && focused() === first) {
-      e.preventDefault();
-      last?.focus();
-    } else if (!e.shiftKey && focused() === last) {
-      e.preventDefault();
-      first?.focus();
-    }
+  #trap(e: KeyboardEvent): void {
+    const stops = [...this.layer.querySelectorAll<HTMLElement>("button:not([disabled]), input, select, [tabindex='0']")],
+      [from, to] = e.shiftKey ? [stops[0], stops.at(-1)] : [stops.at(-1), stops[0]];
+    if (focused() !== from) return;
+    e.preventDefault();
+    to?.focus();
   }
 }
+
+/** The items of a menu that can be chosen. */
+const LIVE = ".gs-choice:not(:disabled)";
 
 /** Moves the focus in a menu: by arrow keys, or to the next item that begins with the letters typed one after the other. */
 function walk(e: KeyboardEvent, items: HTMLElement[], texts: string[], typed: { text: string; time: number }): void {
@@ -342,107 +393,82 @@ function walk(e: KeyboardEvent, items: HTMLElement[], texts: string[], typed: { 
   items[(to + items.length) % items.length]!.focus();
 }
 
-/** A field for an entry of a list, which is searched while the user types. */
-class Autocomplete {
-  readonly list = h("div", { class: "gs-hits gs-docs", role: "listbox", hidden: true });
-  readonly input: HTMLInputElement;
+/** The entries of a field, which are searched while the user types. */
+class Finder {
   #entries: Entry[] = [];
   #index = 0;
-  #last: Promise<void>;
+  #last: Promise<void> | undefined;
 
-  readonly #find: (query: string) => Promise<Entry[] | null>;
-  readonly #onChoose: () => void;
+  constructor(
+    readonly field: Field,
+    readonly id: string,
+    readonly input: () => HTMLInputElement | HTMLSelectElement | undefined,
+    readonly redraw: () => void,
+  ) {}
 
-  constructor(f: Field, find: (query: string) => Promise<Entry[] | null>, id: string, onChoose: () => void) {
-    this.#find = find;
-    this.#onChoose = onChoose;
-    this.list.id = id;
-    setAttribute(this.list, "aria-label", f.label);
-    this.input = field({
-      class: "gs-field",
-      value: f.value,
-      placeholder: f.hint,
-      role: "combobox",
-      "aria-label": f.label,
-      "aria-controls": id,
-      "aria-expanded": "false",
-      "aria-autocomplete": "list",
-    });
-    this.input.addEventListener("input", () => (this.#last = this.#ask()));
-    this.input.addEventListener("keydown", e => {
-      const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
-      if (!step || !this.#entries.length) return;
-      e.preventDefault();
-      this.#point((this.#index + step + this.#entries.length) % this.#entries.length);
-    });
-    this.#last = this.#ask();
+  get attributes(): Attributes {
+    return { ...combobox(this.id, this.#entries.length > 0, this.#index), oninput: () => this.ask() };
+  }
+
+  /** The list of the entries; a click on one takes it, and calls `chosen`. */
+  list(chosen: () => void): VNode {
+    return h(
+      "div.gs-hits.gs-docs",
+      { id: this.id, role: "listbox", "aria-label": this.field.label, hidden: !this.#entries.length },
+      this.#entries.map((entry, i) =>
+        option(
+          this.id,
+          i,
+          this.#index,
+          {
+            onpointerdown: (e: PointerEvent) => {
+              e.preventDefault();
+              if (entry.drag && !e.button && e.pointerType !== "touch") dragFrom(e, entry.drag);
+            },
+            onclick: () => {
+              this.input()!.value = entry.name;
+              this.#point(i);
+              chosen();
+            },
+          },
+          h("span.gs-hit-name", entry.name),
+          h("span.gs-hit-op", entry.doc),
+        ),
+      ),
+    );
+  }
+
+  key(e: KeyboardEvent): void {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[e.key],
+      n = this.#entries.length;
+    if (!step || !n) return;
+    e.preventDefault();
+    this.#point((this.#index + step + n) % n);
   }
 
   /** Waits for the list, and takes the highlighted entry, unless the typed text is an entry itself, or matches no entry. */
   async settle(): Promise<void> {
     await this.#last;
-    const on = this.#entries[this.#index];
-    if (on && !this.#entries.some(e => e.name === this.input.value.trim())) this.input.value = on.name;
+    const on = this.#entries[this.#index],
+      input = this.input()!;
+    if (on && !this.#entries.some(e => e.name === input.value.trim())) input.value = on.name;
   }
 
-  async #ask(): Promise<void> {
-    const query = this.input.value.trim(),
-      found = await this.#find(query);
-    if (query !== this.input.value.trim() || !found) return;
-    this.#entries = found;
-    fill(
-      this.list,
-      ...found.map((entry, i) =>
-        h(
-          "div",
-          {
-            class: "gs-hit",
-            role: "option",
-            id: `${this.list.id}-${i}`,
-            on: {
-              pointerdown: (e: PointerEvent) => {
-                e.preventDefault();
-                if (entry.drag && !e.button && e.pointerType !== "touch") dragFrom(e, entry.drag);
-              },
-              click: () => {
-                this.input.value = entry.name;
-                this.#point(i);
-                this.#onChoose();
-              },
-            },
-          },
-          h("span", { class: "gs-hit-name" }, entry.name),
-          h("span", { class: "gs-hit-op" }, entry.doc),
-        ),
-      ),
-    );
-    this.list.hidden = !found.length;
-    setAttribute(this.input, "aria-expanded", found.length > 0);
-    this.#point(0);
+  /** Searches the typed text. */
+  ask(): void {
+    const typed = () => this.input()?.value.trim(),
+      query = typed() ?? "";
+    this.#last = this.field.find!(query).then(found => {
+      if (query !== typed() || !found) return;
+      this.#entries = found;
+      this.#point(0);
+    });
   }
 
   #point(at: number): void {
     this.#index = at;
-    pointAt(at, [...this.list.children], this.list, this.input);
+    this.redraw();
+    const on = document.getElementById(`${this.id}-${at}`);
+    if (on) scrollToEntry(on, on.parentElement!);
   }
-}
-
-/** Items under their headings, in two columns if there is room; without headings, a plain list. */
-function withHeadings(choices: Choice[], items: HTMLElement[]): HTMLElement[] {
-  const names = [...new Set(choices.map(c => c.group))];
-  if (names.length < 2) return items;
-  return [
-    h(
-      "div",
-      { class: "gs-groups", role: "presentation" },
-      ...names.map(name =>
-        h(
-          "div",
-          { class: "gs-choices", role: "group", "aria-label": name },
-          h("div", { class: "gs-over", "aria-hidden": "true" }, name ?? ""),
-          ...items.filter((_, i) => choices[i]!.group === name),
-        ),
-      ),
-    ),
-  ];
 }

@@ -1,7 +1,9 @@
 // The search box with its list of hits of both panes; the list stays until it is hidden, above the inspector, which it does not cover.
 import { CommandError } from "../model/api";
-import { pointAt, button, count, field, figure, fill, h, consume, focused, setAttribute } from "./dom";
+import { consume, count, figure, focused, scrollToEntry } from "./dom";
 import { icon } from "./icons";
+import { button, combobox, field, option } from "./parts";
+import { type Child, make, draw, h } from "./vnodes";
 import { sharedScope } from "../state/places";
 import type { PaneName, SearchResult } from "../model/types.generated";
 
@@ -21,43 +23,17 @@ interface HitLine {
   /** The name in the list. */
   text: string;
   op: string;
+  /** The title of the pane, above its first hit. */
+  head: string | false;
 }
 
 export class Search {
-  readonly #input = field({
-    type: "search",
-    placeholder: "Search ( / )",
-    role: "combobox",
-    "aria-label": "Search ops",
-    "aria-expanded": "false",
-    "aria-autocomplete": "list",
-    "data-verb": "find",
-  });
-  readonly #list = h("div", { class: "gs-hits", role: "listbox", "aria-label": "Search results", hidden: true });
-  readonly #note = h("div", { class: "gs-hits-note", hidden: true });
-  readonly #total = h("span", { class: "gs-muted" });
-  readonly #drop = h(
-    "div",
-    { class: "gs-drop", hidden: true },
-    h(
-      "div",
-      { class: "gs-hits-head" },
-      this.#total,
-      button({
-        icon: icon("close"),
-        label: "Hide results (Esc)",
-        kind: "quiet",
-        press: () => {
-          this.clear();
-          this.#onClose();
-        },
-      }),
-    ),
-    this.#list,
-    this.#note,
-  );
-  readonly element: HTMLElement;
+  readonly element = make("div");
+  readonly #drop = make("div");
   #hits: HitLine[] = [];
+  #total = 0;
+  #note = "";
+  #open = false;
   #index = 0;
   #timer = 0;
   #query = "";
@@ -65,36 +41,20 @@ export class Search {
   #markedPanes: PaneName[] = [];
   #isDocked = false;
 
-  readonly #find: (query: string) => Promise<PaneHits[]>;
-  readonly #reveal: (hit: { pane: PaneName; name: string }, keyboard: boolean) => void;
-  readonly #onClose: () => void;
-  readonly #markBoxes: (pane: PaneName, boxes: Record<string, number>) => void;
-
   constructor(
-    id: string,
-    find: (query: string) => Promise<PaneHits[]>,
-    /** Goes to a hit; `keyboard` moves the focus there, too. */ reveal: (hit: { pane: PaneName; name: string }, keyboard: boolean) => void,
-    onClose: () => void,
-    mark: (pane: PaneName, boxes: Record<string, number>) => void = () => {},
+    readonly id: string,
+    readonly find: (query: string) => Promise<PaneHits[]>,
+    /** Goes to a hit; `keyboard` moves the focus there, too. */
+    readonly reveal: (hit: { pane: PaneName; name: string }, keyboard: boolean) => void,
+    readonly onClose: () => void,
+    readonly markBoxes: (pane: PaneName, boxes: Record<string, number>) => void = () => {},
   ) {
-    this.#find = find;
-    this.#reveal = reveal;
-    this.#onClose = onClose;
-    this.#markBoxes = mark;
-    this.#list.id = `${id}-hits`;
-    setAttribute(this.#input, "aria-controls", this.#list.id);
-    this.element = h("div", { class: "gs-search" }, icon("search"), this.#input, this.#drop);
-    this.#input.addEventListener("input", () => {
-      clearTimeout(this.#timer);
-      this.#timer = window.setTimeout(() => this.#search(), WAIT);
-    });
-    this.#input.addEventListener("keydown", e => this.#key(e));
-    this.#input.addEventListener("focus", () => this.#unroll(this.#hits.length > 0));
-    this.#input.addEventListener("blur", () =>
-      window.setTimeout(() => {
-        if (focused() !== this.#input && !this.#isDocked) this.#unroll(false);
-      }, 150),
-    );
+    this.#draw();
+    this.element.append(this.#drop);
+  }
+
+  get #input(): HTMLInputElement {
+    return this.element.querySelector("input")!;
   }
 
   focus(): void {
@@ -105,7 +65,6 @@ export class Search {
   dock(place: HTMLElement | null): void {
     if (!!place === this.#isDocked) return;
     this.#isDocked = !!place;
-    this.#drop.classList.toggle("gs-docked", this.#isDocked);
     (place ?? this.element)[place ? "prepend" : "append"](this.#drop);
     this.#unroll(this.#hits.length > 0 && (this.#isDocked || focused() === this.#input));
   }
@@ -128,16 +87,15 @@ export class Search {
   /** Goes to the next hit, or with -1 to the previous one. */
   step(by: number): void {
     if (!this.#hits.length) return this.focus();
-    this.#index = (this.#index + by + this.#hits.length) % this.#hits.length;
-    this.#point();
-    this.#reveal(this.#hits[this.#index]!, focused() !== this.#input);
+    this.#point(this.#index + by);
+    this.reveal(this.#hits[this.#index]!, focused() !== this.#input);
   }
 
   /** Marks the hits in pictures that have changed. */
   refresh(): void {
     if (!this.on || !this.#query) return;
     const query = this.#query;
-    void this.#find(query)
+    void this.find(query)
       .then(all => query === this.#query && this.#mark(all))
       .catch(() => {});
   }
@@ -147,12 +105,12 @@ export class Search {
     this.#query = query;
     if (!query) return this.#close();
     try {
-      const all = await this.#find(query);
+      const all = await this.find(query);
       // ignore the answer to an old query
       if (query !== this.#query) return;
       this.#mark(all);
-      this.#show(all);
       this.#hitsQuery = query;
+      this.#show(all);
     } catch (error) {
       // a pattern may be invalid while it is being typed
       if (query === this.#query) this.#show([], error instanceof CommandError ? error.message : "");
@@ -161,106 +119,137 @@ export class Search {
 
   #mark(all: PaneHits[]): void {
     this.#markedPanes = all.map(({ pane }) => pane);
-    for (const { pane, result: found } of all) this.#markBoxes(pane, found.boxes ?? {});
+    for (const { pane, result: found } of all) this.markBoxes(pane, found.boxes ?? {});
   }
 
   #show(all: PaneHits[], wrong = ""): void {
     // a preview has mostly the ops of its source: they are listed once
     const names = new Set(all[0]?.result.hits.map(hit => hit.name)),
-      parts = all.map(({ pane, title, becomes, result: found }) => ({
-        pane,
-        title,
-        found,
-        hits: found.hits.filter(hit => !becomes || !names.has(hit.name)),
-      })),
-      total = Math.max(0, ...parts.map(part => part.found.total)),
-      shownParts = parts.filter(part => part.hits.length).map(part => ({ ...part, shown: distinct(part.hits.map(hit => hit.name)) })),
+      parts = all.flatMap(({ pane, title, becomes, result: { hits: found } }) => {
+        const hits = found.filter(hit => !becomes || !names.has(hit.name));
+        return hits.length ? [{ pane, title, hits, found: found.length }] : [];
+      }),
+      total = Math.max(0, ...all.map(({ result }) => result.total)),
       plain = /^\w+$/.test(this.#query) ? ` by name; op:${this.#query} searches by type` : "";
-    this.#hits = shownParts.flatMap(({ pane, hits, shown }) =>
-      hits.map((hit, i) => ({ pane, name: hit.name, text: shown[i]!, op: hit.op })),
-    );
-    this.#index = 0;
-    let i = 0;
-    fill(this.#total, count(total, "hit"));
-    fill(
-      this.#list,
-      ...shownParts.flatMap(({ title, hits }) => [
-        shownParts.length > 1 && h("div", { class: "gs-hits-of", role: "presentation" }, title),
-        ...hits.map(() => this.#line(i++)),
-      ]),
-    );
-    fill(
-      this.#note,
+    this.#hits = parts.flatMap(({ pane, title, hits }) => {
+      const shown = distinct(hits.map(hit => hit.name));
+      return hits.map(({ name, op }, i) => ({ pane, name, op, text: shown[i]!, head: !i && parts.length > 1 && title }));
+    });
+    this.#total = total;
+    this.#note =
       wrong ||
-        (!this.#hits.length
-          ? `Nothing found${plain}. Try net/*, /regex/, op:Conv2D, dtype:, shape:?x8, device:, attr:padding=SAME, layer:, is:unknown, -word`
-          : total > Math.max(...shownParts.map(part => part.found.hits.length))
-            ? `${figure(shownParts[0]!.found.hits.length)} of ${figure(total)}: type more to narrow it down.`
-            : ""),
-    );
-    this.#unroll(true);
-    this.#point();
+      (!parts.length
+        ? `Nothing found${plain}. Try net/*, /regex/, op:Conv2D, dtype:, shape:?x8, device:, attr:padding=SAME, layer:, is:unknown, -word`
+        : total > Math.max(...parts.map(part => part.found))
+          ? `${figure(parts[0]!.found)} of ${figure(total)}: type more to narrow it down.`
+          : "");
+    this.#open = true;
+    this.#point(0);
   }
 
-  #line(i: number): HTMLElement {
-    const { name, text: shown, op } = this.#hits[i]!,
-      cut = shown.replace(/\/$/, "").lastIndexOf("/") + 1,
-      [names, types] = searchWords(this.#query);
-    return h(
-      "div",
-      {
-        class: "gs-hit",
-        role: "option",
-        id: `${this.#list.id}-${i}`,
-        title: name,
-        on: { pointerdown: (e: Event) => e.preventDefault(), click: () => this.#take(i, this.#isDocked) },
-      },
+  #draw(): void {
+    const list = `${this.id}-hits`,
+      some = this.#open && this.#hits.length > 0,
+      noted = this.#open && !!this.#note,
+      [names, types] = searchWords(this.#hitsQuery);
+    const close = () => {
+      this.clear();
+      this.onClose();
+    };
+    draw(
+      this.element,
       h(
-        "span",
-        { class: "gs-hit-name" },
-        h("span", { class: "gs-hit-path" }, ...bold(shown.slice(0, cut), names)),
-        ...bold(shown.slice(cut), names),
+        "div.gs-search",
+        icon("search"),
+        field({
+          type: "search",
+          placeholder: "Search ( / )",
+          "aria-label": "Search ops",
+          "data-verb": "find",
+          ...combobox(list, some, this.#index),
+          oninput: () => {
+            clearTimeout(this.#timer);
+            this.#timer = window.setTimeout(() => this.#search(), WAIT);
+          },
+          onkeydown: (e: KeyboardEvent) => this.#key(e),
+          onfocus: () => this.#unroll(this.#hits.length > 0),
+          onblur: () =>
+            window.setTimeout(() => {
+              if (focused() !== this.#input && !this.#isDocked) this.#unroll(false);
+            }, 150),
+        }),
       ),
-      h("span", { class: "gs-hit-op" }, ...bold(op, types)),
+    );
+    draw(
+      this.#drop,
+      h(
+        "div.gs-drop",
+        { hidden: !some && !noted, class: this.#isDocked && "gs-docked" },
+        h(
+          "div.gs-hits-head",
+          h("span.gs-muted", count(this.#total, "hit")),
+          button({ icon: "close", label: "Hide results (Esc)", kind: "quiet", onclick: close }),
+        ),
+        h(
+          "div.gs-hits",
+          { id: list, role: "listbox", "aria-label": "Search results", hidden: !some },
+          this.#hits.map(({ name, text, op, head }, i) => {
+            const cut = text.replace(/\/$/, "").lastIndexOf("/") + 1;
+            return [
+              head && h("div.gs-hits-of", { role: "presentation" }, head),
+              option(
+                list,
+                i,
+                this.#index,
+                { title: name, onpointerdown: (e: Event) => e.preventDefault(), onclick: () => this.#take(i, this.#isDocked) },
+                h("span.gs-hit-name", h("span.gs-hit-path", bold(text.slice(0, cut), names)), bold(text.slice(cut), names)),
+                h("span.gs-hit-op", bold(op, types)),
+              ),
+            ];
+          }),
+        ),
+        h("div.gs-hits-note", { hidden: !noted }, this.#note),
+      ),
     );
   }
 
-  #point(): void {
-    pointAt(this.#index, [...this.#list.querySelectorAll(".gs-hit")], this.#list, this.#input);
+  /** Highlights a hit; after the last one, the first one again. */
+  #point(to: number): void {
+    const n = this.#hits.length;
+    this.#index = n && (to + n) % n;
+    this.#draw();
+    const on = this.#drop.querySelector(".gs-on");
+    if (on) scrollToEntry(on, on.parentElement!);
   }
 
   #take(i: number, keyboard: boolean): void {
     const hit = this.#hits[i];
     if (!hit) return;
-    this.#index = i;
-    this.#point();
-    if (keyboard && !this.#isDocked) this.#unroll(false);
-    this.#reveal(hit, keyboard);
-    if (keyboard) this.#onClose();
+    if (keyboard && !this.#isDocked) this.#open = false;
+    this.#point(i);
+    this.reveal(hit, keyboard);
+    if (keyboard) this.onClose();
   }
 
   /** Shows or hides the list; the hits stay. */
   #unroll(on: boolean): void {
-    const some = on && this.#hits.length > 0;
-    this.#list.hidden = !some;
-    this.#note.hidden = !on || !this.#note.textContent;
-    this.#drop.hidden = this.#list.hidden && this.#note.hidden;
-    setAttribute(this.#input, "aria-expanded", some);
-    if (!some) this.#input.removeAttribute("aria-activedescendant");
+    this.#open = on;
+    this.#draw();
   }
 
   #close(): void {
     this.#hits = [];
     this.#hitsQuery = "";
     this.#unroll(false);
-    for (const pane of this.#markedPanes) this.#markBoxes(pane, {});
+    for (const pane of this.#markedPanes) this.markBoxes(pane, {});
     this.#markedPanes = [];
   }
 
   #key(e: KeyboardEvent): void {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
     if (e.key === "Escape") {
-      if (this.#drop.hidden) this.#onClose();
-      else this.#close();
+      if (this.#open && (this.#hits.length || this.#note)) this.#close();
+      else this.onClose();
     } else if (e.key === "F3") this.step(e.shiftKey ? -1 : 1);
     else if (e.key === "Enter") {
       // if Enter comes before the answer, it takes the first hit of the answer
@@ -269,10 +258,8 @@ export class Search {
         clearTimeout(this.#timer);
         void this.#search().then(() => this.#take(0, true));
       }
-    } else if (e.key === "ArrowDown" || e.key === "ArrowUp") {
-      if (this.#hits.length) this.#index = (this.#index + (e.key === "ArrowDown" ? 1 : -1) + this.#hits.length) % this.#hits.length;
-      this.#point();
-    } else return;
+    } else if (step) this.#point(this.#index + step);
+    else return;
     consume(e);
   }
 }
@@ -303,13 +290,13 @@ function parts(pattern: string): string[] {
 }
 
 /** A text with these words in bold. */
-function bold(text: string, words: string[]): (string | HTMLElement)[] {
+function bold(text: string, words: string[]): Child[] {
   if (!words.length) return breakable(text);
   const any = new RegExp(`(${words.map(word => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|")})`, "i");
-  return text.split(any).flatMap((part, i) => (i % 2 ? [h("b", {}, ...breakable(part))] : breakable(part)));
+  return text.split(any).flatMap((part, i) => (i % 2 ? [h("b", breakable(part))] : breakable(part)));
 }
 
 /** A name that may continue on the next line after each "/". */
-function breakable(name: string): (string | HTMLElement)[] {
+function breakable(name: string): Child[] {
   return name.split(/(?<=\/)/).flatMap(part => (part.endsWith("/") ? [part, h("wbr")] : part ? [part] : []));
 }

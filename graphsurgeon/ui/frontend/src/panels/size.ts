@@ -1,5 +1,6 @@
 // The size of the widget: its stored height, the full window, or all of a separate output view.
-import { focus, h, consume, focused, setAttribute } from "./dom";
+import { focus, consume, focused, setAttribute } from "./dom";
+import { make } from "./vnodes";
 import { load, store } from "../state/stored";
 
 const KEY = "graphsurgeon.height",
@@ -8,8 +9,7 @@ const KEY = "graphsurgeon.height",
 
 export class WidgetSize {
   /** The edge at the bottom, which is moved by a drag or by arrow keys. */
-  readonly grip = h("div", {
-    class: "gs-grip",
+  readonly grip = make("div.gs-grip", {
     role: "separator",
     "aria-orientation": "horizontal",
     "aria-label": "Height of the widget",

@@ -1,7 +1,8 @@
 // The last line: messages of Python and of the page, the wait for the kernel, and the legend of the colors.
-import { fill, focus, h, hasFocus, small, focused } from "./dom";
+import { small } from "./parts";
+import { make, draw, h, type VNode } from "./vnodes";
 import { safeColor } from "../canvas/shapes";
-import type { Scene, Status } from "../model/types.generated";
+import type { Legend, Scene, Status } from "../model/types.generated";
 
 const SLOW = 300,
   LONG = 10_000;
@@ -9,12 +10,10 @@ const SLOW = 300,
 const LATER = "The kernel has not answered for 10 s: it is busy or has stopped. The picture does not change.";
 
 export class StatusBar {
-  readonly #text = h("div", { class: "gs-status-text", role: "status", "aria-live": "polite" });
-  readonly #stop = small("Cancel", () => this.#cancel(), undefined, { hidden: true, verb: "cancel" });
-  readonly #legend = h("ul", { class: "gs-legend", "aria-label": "Colors" });
-  readonly element = h("div", { class: "gs-status" }, this.#text, this.#stop, this.#legend);
+  readonly element = make("div");
   #kernelStatus: Status | null = null;
   #pageStatus: Status | null = null;
+  #legends: Legend[] = [];
   #timers: number[] = [];
   /** 1: the kernel is slow, 2: it may have stopped */
   #slowness = 0;
@@ -25,6 +24,7 @@ export class StatusBar {
   constructor(cancel: () => void, fade: (keys: string[]) => void) {
     this.#cancel = cancel;
     this.#fade = fade;
+    this.#draw();
   }
 
   /** A message of Python replaces the message of the page. */
@@ -52,44 +52,10 @@ export class StatusBar {
     if (!n) this.#draw();
   }
 
-  /** The colors in the picture; a click on an entry fades its boxes. */
+  /** The colors in the picture. */
   colors(scenes: (Scene | null)[]): void {
-    const legends = scenes.flatMap(s => s?.legend ?? []),
-      painted = legends.find(l => l.by !== "family");
-    const faded = new Set(legends.flatMap(l => l.faded));
-    const entries = (painted ? [painted] : legends).flatMap(l => l.items);
-    const had = hasFocus(this.#legend) ? focused().dataset.key : undefined;
-    fill(
-      this.#legend,
-      painted?.title ? h("li", { class: "gs-legend-title" }, painted.title) : null,
-      ...[...new Map(entries.map(e => [e.key, e] as const)).values()].map(({ key, text, color }) => {
-        const swatch = h("span", { class: "gs-swatch" });
-        if (painted) swatch.style.setProperty("--gs-hue", safeColor(color));
-        return h(
-          "li",
-          { class: painted ? "" : `gs-f-${key}` },
-          h(
-            "button",
-            {
-              class: "gs-legend-entry",
-              "data-key": key,
-              "data-verb": "fade",
-              "aria-pressed": String(!faded.has(key)),
-              title: faded.has(key) ? `Show ${text}` : `Fade ${text}`,
-              on: {
-                click: () => {
-                  if (!faded.delete(key)) faded.add(key);
-                  this.#fade([...faded]);
-                },
-              },
-            },
-            swatch,
-            text,
-          ),
-        );
-      }),
-    );
-    if (had !== undefined) focus([...this.#legend.querySelectorAll<HTMLElement>("button")].find(b => b.dataset.key === had));
+    this.#legends = scenes.flatMap(s => s?.legend ?? []);
+    this.#draw();
   }
 
   close(): void {
@@ -99,14 +65,51 @@ export class StatusBar {
   #draw(): void {
     const status = this.#pageStatus ?? this.#kernelStatus;
     const busy = !!this.#slowness || this.#kernelStatus?.level === "busy";
-    const shown =
+    const { text, level } =
       this.#slowness && status?.level !== "busy"
         ? { text: this.#slowness > 1 ? LATER : "Waiting for the kernel\u2026", level: "busy" }
-        : status;
-    this.element.className = `gs-status gs-level-${shown?.level ?? "info"}`;
-    const text = shown?.text ?? "";
-    if (this.#text.textContent !== text) fill(this.#text, text);
-    this.#text.title = text.slice(0, 1000);
-    this.#stop.hidden = !busy;
+        : (status ?? { text: "", level: "info" });
+    draw(
+      this.element,
+      h(
+        `div.gs-status.gs-level-${level}`,
+        h("div.gs-status-text", { role: "status", "aria-live": "polite", title: text }, text),
+        small("Cancel", this.#cancel, { verb: "cancel", hidden: !busy }),
+        this.#colors(),
+      ),
+    );
+  }
+
+  /** The legend; a click on an entry fades its boxes. */
+  #colors(): VNode {
+    const legends = this.#legends,
+      painted = legends.find(l => l.by !== "family"),
+      faded = new Set(legends.flatMap(l => l.faded)),
+      entries = (painted ? [painted] : legends).flatMap(l => l.items);
+    return h(
+      "ul.gs-legend",
+      { "aria-label": "Colors" },
+      painted?.title && h("li.gs-legend-title", painted.title),
+      [...new Map(entries.map(e => [e.key, e])).values()].map(({ key, text, color }) =>
+        h(
+          "li",
+          { key, class: painted ? "" : `gs-f-${key}` },
+          h(
+            "button.gs-legend-entry",
+            {
+              "data-verb": "fade",
+              "aria-pressed": !faded.has(key),
+              title: `${faded.has(key) ? "Show" : "Fade"} ${text}`,
+              onclick: () => {
+                if (!faded.delete(key)) faded.add(key);
+                this.#fade([...faded]);
+              },
+            },
+            h("span.gs-swatch", { style: painted && `--gs-hue: ${safeColor(color)}` }),
+            text,
+          ),
+        ),
+      ),
+    );
   }
 }

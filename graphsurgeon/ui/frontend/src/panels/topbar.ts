@@ -1,162 +1,119 @@
 // The bar at the top: title, view, direction, search.
-import type { Post } from "../model/api";
-import { button, type ButtonProps, fill, h, rove, setAttribute } from "./dom";
-import { icon, type IconName } from "./icons";
-import { type Action, keyOf, verbOf } from "../commands/keys";
+import { count, countOf, rove } from "./dom";
+import type { IconName } from "./icons";
+import { button, type ButtonOptions, does, keyed } from "./parts";
+import { make, draw, h, type VNode } from "./vnodes";
+import type { Action } from "../commands/keys";
+import type { KeyActions } from "../commands/key_actions";
 import type { ViewState } from "../state/store";
-import type { Direction, Views } from "../model/types.generated";
 import type { Position } from "./popup";
 
-const RECIPES = `Recipes (${keyOf("recipes")})`,
-  SIGNATURES = "Signatures and functions of the file";
-
-export interface TopEvents {
-  /** Runs the action of a key. */
-  run(action: Action): void;
-  views(at: Position): void;
-  outline(): void;
-  inspector(): void;
-  plan(): void;
-  visibility(at: Position): void;
-  signatures(at: Position): void;
-  colors(at: Position): void;
-  recipes(at: Position): void;
-}
+type Sides = ViewState["sides"];
 
 export class TopBar {
-  readonly #title = h("div", { class: "gs-title" });
-  readonly #figures = h("span", { class: "gs-muted gs-title-figures" });
-  readonly #scale: HTMLButtonElement;
-  readonly #serves: HTMLButtonElement;
-  /** The buttons of the panels at the sides. */
-  readonly #sides: Record<keyof ViewState["sides"], HTMLButtonElement>;
-  readonly #full: HTMLButtonElement;
-  readonly #directionButton: HTMLButtonElement;
-  readonly #back: HTMLButtonElement;
-  readonly #forward: HTMLButtonElement;
-  readonly element: HTMLElement;
+  readonly element = make("div");
   readonly #refreshStops: () => void;
-  #direction: Direction = "TB";
+  #zoom = "100%";
 
-  constructor(events: TopEvents, post: Post, foldAll: () => void, search: HTMLElement) {
-    const tool = (name: IconName, label: string, press: () => void, more: ButtonProps = {}) =>
-      button({ icon: icon(name), label, kind: "quiet", press, ...more });
-    const keyed = (label: string, action: Action) => `${label} (${keyOf(action).replace(/^[.,]$/, " $& ")})`;
-    const does = (name: IconName, label: string, action: Action, more: ButtonProps = {}) =>
-      tool(name, keyed(label, action), () => events.run(action), { verb: verbOf(action), ...more });
-    const menu = (name: IconName, label: string, open: (at: Position) => void, kind = "", more: ButtonProps = {}) => {
-      const made = tool(
-        name,
-        label,
-        () => {
-          const r = made.getBoundingClientRect();
-          open({ x: r.left, y: r.bottom + 4 });
-        },
-        { "aria-haspopup": "menu", class: kind, ...more },
-      );
-      return made;
-    };
-    this.#serves = menu("down", SIGNATURES, events.signatures, "gs-serves", {
-      text: "\u25be",
-      "aria-label": SIGNATURES,
-      verb: "show_signature",
-    });
-    const { outline, inspector, plan } = (this.#sides = {
-      outline: tool("left", "Outline", events.outline),
-      inspector: tool("right", "Inspector", events.inspector),
-      plan: tool("bottom", "Plan", events.plan, { class: "gs-plan-switch" }),
-    });
-    this.#full = does("full", "Full screen", "full", { "aria-pressed": "false" });
-    this.#back = does("back", "Back", "back");
-    this.#forward = does("forward", "Forward", "forward");
-    this.#directionButton = tool("down", "Direction", () => post("set_direction", { direction: this.#direction === "TB" ? "LR" : "TB" }), {
-      verb: "set_direction",
-    });
-    this.#scale = button({
-      text: "100%",
-      label: keyed("Zoom to 100 %", "actual"),
-      kind: "quiet",
-      class: "gs-scale",
-      press: () => events.run("actual"),
-    });
-    this.element = h(
-      "div",
-      { class: "gs-top", role: "toolbar", "aria-label": "Screen" },
-      outline,
-      this.#title,
-      this.#serves,
-      this.#figures,
-      h(
-        "div",
-        { class: "gs-tools", role: "group", "aria-label": "View" },
-        this.#back,
-        this.#forward,
-        menu("views", keyed("Views", "views"), events.views, "", { verb: "save_view" }),
-        h("span", { class: "gs-rule" }),
-        tool("fold", "Fold all scopes", foldAll, { verb: "set_depth" }),
-        this.#directionButton,
-        menu("eye", keyed("View options", "seen"), events.visibility, "", { verb: verbOf("seen") }),
-        menu("colors", "Colors", events.colors, "", { verb: "paint" }),
-        h("span", { class: "gs-rule" }),
-        does("fit", "Fit to window", "fit"),
-        does("minus", "Zoom out", "out"),
-        this.#scale,
-        does("plus", "Zoom in", "in"),
-      ),
-      h(
-        "div",
-        { class: "gs-top-end" },
-        menu("recipes", RECIPES, events.recipes, "gs-recipes", { text: "Recipes", "aria-label": RECIPES, verb: "recipes" }),
-        button({
-          icon: icon("run"),
-          text: "Run",
-          label: keyed("Run the graph with inputs", "run"),
-          class: "gs-run-button",
-          verb: "run",
-          press: () => events.run("run"),
-        }),
-        search,
-        does("help", "Keyboard shortcuts and symbols", "help"),
-        plan,
-        inspector,
-        this.#full,
-      ),
-    );
+  /** `sides` opens or closes the panels at the sides; `search` is the search box. */
+  constructor(
+    readonly gestures: KeyActions,
+    readonly sides: (panel: Partial<Sides>) => void,
+    search: HTMLElement,
+  ) {
+    this.draw();
+    this.element.querySelector(".gs-slot")!.append(search);
     this.#refreshStops = rove(this.element);
-  }
-
-  update(title: string, figures: string, direction: Direction): void {
-    fill(this.#title, title);
-    this.#title.title = title.slice(0, 300);
-    fill(this.#figures, h("span", {}, figures));
-    this.#figures.title = figures;
-    if (direction !== this.#direction || !this.#directionButton.title) {
-      this.#direction = direction;
-      this.#directionButton.replaceChildren(icon(direction === "TB" ? "down" : "across"));
-    }
-    const label = direction === "TB" ? "Draw from left to right" : "Draw from top to bottom";
-    setAttribute(this.#directionButton, "aria-label", label);
-    this.#directionButton.title = label;
-  }
-
-  views(views: Views | undefined): void {
-    this.#back.disabled = !views?.back;
-    this.#forward.disabled = !views?.forward;
-    this.#serves.hidden = !views?.signatures?.[1];
-    fill(this.#serves, h("span", {}, `${views?.signature || "raw file"} \u25be`));
-    this.#refreshStops();
   }
 
   zoom(k: number): void {
     const text = `${Math.round(k * 100)}%`;
-    if (this.#scale.textContent !== text) fill(this.#scale, h("span", {}, text));
+    if (text === this.#zoom) return;
+    this.#zoom = text;
+    this.draw();
   }
 
-  full(on: boolean): void {
-    setAttribute(this.#full, "aria-pressed", on);
-  }
-
-  sides(open: ViewState["sides"]): void {
-    for (const side of ["outline", "inspector", "plan"] as const) setAttribute(this.#sides[side], "aria-pressed", open[side]);
+  draw(): void {
+    const { gestures } = this,
+      { actions, appearance, navigation, recipes } = gestures,
+      { model, store, panes, size } = actions.ui,
+      { source } = model.get("scenes"),
+      stats = source?.stats,
+      title = model.get("titles").source,
+      views = model.get("views"),
+      down = source?.direction !== "LR";
+    const hidden = Object.entries(stats?.hidden ?? {}).flatMap(([what, n]) => (n ? `${countOf(n, what)} hidden` : [])),
+      figures = stats ? [count(stats.ops, "op"), ...hidden, stats.degraded].filter(Boolean).join(" \u00b7 ") : "";
+    const tool = (icon: IconName, label: string, onclick: (e: Event) => void, more: ButtonOptions = {}) =>
+      button({ icon, label, kind: "quiet", onclick, ...more });
+    const key = (icon: IconName, label: string, action: Action, more: ButtonOptions = {}) =>
+      does(gestures.do, action, label, { icon, kind: "quiet", ...more });
+    const menu = (icon: IconName, label: string, open: (at: Position) => void, more: ButtonOptions = {}) => {
+      const below = (e: Event) => {
+        const r = (e.currentTarget as Element).getBoundingClientRect();
+        open({ x: r.left, y: r.bottom + 4 });
+      };
+      return tool(icon, label, below, { "aria-haspopup": "menu", ...more });
+    };
+    const side = (icon: IconName, label: string, name: keyof Sides, more: ButtonOptions = {}) =>
+      tool(icon, label, () => this.sides({ [name]: !store.state.sides[name] }), { "aria-pressed": store.state.sides[name], ...more });
+    /** A button with a text, which is not its name. */
+    const named = (label: string, text: string): ButtonOptions => ({ text, label, "aria-label": label });
+    const signatures = "Signatures and functions of the file",
+      rule = (): VNode => h("span.gs-rule");
+    draw(
+      this.element,
+      h(
+        "div.gs-top",
+        { role: "toolbar", "aria-label": "Screen" },
+        side("left", "Outline", "outline"),
+        h("div.gs-title", { title }, title),
+        menu("down", signatures, at => navigation.signatures(at), {
+          ...named(signatures, `${views?.signature || "raw file"} \u25be`),
+          icon: undefined,
+          class: "gs-serves",
+          verb: "show_signature",
+          hidden: !views?.signatures?.[1],
+        }),
+        h("span.gs-muted.gs-title-figures", { title: figures }, h("span", figures)),
+        h(
+          "div.gs-tools",
+          { role: "group", "aria-label": "View" },
+          key("back", "Back", "back", { disabled: !views?.back }),
+          key("forward", "Forward", "forward", { disabled: !views?.forward }),
+          menu("views", keyed("Views", "views"), at => navigation.menu(panes.source, at), { verb: "save_view" }),
+          rule(),
+          tool("fold", "Fold all scopes", () => actions.post("set_depth", { depth: 0, pane: store.state.active }), { verb: "set_depth" }),
+          tool(
+            down ? "down" : "across",
+            down ? "Draw from left to right" : "Draw from top to bottom",
+            () => actions.post("set_direction", { direction: down ? "LR" : "TB" }),
+            { verb: "set_direction" },
+          ),
+          menu("eye", keyed("View options", "seen"), at => appearance.menu(store.state.active, at), { verb: "set_depth" }),
+          menu("colors", "Colors", at => appearance.colors(at), { verb: "paint" }),
+          rule(),
+          key("fit", "Fit to window", "fit"),
+          key("minus", "Zoom out", "out"),
+          does(gestures.do, "actual", "Zoom to 100 %", { text: this.#zoom, kind: "quiet", class: "gs-scale" }),
+          key("plus", "Zoom in", "in"),
+        ),
+        h(
+          "div.gs-top-end",
+          menu("recipes", "", at => void recipes.menu(at), {
+            ...named(keyed("Recipes", "recipes"), "Recipes"),
+            class: "gs-recipes",
+            verb: "recipes",
+          }),
+          does(gestures.do, "run", "Run the graph with inputs", { icon: "run", text: "Run", class: "gs-run-button" }),
+          h("div.gs-slot"),
+          key("help", "Keyboard shortcuts and symbols", "help"),
+          side("bottom", "Plan", "plan", { class: "gs-plan-switch" }),
+          side("right", "Inspector", "inspector"),
+          key("full", "Full screen", "full", { "aria-pressed": size.full }),
+        ),
+      ),
+    );
+    this.#refreshStops?.();
   }
 }

@@ -1,7 +1,9 @@
 // Steps through the changes of a plan.
 import type { Actions } from "../commands/actions";
-import { button, fill, h } from "../panels/dom";
-import { icon } from "../panels/icons";
+import { count } from "../panels/dom";
+import { does } from "../panels/parts";
+import { draw, h, make } from "../panels/vnodes";
+import type { Action } from "../commands/keys";
 import type { Pane } from "../canvas/pane";
 import { centre, contains } from "./places";
 import type { Box, Group, Mark, PaneName, Scene } from "../model/types.generated";
@@ -48,55 +50,50 @@ export function changes(shown: { pane: PaneName; scene: Scene }[]): Change[] {
 }
 
 export class Changes {
-  readonly #position = h("span", { class: "gs-muted gs-change-at" });
-  readonly element: HTMLElement;
+  readonly element = make("div");
 
-  readonly #actions: Actions;
-  /** Makes a pane visible and active. */
-  readonly #show: (pane: PaneName) => void;
-
-  constructor(actions: Actions, show: (pane: PaneName) => void) {
-    this.#actions = actions;
-    this.#show = show;
-    const step = (by: 1 | -1, name: "back" | "forward", label: string) =>
-      button({ icon: icon(name), label, kind: "quiet", press: () => this.step(by, false) });
-    this.element = h(
-      "div",
-      { class: "gs-changes", role: "group", "aria-label": "Changes" },
-      step(-1, "back", "Previous change (Shift+Z)"),
-      this.#position,
-      step(1, "forward", "Next change (z)"),
-    );
-  }
+  constructor(
+    readonly actions: Actions,
+    /** Makes a pane visible and active. */ readonly show: (pane: PaneName) => void,
+  ) {}
 
   /** The changed items of all pictures: new ones first. */
   get #all(): Change[] {
-    const { destination, source } = this.#actions.ui.panes;
+    const { destination, source } = this.actions.ui.panes;
     return changes([destination, source].flatMap(({ name: pane, scene }) => (scene ? [{ pane, scene }] : [])));
   }
 
   /** Shows the number of changes, and the number of the current change. */
   update(): void {
     const all = this.#all,
-      at = this.#at(all);
-    this.element.hidden = !all.length;
-    fill(this.#position, at < 0 ? `${all.length} ${all.length === 1 ? "change" : "changes"}` : `${at + 1} of ${all.length}`);
+      at = this.#at(all),
+      move = (action: Action) => this.step(action === "change" ? 1 : -1, false);
+    draw(
+      this.element,
+      h(
+        "div.gs-changes",
+        { role: "group", "aria-label": "Changes", hidden: !all.length },
+        does(move, "change_before", "Previous change", { icon: "back", kind: "quiet" }),
+        h("span.gs-muted.gs-change-at", at < 0 ? count(all.length, "change") : `${at + 1} of ${all.length}`),
+        does(move, "change", "Next change", { icon: "forward", kind: "quiet" }),
+      ),
+    );
   }
 
   #at(all: Change[]): number {
-    const { change } = this.#actions.state;
+    const { change } = this.actions.state;
     return change ? all.findIndex(one => one.name === change.name && one.pane === change.pane) : -1;
   }
 
   /** Goes to the next change, or with -1 to the previous one; `keyboard` moves the focus there. */
   step(by: 1 | -1, keyboard: boolean): void {
-    const { store, status, panes } = this.#actions.ui,
+    const { store, status, panes } = this.actions.ui,
       all = this.#all,
       at = this.#at(all);
     if (!all.length) return status.show("None of the plan's changes are in this picture.", "warn");
     const next = at < 0 ? (by > 0 ? 0 : all.length - 1) : (at + by + all.length) % all.length,
       change = all[next]!;
-    this.#show(change.pane);
+    this.show(change.pane);
     store.set({ change });
     const pane: Pane = panes[change.pane];
     pane.goTo(change.name, keyboard, true);
