@@ -3,7 +3,7 @@ import { Api, type Post, NO_KERNEL_TEXT } from "./model/api";
 import { type Camera, CameraHistory } from "./state/cameras";
 import { Changes } from "./state/changes";
 import { consume, hasFocus } from "./panels/dom";
-import { draw as redraw, h, make } from "./panels/vnodes";
+import { draw, h, make } from "./panels/vnodes";
 import { actionOf, KeyActions } from "./commands/key_actions";
 import { Inspector } from "./panels/inspector";
 import { align, follow } from "./state/linked_panes";
@@ -59,6 +59,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     post: Post = (verb, args) => actions.post(verb, args);
 
   const status = new StatusBar(
+    model,
     () => post("cancel", {}),
     keys => actions.fade(keys),
   );
@@ -100,7 +101,6 @@ export function mount(model: Model, host: HTMLElement): () => void {
     alone: pane => {
       store.set({ alone: !store.state.alone });
       activate(pane.name);
-      tabs();
       tellStage();
     },
   };
@@ -108,8 +108,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     panes = { source: new Pane("source", events, overlay), destination: new Pane("destination", events, overlay) },
     both = Object.values(panes),
     updateSizes = () => both.forEach(pane => pane.updateSize());
-  const inspector = new Inspector(id, post, {
-    modelText: () => model.get("titles").model ?? "",
+  const inspector = new Inspector(id, model, post, {
     reveal: name => actions.reveal(store.state.active, name),
     fetchValue: name => actions.send("value", { name }),
     fetchTensor: tensor => actions.send("fetch", { tensor }),
@@ -132,11 +131,6 @@ export function mount(model: Model, host: HTMLElement): () => void {
       const run = model.get("run");
       actions.reveal(pane ?? (run && "pane" in run ? run.pane : "source"), name);
     },
-  });
-  const outline = new Outline({
-    toggle: row => post(row.open ? "outline_close" : "outline_open", { name: row.name }),
-    reveal: row => actions.reveal("source", row.name, false),
-    select: (row, mode) => actions.select(panes.source, [row.name], mode),
   });
   const search = new Search(
     id,
@@ -175,8 +169,12 @@ export function mount(model: Model, host: HTMLElement): () => void {
     }),
     { actions } = gestures,
     steps = new Changes(actions, lookAt),
+    outline = new Outline(actions),
     top = new TopBar(gestures, panel => sides(panel, true), search.element);
-  store.listen(highlight);
+  store.listen(() => {
+    highlight();
+    redraw();
+  });
 
   const dock = make("div.gs-dock"),
     right = make("div.gs-right", {}, inspector.element);
@@ -216,7 +214,6 @@ export function mount(model: Model, host: HTMLElement): () => void {
     store.set({ active: name });
     for (const pane of both) pane.map.setActive(pane.name === name);
     top.zoom(panes[name].view.k);
-    tabs();
   }
 
   function focusPane(): void {
@@ -249,7 +246,6 @@ export function mount(model: Model, host: HTMLElement): () => void {
       ...Object.keys(b.boxes),
       ...[...b.inputs, ...b.outputs].map(t => t.tensor.replace(/:\d+$/, "")),
     ];
-    outline.select(selected.source);
     root.classList.toggle("gs-picking", !!picking);
   }
 
@@ -268,7 +264,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     lastShape = shape;
     steps.update();
     const tab = (text: string, on: boolean, onclick: () => void) => h("button.gs-tab", { "aria-pressed": on, onclick }, text);
-    redraw(
+    draw(
       paneTabs,
       h(
         "div.gs-pane-tabs",
@@ -335,7 +331,6 @@ export function mount(model: Model, host: HTMLElement): () => void {
     const from = actions.pane,
       { size } = from;
     store.set({ alone: next !== "both", active: next === "both" ? from.name : next === "before" ? "source" : "destination" });
-    tabs();
     const now = actions.pane;
     moveByCode(() => {
       updateSizes();
@@ -384,7 +379,6 @@ export function mount(model: Model, host: HTMLElement): () => void {
     const now = { ...store.state.sides, ...panel };
     store.set({ sides: now });
     for (const [name, on] of Object.entries(now)) root.classList.toggle(`gs-no-${name}`, !on);
-    top.draw();
     search.dock(now.inspector ? right : null);
     for (const pane of both) pane.map.dockIn(now.outline ? dock : pane.canvas);
     moveByCode(updateSizes);
@@ -400,7 +394,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     if (outline !== now.outline || inspector !== now.inspector) sides({ outline, inspector });
   }
 
-  function draw(): void {
+  function drawScenes(): void {
     const { source, destination } = model.get("scenes"),
       titles = model.get("titles"),
       { isTwoStage } = actions,
@@ -433,8 +427,6 @@ export function mount(model: Model, host: HTMLElement): () => void {
     if (!back) lineUp();
     if (isTwoStage !== actions.isTwoStage) cameraBeforePlan = actions.isTwoStage ? before : undefined;
     tabs();
-    top.draw();
-    status.colors([source, destination]);
     gestures.tensorDrag.refresh();
     const { edge } = store.state;
     if (edge && ![source, destination].some(scene => scene?.edges.includes(edge))) store.set({ edge: null });
@@ -445,48 +437,45 @@ export function mount(model: Model, host: HTMLElement): () => void {
     if (model.get("inferred") === false) soon = window.setTimeout(() => api.tell("infer", {}), LEISURE);
   }
 
-  /** Moves the keyboard focus away from a button that was just disabled or hidden. */
-  function updatePlan(): void {
+  /** Draws the panels: they only change where the model or the view state has changed. */
+  function redraw(): void {
+    tabs();
+    for (const panel of [top, outline, inspector, status]) panel.draw();
     const had = hasFocus(plan.element);
-    plan.update();
+    plan.draw();
+    // a button that was just disabled or hidden cannot keep the keyboard focus
     if ((had && !hasFocus(plan.element)) || root.querySelector(":disabled:focus")) focusPane();
   }
 
   /** Updates the values of the op in the inspector. */
-  function updateRun(): void {
-    updatePlan();
+  function inspectAgain(): void {
     void actions.inspect(actions.pane, true);
   }
 
-  const updates: Partial<Record<keyof State, () => void>> = {
-    scenes: draw,
-    titles: draw,
+  const updates: Partial<Record<keyof State, (() => void) | null>> = {
+    scenes: drawScenes,
+    titles: drawScenes,
     look: () => {
-      draw();
-      updatePlan();
+      drawScenes();
       follows();
     },
-    selected: () => {
-      actions.adopt();
-      updatePlan();
-    },
-    boundary: () => {
-      highlight();
-      inspector.update(model.get("boundary"));
-      updatePlan();
-    },
-    plan: updateRun,
-    run: updateRun,
-    status: () => status.update(model.get("status")),
-    outline: () => outline.update(model.get("outline").rows ?? [], actions.selected.source),
-    views: () => {
-      cameras.settle();
-      top.draw();
-      updatePlan();
-    },
+    selected: () => actions.adopt(),
+    boundary: highlight,
+    plan: inspectAgain,
+    run: inspectAgain,
+    views: () => cameras.settle(),
     theme: () => theme.update(),
+    status: null,
+    outline: null,
   };
-  for (const [name, call] of Object.entries(updates)) model.on(`change:${name}`, call);
+  const listeners = Object.entries(updates).map(([name, update]) => {
+    const listener = () => {
+      update?.();
+      redraw();
+    };
+    model.on(`change:${name}`, listener);
+    return [`change:${name}`, listener] as const;
+  });
 
   const types = (target: EventTarget | null) => (target as HTMLElement).matches("input:not([type=radio]), textarea, select");
 
@@ -554,7 +543,9 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   panes.source.map.setActive(true);
   sides();
-  for (const name of ["outline", "boundary", "status", "views", "scenes"] as const) updates[name]!();
+  cameras.settle();
+  drawScenes();
+  redraw();
   actions.adopt(true);
 
   if (model.get("answers")) watch();
@@ -562,7 +553,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   return () => {
     clearTimeout(soon);
     controls.disconnect();
-    for (const [name, call] of Object.entries(updates)) model.off(`change:${name}`, call);
+    for (const [event, listener] of listeners) model.off(event, listener);
     size?.disconnect();
     widgetSize.stop();
     theme.stop();

@@ -775,3 +775,24 @@ test("what feeds a copy is said in its table: by a choice, by typing, or by pick
   await settled();
   expect(model.verbs.at(-1)).toEqual(["reroute", { old: "b:0", to: "copy/y:0", only: [] }]);
 });
+
+test("a text that is being typed stays when the plan changes, until the name changes", () => {
+  const plan = (name: string, text: string) => ({
+    ...NO_PLAN,
+    steps: [{ text, muted: false }],
+    new: [{ name, original: "x", op: "Relu" }],
+    counts: { ...NO_PLAN.counts, ops: 1 },
+  });
+  model.update({ plan: plan("net/a", "one") });
+  host.querySelector<HTMLElement>('[data-tab="names"]')!.click();
+  const field = host.querySelector<HTMLInputElement>(".gs-panel .gs-entered")!;
+  expect(field.value).toBe("net/a");
+  field.focus();
+  field.value = "net/b";
+  model.update({ plan: plan("net/a", "two") });
+  expect([host.querySelector(".gs-entered"), document.activeElement, field.value]).toEqual([field, field, "net/b"]);
+  key(field, "Enter");
+  expect(model.verbs.at(-1)).toEqual(["rename", { old: "net/a", to: "net/b" }]);
+  model.update({ plan: plan("net/b_1", "two") });
+  expect([document.activeElement, field.value]).toEqual([field, "net/b_1"]);
+});

@@ -1,25 +1,14 @@
 // The inspector on the right: the selection, its tensors, and their mark buttons.
 import { count, figure, focus } from "./dom";
-import type { Post } from "../model/api";
+import type { Model, Post } from "../model/api";
 import { button, copyButton, image, link, muted, sends, small } from "./parts";
 import { type Child, make, draw, h, type VNode } from "./vnodes";
 import { displayName, opOf, sharedScope } from "../state/places";
-import type {
-  Attribute,
-  Attributes,
-  Boundary,
-  Details,
-  EdgeTensors,
-  Histogram,
-  Numbers,
-  TensorText,
-  TensorValues,
-} from "../model/types.generated";
+import type { Attribute, Attributes, Details, EdgeTensors, Histogram, Numbers, TensorText, TensorValues } from "../model/types.generated";
 import { SIGN } from "../model/signs.generated";
 import type { Position } from "./popup";
 
 export interface InspectorEvents {
-  /** the model in one line; empty if it is not known */ modelText(): string;
   /** whether the shown ops can be changed */ editable(): boolean;
   set(names: string[], a: Attribute, at: Position): void;
   setDevice(names: string[], device: string): void;
@@ -39,7 +28,6 @@ export class Inspector {
   #scope = "";
   #current = "";
   #body: () => Child = () => null;
-  #boundary: Boundary | null = null;
   /** The values that were fetched on request: of a tensor in the run, or of the shown op. */
   #fetched = new Map<string, TensorValues>();
   #value: Numbers | null = null;
@@ -48,6 +36,7 @@ export class Inspector {
 
   constructor(
     readonly id: string,
+    readonly model: Model,
     readonly post: Post,
     readonly events: InspectorEvents,
   ) {
@@ -59,15 +48,10 @@ export class Inspector {
     return this.#chosenOutputs.get(op) ?? `${op}:0`;
   }
 
-  update(boundary: Boundary): void {
-    this.#boundary = boundary;
-    this.#draw();
-  }
-
   /** Nothing is selected: shows the model in one line. */
   nothing(): void {
     this.#set("", () => {
-      const model = this.events.modelText();
+      const { model } = this.model.get("titles");
       return [model && h("p", model), muted("Select an op to see its type, its attributes and its tensors.")];
     });
   }
@@ -159,10 +143,10 @@ export class Inspector {
     this.#body = body;
     this.#fetched.clear();
     this.#value = null;
-    this.#draw();
+    this.draw();
   }
 
-  #draw(): void {
+  draw(): void {
     draw(
       this.element,
       h(
@@ -180,7 +164,7 @@ export class Inspector {
       const found = await this.events.fetchTensor(of.tensor);
       if (!found) return;
       this.#fetched.set(of.tensor, { ...found, more: false });
-      this.#draw();
+      this.draw();
     };
     return h(
       "section.gs-inspect-list.gs-held",
@@ -221,7 +205,7 @@ export class Inspector {
   #valueOf(name: string): VNode {
     const fetch = async () => {
       this.#value = await this.events.fetchValue(name);
-      this.#draw();
+      this.draw();
       focus(this.element.querySelector<HTMLElement>(".gs-value"));
     };
     return h(
@@ -297,7 +281,7 @@ export class Inspector {
   }
 
   #mark(tensor: string, as: "input" | "output"): VNode {
-    const on = this.#boundary?.[`${as}s`].some(t => t.tensor === tensor) ?? false;
+    const on = this.model.get("boundary")[`${as}s`].some(t => t.tensor === tensor);
     return sends(this.post, on ? "unmark" : `mark_${as}`, { tensor }, "", {
       icon: as,
       kind: as === "input" ? "mark-in" : "mark-out",

@@ -1,14 +1,9 @@
 // The outline: the tree of scopes on the left, for orientation and for screen readers.
 import { consume, figure, hasFocus, scrollToEntry } from "./dom";
+import type { Actions } from "../commands/actions";
 import { icon } from "./icons";
 import { make, draw, h, type VNode } from "./vnodes";
 import type { Mode, Row } from "../model/types.generated";
-
-export interface OutlineEvents {
-  toggle(row: Row): void;
-  reveal(row: Row): void;
-  select(row: Row, mode: Mode): void;
-}
 
 export class Outline {
   readonly element = make("nav");
@@ -17,24 +12,19 @@ export class Outline {
   /** The row that is the Tab stop. */
   #active = "";
 
-  constructor(readonly events: OutlineEvents) {
-    this.#draw();
-  }
+  constructor(readonly actions: Actions) {}
 
-  update(rows: Row[], selected: ReadonlySet<string>): void {
+  /** Draws the rows if they or the selection have changed. */
+  draw(): void {
+    const rows = this.actions.ui.model.get("outline").rows ?? [],
+      selected = this.actions.selected.source;
+    if (rows === this.#rows && selected === this.#selected) return;
     const had = hasFocus(this.element);
     this.#rows = rows;
     this.#selected = selected;
     if (!rows.some(r => r.name === this.#active)) this.#active = rows[0]?.name ?? "";
     this.#draw();
     if (had) this.#entry("[tabindex='0']")?.focus();
-    this.#scroll();
-  }
-
-  select(selected: ReadonlySet<string>): void {
-    if (selected === this.#selected) return;
-    this.#selected = selected;
-    this.#draw();
     this.#scroll();
   }
 
@@ -71,7 +61,7 @@ export class Outline {
 
   #line(row: Row): VNode {
     const folds = isScope(row),
-      { events } = this;
+      toggle = () => this.#toggle(row);
     return h(
       "div.gs-entry",
       {
@@ -87,10 +77,10 @@ export class Outline {
         onfocusin: () => this.#stopAt(row.name),
         onclick: (e: MouseEvent) => {
           (e.currentTarget as HTMLElement).focus();
-          if (e.ctrlKey || e.metaKey) events.select(row, "toggle");
-          else events.reveal(row);
+          if (e.ctrlKey || e.metaKey) this.#select(row, "toggle");
+          else this.#reveal(row);
         },
-        ondblclick: folds && (() => events.toggle(row)),
+        ondblclick: folds && toggle,
       },
       h(
         "span.gs-twist",
@@ -99,7 +89,7 @@ export class Outline {
             folds &&
             ((e: Event) => {
               e.stopPropagation();
-              events.toggle(row);
+              toggle();
             }),
         },
         folds && icon(row.open ? "open" : "closed"),
@@ -108,6 +98,18 @@ export class Outline {
       " ",
       folds && h("span.gs-entry-count", figure(row.count)),
     );
+  }
+
+  #toggle({ name, open }: Row): void {
+    this.actions.post(open ? "outline_close" : "outline_open", { name });
+  }
+
+  #reveal({ name }: Row): void {
+    this.actions.reveal("source", name, false);
+  }
+
+  #select({ name }: Row, mode: Mode): void {
+    this.actions.select(this.actions.ui.panes.source, [name], mode);
   }
 
   #stopAt(name: string): void {
@@ -131,7 +133,7 @@ export class Outline {
         while (to > 0 && rows[to]!.depth >= row.depth) to--;
         return rows[to]!.depth < row.depth ? to : at;
       },
-      toggle = () => this.events.toggle(row);
+      toggle = () => this.#toggle(row);
     const act = {
       ArrowDown: () => go(at + 1),
       ArrowUp: () => go(at - 1),
@@ -139,8 +141,8 @@ export class Outline {
       End: () => go(rows.length - 1),
       ArrowRight: () => folds && (row.open ? go(at + 1) : toggle()),
       ArrowLeft: () => (folds && row.open ? toggle() : go(parent())),
-      Enter: () => this.events.reveal(row),
-      " ": () => this.events.select(row, "set"),
+      Enter: () => this.#reveal(row),
+      " ": () => this.#select(row, "set"),
     }[e.key];
     if (!act) return;
     act();

@@ -74,7 +74,7 @@ export function enterField(value: string, done: (text: string) => void, more: At
   return field({
     ...more,
     class: `gs-field gs-entered ${more.class ?? ""}`,
-    value,
+    "data-value": value,
     onkeydown: (e: KeyboardEvent) => {
       if (e.key !== "Enter" || e.ctrlKey || e.metaKey) return;
       e.preventDefault();

@@ -61,18 +61,10 @@ export class PlanBar {
     readonly events: PlanEvents,
   ) {}
 
-  update(): void {
-    const faults = this.model.get("plan").faults.length;
-    // new errors are shown at once, not only counted
-    if (faults && !this.#faults) this.#openTab = "problems";
-    this.#faults = faults;
-    this.#draw();
-  }
-
   /** Opens a tab of the panel; the errors of a plan open when a step adds them. */
   show(id: string, focus = false): void {
     this.#openTab = id;
-    this.#draw();
+    this.draw();
     if (focus) this.#focusTab();
   }
 
@@ -80,7 +72,7 @@ export class PlanBar {
   stopKernel(): void {
     this.#kernelStopped = true;
     if (this.#tabList.some(t => t.id === "code")) this.#openTab = "code";
-    this.#draw();
+    this.draw();
   }
 
   focusSummary(): void {
@@ -167,7 +159,11 @@ export class PlanBar {
     return tabs.filter(t => !!t);
   }
 
-  #draw(): void {
+  draw(): void {
+    const faults = this.model.get("plan").faults.length;
+    // new errors are shown at once, not only counted
+    if (faults && !this.#faults) this.#openTab = "problems";
+    this.#faults = faults;
     const inTabs = hasFocus(this.element) && focused().closest(".gs-tabs, .gs-panel");
     this.#tabList = this.#tabs();
     const open = this.#tabList.find(t => t.id === this.#openTab),
@@ -308,7 +304,7 @@ export class PlanBar {
     const code = await this.events.history();
     if (this.#historyCode.past !== past) return;
     this.#historyCode = code ? { past, code } : null;
-    if (code) this.#draw();
+    if (code) this.draw();
   }
 }
 

@@ -241,7 +241,7 @@ export class Popup {
       };
       if (!f.options)
         return field({
-          defaultValue: typed[f.name],
+          "data-value": typed[f.name],
           placeholder: f.hint,
           list: f.list?.length ? `${this.id}-list-${i}` : undefined,
           ...finders[i]?.attributes,

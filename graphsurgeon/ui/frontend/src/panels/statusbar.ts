@@ -2,7 +2,8 @@
 import { small } from "./parts";
 import { make, draw, h, type VNode } from "./vnodes";
 import { safeColor } from "../canvas/shapes";
-import type { Legend, Scene, Status } from "../model/types.generated";
+import type { Model } from "../model/api";
+import type { Status } from "../model/types.generated";
 
 const SLOW = 300,
   LONG = 10_000;
@@ -13,30 +14,19 @@ export class StatusBar {
   readonly element = make("div");
   #kernelStatus: Status | null = null;
   #pageStatus: Status | null = null;
-  #legends: Legend[] = [];
   #timers: number[] = [];
   /** 1: the kernel is slow, 2: it may have stopped */
   #slowness = 0;
 
-  readonly #cancel: () => void;
-  readonly #fade: (keys: string[]) => void;
-
-  constructor(cancel: () => void, fade: (keys: string[]) => void) {
-    this.#cancel = cancel;
-    this.#fade = fade;
-    this.#draw();
-  }
-
-  /** A message of Python replaces the message of the page. */
-  update(status: Status): void {
-    this.#kernelStatus = status;
-    this.#pageStatus = null;
-    this.#draw();
-  }
+  constructor(
+    readonly model: Model,
+    readonly cancel: () => void,
+    readonly fade: (keys: string[]) => void,
+  ) {}
 
   show(text: string, level: Status["level"] = "info"): void {
     this.#pageStatus = { text, level };
-    this.#draw();
+    this.draw();
   }
 
   /** The number of requests that wait for the kernel. */
@@ -44,25 +34,23 @@ export class StatusBar {
     const wait = (how: number, after: number) =>
       window.setTimeout(() => {
         this.#slowness = how;
-        this.#draw();
+        this.draw();
       }, after);
     this.close();
     this.#timers = n ? [wait(1, SLOW), wait(2, LONG)] : [];
     this.#slowness = n && Math.min(this.#slowness, 1);
-    if (!n) this.#draw();
-  }
-
-  /** The colors in the picture. */
-  colors(scenes: (Scene | null)[]): void {
-    this.#legends = scenes.flatMap(s => s?.legend ?? []);
-    this.#draw();
+    if (!n) this.draw();
   }
 
   close(): void {
     for (const timer of this.#timers) clearTimeout(timer);
   }
 
-  #draw(): void {
+  draw(): void {
+    const latest = this.model.get("status");
+    // a message of Python replaces the message of the page
+    if (latest !== this.#kernelStatus) this.#pageStatus = null;
+    this.#kernelStatus = latest;
     const status = this.#pageStatus ?? this.#kernelStatus;
     const busy = !!this.#slowness || this.#kernelStatus?.level === "busy";
     const { text, level } =
@@ -74,7 +62,7 @@ export class StatusBar {
       h(
         `div.gs-status.gs-level-${level}`,
         h("div.gs-status-text", { role: "status", "aria-live": "polite", title: text }, text),
-        small("Cancel", this.#cancel, { verb: "cancel", hidden: !busy }),
+        small("Cancel", this.cancel, { verb: "cancel", hidden: !busy }),
         this.#colors(),
       ),
     );
@@ -82,7 +70,8 @@ export class StatusBar {
 
   /** The legend; a click on an entry fades its boxes. */
   #colors(): VNode {
-    const legends = this.#legends,
+    const { source, destination } = this.model.get("scenes"),
+      legends = [source, destination].flatMap(scene => scene?.legend ?? []),
       painted = legends.find(l => l.by !== "family"),
       faded = new Set(legends.flatMap(l => l.faded)),
       entries = (painted ? [painted] : legends).flatMap(l => l.items);
@@ -102,7 +91,7 @@ export class StatusBar {
               title: `${faded.has(key) ? "Show" : "Fade"} ${text}`,
               onclick: () => {
                 if (!faded.delete(key)) faded.add(key);
-                this.#fade([...faded]);
+                this.fade([...faded]);
               },
             },
             h("span.gs-swatch", { style: painted && `--gs-hue: ${safeColor(color)}` }),

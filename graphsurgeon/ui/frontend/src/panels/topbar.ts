@@ -22,7 +22,7 @@ export class TopBar {
     search: HTMLElement,
   ) {
     this.draw();
-    this.element.querySelector(".gs-slot")!.append(search);
+    this.element.querySelector(".gs-run-button")!.after(search);
     this.#refreshStops = rove(this.element);
   }
 
@@ -106,7 +106,6 @@ export class TopBar {
             verb: "recipes",
           }),
           does(gestures.do, "run", "Run the graph with inputs", { icon: "run", text: "Run", class: "gs-run-button" }),
-          h("div.gs-slot"),
           key("help", "Keyboard shortcuts and symbols", "help"),
           side("bottom", "Plan", "plan", { class: "gs-plan-switch" }),
           side("right", "Inspector", "inspector"),

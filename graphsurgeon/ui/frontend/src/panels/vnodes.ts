@@ -55,10 +55,12 @@ export function make<E extends Element = HTMLElement>(selector: string, attribut
 }
 
 /** Makes an element what a description says. If the element with the focus is removed, the nearest element around it that can have the
- * focus gets it. */
+ * focus gets it. A text that is being typed stays, unless the attribute data-value of its field changes. */
 export function draw(element: HTMLElement, vnode: VNode): void {
   const around: HTMLElement[] = [];
   if (hasFocus(element)) for (let at = focused().parentElement; at; at = at.parentElement) if (at.matches("[tabindex]")) around.push(at);
   patch(element, vnode);
+  for (const input of element.querySelectorAll<HTMLInputElement>("input[data-value]"))
+    if (input.defaultValue !== input.dataset["value"]) input.defaultValue = input.value = input.dataset["value"]!;
   if (around.length && !hasFocus(element)) around.find(one => element.contains(one) && !one.closest("[hidden]"))?.focus();
 }
