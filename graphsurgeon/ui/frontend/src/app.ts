@@ -4,7 +4,7 @@ import { type Camera, CameraHistory } from "./state/cameras";
 import { Changes } from "./state/changes";
 import { consume, hasFocus } from "./panels/dom";
 import { draw, h, make } from "./panels/vnodes";
-import { actionOf, KeyActions } from "./commands/key_actions";
+import { actionOf, Registry } from "./commands/registry";
 import { Inspector } from "./panels/inspector";
 import { align, follow } from "./state/linked_panes";
 import { Outline } from "./panels/outline";
@@ -26,7 +26,7 @@ const NARROW = 900,
   SMALL = 620,
   THREE = 1000,
   TWO = 1500;
-/** The delay before shapes are inferred, in ms, so that the first gestures are handled first. */
+/** The delay before shapes are inferred, in ms, so that the first commands are handled first. */
 const LEISURE = 1000;
 
 const STAGE_NAMES = { before: "Before", after: "After", both: "Both" },
@@ -82,10 +82,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
     select: (pane, names, mode) => actions.select(pane, names, mode),
     open: (pane, item) => actions.open(pane, item),
     edge: (pane, edge) => actions.showEdge(pane, edge),
-    insert: (pane, edge) => gestures.edges.insert(pane, edge),
-    inserts: pane => gestures.inserts(pane),
-    menu: (pane, of, x, y) => ("g" in of ? gestures.boxes.menu(pane, of.of, { x, y }) : void gestures.edges.menu(pane, of, { x, y })),
-    drag: (pane, e) => gestures.drag(pane, e),
+    insert: (pane, edge) => commands.edges.insert(pane, edge),
+    inserts: pane => commands.inserts(pane),
+    menu: (pane, of, x, y) => ("g" in of ? commands.boxMenu(pane, of.of, { x, y }) : void commands.edges.menu(pane, of, { x, y })),
+    drag: (pane, e) => commands.drag(pane, e),
     move: pane => {
       const { x, y, k } = pane.view,
         was = transforms.get(pane.name);
@@ -114,24 +114,30 @@ export function mount(model: Model, host: HTMLElement): () => void {
     fetchTensor: tensor => actions.send("fetch", { tensor }),
     showStatus: text => status.show(text),
     editable: () => api.answers("set_attr") && !actions.refusal(actions.pane),
-    set: (names, a, at) => gestures.edits.attrs.set(names, a, at),
-    setDevice: (names, device) => gestures.edits.attrs.place(names, device),
-    replaceType: () => gestures.do("type"),
-    rename: name => gestures.edits.attrs.rename(name),
+    set: (names, a, at) => commands.edits.attrs.set(names, a, at),
+    setDevice: (names, device) => commands.edits.attrs.place(names, device),
+    replaceType: () => commands.do("type"),
+    rename: name => commands.edits.attrs.rename(name),
   });
-  const plan = new PlanBar(id, model, store, post, {
-    run: action => gestures.do(action),
-    copy: (how, byKey) => void actions.copy(how, byKey),
-    pick: (ask, take) => actions.pick(ask, take),
-    editStep: step => void gestures.edits.attrs.step(step),
-    history: async () => (await actions.send("history_code", {}))?.code ?? null,
-    compare: () => void gestures.runs.open("applied"),
-    showStatus: text => status.show(text),
-    reveal: (name, pane) => {
-      const run = model.get("run");
-      actions.reveal(pane ?? (run && "pane" in run ? run.pane : "source"), name);
+  const plan = new PlanBar(
+    id,
+    model,
+    store,
+    post,
+    {
+      copy: (how, byKey) => void actions.copy(how, byKey),
+      pick: (ask, take) => actions.pick(ask, take),
+      editStep: step => void commands.edits.attrs.step(step),
+      history: async () => (await actions.send("history_code", {}))?.code ?? null,
+      compare: () => void commands.runs.open("applied"),
+      showStatus: text => status.show(text),
+      reveal: (name, pane) => {
+        const run = model.get("run");
+        actions.reveal(pane ?? (run && "pane" in run ? run.pane : "source"), name);
+      },
     },
-  });
+    () => commands,
+  );
   const search = new Search(
     id,
     query =>
@@ -151,7 +157,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   );
   const paneTabs = make("div");
   const widgetSize = new WidgetSize(root, !!model.get("still"), () => top.draw());
-  const gestures: KeyActions = new KeyActions({
+  const commands: Registry = new Registry({
       model,
       api,
       store,
@@ -167,10 +173,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
       stages: () => stage(),
       changes: by => steps.step(by, true),
     }),
-    { actions } = gestures,
+    { actions } = commands,
     steps = new Changes(actions, lookAt),
     outline = new Outline(actions),
-    top = new TopBar(gestures, panel => sides(panel, true), search.element);
+    top = new TopBar(commands, panel => sides(panel, true), search.element);
   store.listen(() => {
     highlight();
     redraw();
@@ -186,7 +192,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
       "div.gs-panes",
       {},
       make("div.gs-pane-bar", {}, paneTabs, steps.element),
-      gestures.lens.element,
+      commands.lens.element,
       make("div.gs-pane-row", {}, panes.source.element, panes.destination.element),
     ),
     right,
@@ -225,10 +231,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
   /** Updates selections, marks and the start of a connection, which change without a new scene. */
   function highlight(): void {
     const { selected, pendingEdit, edge, faded, candidates, picking, change } = store.state;
-    gestures.lens.update();
+    commands.lens.update();
     for (const pane of both) {
       const here = candidates && (candidates.pane === pane.name || model.get("plan").same);
-      pane.drawing.only(gestures.lens.names(pane));
+      pane.drawing.only(commands.lens.names(pane));
       pane.drawing.offer(here ? candidates.boxes : null);
       pane.drawing.select(selected[pane.name]);
       pane.drawing.point(change?.pane === pane.name ? change.name : null);
@@ -237,7 +243,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
         pendingEdit?.pane === pane.name ? pendingEdit.box : null,
       );
       pane.chooseEdge(edge);
-      pane.offer(...gestures.atSelection(pane));
+      pane.offer(...commands.atSelection(pane));
       pane.drawing.fade(faded ?? pane.scene?.legend?.faded ?? []);
     }
     const b = model.get("boundary");
@@ -427,7 +433,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     if (!back) lineUp();
     if (isTwoStage !== actions.isTwoStage) cameraBeforePlan = actions.isTwoStage ? before : undefined;
     tabs();
-    gestures.tensorDrag.refresh();
+    commands.tensorDrag.refresh();
     const { edge } = store.state;
     if (edge && ![source, destination].some(scene => scene?.edges.includes(edge))) store.set({ edge: null });
     else highlight();
@@ -437,7 +443,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     if (model.get("inferred") === false) soon = window.setTimeout(() => api.tell("infer", {}), LEISURE);
   }
 
-  /** Draws the panels: they only change where the model or the view state has changed. */
+  /** Draws the panels from the model and the view state; only the parts that differ change. */
   function redraw(): void {
     tabs();
     for (const panel of [top, outline, inspector, status]) panel.draw();
@@ -503,7 +509,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
       )
     )
       return;
-    if (!gestures.offers(action)) {
+    if (!commands.offers(action)) {
       if (!api.kernelStopped) return; // a saved page has no such key
       consume(e);
       return status.show(NO_KERNEL_TEXT, "warn");
@@ -511,18 +517,18 @@ export function mount(model: Model, host: HTMLElement): () => void {
     consume(e);
     if (e.key === " " && actions.pane.pointer.pressSpace()) return; // it selects when the key is released, unless it has panned
     if (typing && action === "escape") focusPane();
-    else gestures.do(action, e.key);
+    else commands.do(action, e.key);
   });
 
   root.addEventListener("keyup", e => {
-    if (e.key === " " && actions.pane.pointer.releaseSpace()) gestures.do(e.ctrlKey || e.metaKey ? "toggle" : "select");
+    if (e.key === " " && actions.pane.pointer.releaseSpace()) commands.do(e.ctrlKey || e.metaKey ? "toggle" : "select");
   });
 
   root.addEventListener("contextmenu", e => {
     if (e.defaultPrevented || (e.target as HTMLElement).matches("input, textarea")) return;
     consume(e); // otherwise, the notebook opens its own menu
     const { pane } = actions;
-    if (pane.canvas.contains(e.target as Node)) gestures.appearance.menu(pane.name, { x: e.clientX, y: e.clientY });
+    if (pane.canvas.contains(e.target as Node)) commands.appearance.menu(pane.name, { x: e.clientX, y: e.clientY });
   });
 
   const theme = followTheme(root, () => model.get("theme") ?? "auto");

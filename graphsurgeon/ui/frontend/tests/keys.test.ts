@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { actionOf } from "../src/commands/key_actions";
+import { actionOf } from "../src/commands/registry";
 import { keyOf, KEYS } from "../src/commands/keys";
 
 const press = (key: string, more = {}) => actionOf({ key, ctrlKey: false, metaKey: false, shiftKey: false, altKey: false, ...more });

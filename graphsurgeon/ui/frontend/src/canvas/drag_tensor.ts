@@ -6,7 +6,8 @@ import type { Edits } from "../commands/edits";
 import { centre, gives, kindsOf, opOf } from "../state/places";
 import type { Pane } from "./pane";
 import type { Drag } from "./pointer";
-import type { Choice, Position } from "../panels/popup";
+import type { Choice } from "../panels/popup";
+import type { Position } from "../panels/parts";
 import type { Item } from "./scene";
 import type { Box, Edge, Group, InputCandidate, InputCandidates } from "../model/types.generated";
 

@@ -1,10 +1,11 @@
 // View options and colors: the two menus of the top bar, and their items in the menu of a box.
-import { choiceOf } from "./choices";
 import { figure } from "../panels/dom";
 import type { Actions } from "./actions";
+import type { ChoiceOf } from "./edits";
 import { opens } from "../state/places";
 import { measures } from "../panels/runpanel";
-import type { Choice, Position } from "../panels/popup";
+import type { Choice } from "../panels/popup";
+import type { Position } from "../panels/parts";
 import type { Box, ColorBy, Group, Look, PaneName, RunReport, Scene } from "../model/types.generated";
 
 const COLORS: [ColorBy, string][] = [
@@ -22,79 +23,71 @@ const DEPTHS = [1, 2, 3],
 const NONE: Look = { shown: [], hidden: [], training: true, by: "family", name: "", faded: [], budget: USUAL, plan_view: "both" };
 
 export class Appearance {
-  readonly #actions: Actions;
-
-  constructor(actions: Actions) {
-    this.#actions = actions;
-  }
+  constructor(
+    private readonly actions: Actions,
+    private readonly choice: ChoiceOf,
+  ) {}
 
   get state(): Look {
-    return this.#actions.ui.model.get("look") ?? NONE;
+    return this.actions.ui.model.get("look") ?? NONE;
   }
 
   /** The view options: depth, helpers and hidden op types. */
   menu(pane: PaneName, at?: Position): void {
     const look = this.state,
       hidden = this.#scene?.stats.hidden ?? {};
-    const choices: Choice[] = [
-      { text: "Initial view", verb: "fold_all", run: () => this.#actions.post("fold_all", { pane }) },
-      { text: "Fold all scopes", verb: "set_depth", run: () => this.#actions.post("set_depth", { depth: 0, pane }) },
+    const choices: (Choice | false)[] = [
+      { text: "Initial view", verb: "fold_all", run: () => this.actions.post("fold_all", { pane }) },
+      { text: "Fold all scopes", verb: "set_depth", run: () => this.actions.post("set_depth", { depth: 0, pane }) },
       ...DEPTHS.map(depth => ({
         text: `Unfold to depth ${depth}`,
         verb: "set_depth" as const,
-        run: () => this.#actions.post("set_depth", { depth, pane }),
+        run: () => this.actions.post("set_depth", { depth, pane }),
       })),
-      choiceOf("train", "Show gradients and updates", () => this.train(), { on: look.training }),
+      this.choice("train", this.actions.ui.panes[pane], undefined, { on: look.training }),
       ...HELPERS.filter(kind => hidden[kind] || look.shown.includes(kind)).map(kind => {
         const on = look.shown.includes(kind);
         return {
           text: `Show ${kind}${on ? "" : ` (${figure(hidden[kind]!)} hidden)`}`,
           on,
           verb: "show_helpers" as const,
-          run: () => this.#actions.post("show_helpers", { kind, on: !on }),
+          run: () => this.actions.post("show_helpers", { kind, on: !on }),
         };
       }),
-      {
-        text: "Map of the graph",
-        key: "w",
-        on: this.#actions.ui.panes[pane].map.isWanted,
-        run: () => {
-          for (const { map } of Object.values(this.#actions.ui.panes)) map.setVisible(!map.isWanted);
-        },
-      },
+      this.choice("map", this.actions.ui.panes[pane], undefined, { on: this.actions.ui.panes[pane].map.isWanted }),
       ...look.hidden.map(kind => ({
         text: `Show ${kind} again`,
         verb: "hide_ops" as const,
-        run: () => this.#actions.post("hide_ops", { types: look.hidden.filter(k => k !== kind) }),
+        run: () => this.actions.post("hide_ops", { types: look.hidden.filter(k => k !== kind) }),
       })),
       {
         text: `Show up to ${MOST} boxes`,
         on: look.budget > USUAL,
         verb: "set_budget",
-        run: () => this.#actions.post("set_budget", { boxes: look.budget > USUAL ? USUAL : MOST }),
+        run: () => this.actions.post("set_budget", { boxes: look.budget > USUAL ? USUAL : MOST }),
       },
     ];
-    this.#actions.ui.popup.choose("View options", choices, at);
+    this.actions.ui.popup.choose("View options", choices, at);
   }
 
   colors(at?: Position): void {
     const { by, name } = this.state,
-      run = this.#actions.ui.model.get("run"),
+      run = this.actions.ui.model.get("run"),
       shown = run && "tops" in run ? measures(run as RunReport) : [];
-    this.#actions.ui.popup.choose(
+    this.actions.ui.popup.choose(
       "Color by",
       [
         ...COLORS.map(([way, text]) => ({
           text,
           on: by === way,
           verb: "paint" as const,
-          run: () => this.#actions.post("paint", { by: way }),
+          run: () => this.actions.post("paint", { by: way }),
         })),
         ...shown.map(([way, text]) => ({
           text: `${text} (run)`,
           on: by === "values" && name === way,
           verb: "paint" as const,
-          run: () => this.#actions.post("paint", { by: way }),
+          run: () => this.actions.post("paint", { by: way }),
         })),
         { text: "Numbers of a CSV file\u2026", verb: "paint_file", run: () => this.#askFile() },
         ...((by === "values" || by === "words") && !shown.some(([way]) => way === name) ? [{ text: name, on: true, run: () => {} }] : []),
@@ -104,18 +97,18 @@ export class Appearance {
   }
 
   #askFile(): void {
-    this.#actions.ui.popup.form(
+    this.actions.ui.popup.form(
       "Color by numbers of a file",
       [{ name: "path", label: "CSV file", hint: "numbers.csv" }],
       "Color",
-      v => this.#actions.call("paint_file", { path: v.path! }),
+      v => this.actions.call("paint_file", { path: v.path! }),
       "Each row has the name of an op or layer, and a number.",
     );
   }
 
   /** Hides gradients, or shows them in their scopes. */
   train(): void {
-    this.#actions.post("show_training", { on: !this.state.training });
+    this.actions.post("show_training", { on: !this.state.training });
   }
 
   /** The items of this in the menu of a box. */
@@ -126,12 +119,12 @@ export class Appearance {
       {
         text: `Hide all ops of type ${type}`,
         verb: "hide_ops",
-        run: () => this.#actions.post("hide_ops", { types: [...this.state.hidden, type] }),
+        run: () => this.actions.post("hide_ops", { types: [...this.state.hidden, type] }),
       },
     ];
   }
 
   get #scene(): Scene | null {
-    return this.#actions.ui.model.get("scenes").source;
+    return this.actions.ui.model.get("scenes").source;
   }
 }

@@ -1,34 +1,31 @@
 // The menu of an edge: actions on its tensor and on its consumers.
 import type { Actions } from "./actions";
 import type { Edits } from "./edits";
-import { choiceOf } from "./choices";
 import type { Pane } from "../canvas/pane";
 import { isFold, opOf } from "../state/places";
-import type { Choice, Position } from "../panels/popup";
+import type { Choice } from "../panels/popup";
+import type { Position } from "../panels/parts";
 import { edgeTitle } from "../canvas/shapes";
 import type { Box, Edge } from "../model/types.generated";
 
 export class EdgeMenu {
-  readonly #actions: Actions;
-  readonly #edits: Edits;
-
-  constructor(actions: Actions, edits: Edits) {
-    this.#actions = actions;
-    this.#edits = edits;
-  }
+  constructor(
+    private readonly actions: Actions,
+    private readonly edits: Edits,
+  ) {}
 
   /** Asks for an op to insert on an edge. */
   insert(pane: Pane, edge: Edge): void {
-    this.#edits.insert(edge.tensor, [this.#end(pane, edge.to).name]);
+    this.edits.insert(edge.tensor, [this.#end(pane, edge.to).name]);
   }
 
   /** The choices for the tensor of an edge. If the edge has several tensors, a menu to choose one comes first. */
   async menu(pane: Pane, edge: Edge, at: Position): Promise<void> {
-    const { popup } = this.#actions.ui;
+    const { popup } = this.actions.ui;
     if (edge.control) return popup.choose(edgeTitle(edge), this.#order(pane, edge), at);
     if (edge.count === 1) return this.#tensor(pane, edge, edge.tensor, at);
-    const tensors = await this.#actions.tensorsOf(pane, edge);
-    if (!tensors || this.#actions.state.edge !== edge) return; // meanwhile, the user has gone elsewhere
+    const tensors = await this.actions.tensorsOf(pane, edge);
+    if (!tensors || this.actions.state.edge !== edge) return; // meanwhile, the user has gone elsewhere
     popup.choose(
       edgeTitle(edge),
       tensors.map(({ tensor, text }) => ({
@@ -40,13 +37,12 @@ export class EdgeMenu {
   }
 
   #tensor(pane: Pane, edge: Edge, tensor: string, at: Position): void {
-    const actions = this.#actions,
-      edits = this.#edits,
+    const actions = this.actions,
+      edits = this.edits,
       { popup } = actions.ui,
       to = this.#end(pane, edge.to),
       only = [to.name],
       off = !!actions.refusal(pane),
-      cannotMark = !!actions.markRefusal(pane),
       name = to.label.slice(0, 40);
     popup.choose(
       tensor,
@@ -64,8 +60,8 @@ export class EdgeMenu {
           verb: "detach",
           run: () => actions.post("detach", { names: [opOf(tensor)], side: "outputs" }),
         },
-        choiceOf("input", "Mark as boundary input", () => actions.post("mark_input", { tensor }), { off: cannotMark }),
-        choiceOf("output", "Mark as boundary output", () => actions.post("mark_output", { tensor }), { off: cannotMark }),
+        edits.choice("input", pane, undefined, { run: () => actions.post("mark_input", { tensor }) }),
+        edits.choice("output", pane, undefined, { run: () => actions.post("mark_output", { tensor }) }),
         ...this.#ends(pane, opOf(tensor), to.name),
       ],
       at,
@@ -73,7 +69,7 @@ export class EdgeMenu {
   }
 
   #order(pane: Pane, edge: Edge): Choice[] {
-    const actions = this.#actions,
+    const actions = this.actions,
       to = this.#end(pane, edge.to),
       after = opOf(edge.tensor),
       off = !!actions.refusal(pane) || isFold(to) || edge.count > 1;
@@ -89,7 +85,7 @@ export class EdgeMenu {
   }
 
   #ends(pane: Pane, from: string, to: string): Choice[] {
-    const actions = this.#actions;
+    const actions = this.actions;
     return [
       { text: "Go to its producer", verb: "reveal", run: () => actions.reveal(pane.name, from) },
       { text: "Go to its consumer", verb: "reveal", run: () => actions.reveal(pane.name, to) },

@@ -2,10 +2,11 @@
 import { type Actions, TWO_END_EDITS, type TwoEndEdit } from "./actions";
 import { Attrs } from "../panels/attributes";
 import type { BoxDrag } from "../canvas/drag_boxes";
-import { choiceOf } from "./choices";
+import type { Action } from "./keys";
 import type { Pane } from "../canvas/pane";
 import { displayName, isFold } from "../state/places";
-import type { Choice, Entry, Field, Position } from "../panels/popup";
+import type { Choice, Entry, Field } from "../panels/popup";
+import type { Position } from "../panels/parts";
 import type { Box, Group } from "../model/types.generated";
 
 const EXTERNAL: [string, string][] = [
@@ -18,75 +19,74 @@ const ASSIGN: [string, string][] = [
   ["copy", "copy them too"],
 ];
 
+/** An action as an item of a menu for a box of a pane; none if the action cannot be done with it. */
+export type ChoiceOf = (action: Action, pane: Pane, of?: Box | Group, more?: Partial<Choice>) => Choice | false;
+
 export class Edits {
   readonly attrs: Attrs;
 
-  readonly #actions: Actions;
-
-  readonly #boxDrag: BoxDrag;
-
-  constructor(actions: Actions, boxDrag: BoxDrag) {
-    this.#actions = actions;
-    this.#boxDrag = boxDrag;
+  constructor(
+    private readonly actions: Actions,
+    private readonly boxDrag: BoxDrag,
+    readonly choice: ChoiceOf,
+  ) {
     this.attrs = new Attrs(actions);
   }
 
   /** The selection of a pane if the box is part of it, else the box alone. */
   #names(pane: Pane, of: Box | Group): string[] {
-    const selected = this.#actions.selected[pane.name];
+    const selected = this.actions.selected[pane.name];
     return selected.has(of.name) ? [...selected] : [of.name];
   }
 
   /** The boxes to search similar parts for: after a search still the first selection, not all results. */
   #alike(pane: Pane, of: Box | Group): string[] {
-    const found = pane.name === "source" && this.#actions.selected.source.has(of.name) ? this.#actions.state.similarTo : null;
+    const found = pane.name === "source" && this.actions.selected.source.has(of.name) ? this.actions.state.similarTo : null;
     return found ?? this.#names(pane, of);
   }
 
   /** Selects all parts similar to the selection, and shows how many of their ops other boxes hold. */
   async like(pane: Pane, of: Box | Group): Promise<void> {
     const names = this.#alike(pane, of),
-      found = await this.#actions.send("find_similar", { names });
+      found = await this.actions.send("find_similar", { names });
     if (!found) return;
-    this.#actions.ui.store.set({ similarTo: names });
-    this.#actions.ui.panes.source.drawing.markHits(found.boxes);
+    this.actions.ui.store.set({ similarTo: names });
+    this.actions.ui.panes.source.drawing.markHits(found.boxes);
   }
 
   remove(pane: Pane, of: Box | Group, stitch: boolean): void {
-    if (!this.#actions.canEdit(pane)) return;
-    this.#actions.post("remove", { names: this.#names(pane, of), stitch });
+    this.actions.post("remove", { names: this.#names(pane, of), stitch });
   }
 
   /** Replaces all parts similar to the selection by an op of another type. */
   type(pane: Pane, of: Box | Group): void {
-    if (!this.#actions.canEdit(pane)) return;
     const like = this.#alike(pane, of),
       one = like.length === 1 && !isFold(of);
     const fields: Field[] = [{ name: "replacement", label: "Op type", hint: "name or description", find: this.#types(like) }];
     if (!one) fields.push({ name: "external", label: "If other ops read inner tensors", value: "refuse", options: EXTERNAL });
-    this.#actions.ui.popup.form(`Replace all similar to ${similarText(like)}`, fields, "Replace", v =>
-      this.#actions.call("replace", { names: like, replacement: v.replacement!, external: (v.external ?? "refuse") as "refuse" | "keep" }),
+    this.actions.ui.popup.form(`Replace all similar to ${similarText(like)}`, fields, "Replace", v =>
+      this.actions.call("replace", { names: like, replacement: v.replacement!, external: (v.external ?? "refuse") as "refuse" | "keep" }),
     );
   }
 
   /** Sets an attribute of the selection. */
   attribute(pane: Pane, of: Box | Group): void {
-    if (this.#actions.canEdit(pane)) void this.attrs.choose(pane, this.#names(pane, of));
+    void this.attrs.choose(pane, this.#names(pane, of));
   }
 
   /** Finds op types that can replace boxes. */
   #types(names: string[]): Field["find"] {
-    return query => this.#actions.send("op_types", { query, names, inputs: 0 });
+    return query => this.actions.send("op_types", { query, names, inputs: 0 });
   }
 
   /** Finds op types with one input, which can be dragged onto an edge. */
   async #insertable(query: string): Promise<Entry[] | null> {
-    const { popup } = this.#actions.ui,
-      found = await this.#actions.send("op_types", { query, names: [], inputs: 1 });
+    const { popup } = this.actions.ui,
+      found = await this.actions.send("op_types", { query, names: [], inputs: 1 });
     const drag = (op: string) => () => {
       popup.close();
-      return this.#boxDrag.beginType(op, (pane, edge) =>
-        this.#actions.post("insert", { op, on: edge.tensor, name: null, only: [this.#actions.ends(pane, edge)[1]!.name] }),
+      return this.boxDrag.beginType(op, (pane, edge) =>
+        this.actions.post("insert", { op, on: edge.tensor, name: null, only: [this.actions.ends(pane, edge)[1]!.name] }),
       );
     };
     return found && found.map(type => ({ ...type, drag: drag(type.name) }));
@@ -94,31 +94,32 @@ export class Edits {
 
   /** Asks for an op with one input to insert after a tensor, for all its consumers or for those in some boxes. */
   insert(tensor: string, only: string[] = []): void {
-    this.#actions.ui.popup.form(
+    this.actions.ui.popup.form(
       only.length ? `Insert op between ${tensor} and ${similarText(only)}` : `Insert op after ${tensor}`,
       [
         { name: "op", label: "Op type (one input)", value: "Identity", find: query => this.#insertable(query) },
         { name: "name", label: "Name", hint: FREE },
       ],
       "Insert",
-      v => this.#actions.call("insert", { op: v.op!, on: tensor, name: v.name || null, only }),
+      v => this.actions.call("insert", { op: v.op!, on: tensor, name: v.name || null, only }),
       "You can also drag a type onto an edge.",
     );
   }
 
   menu(pane: Pane, of: Box | Group, at: Position): void {
-    if (!this.#actions.canEdit(pane)) return;
     const fold = isFold(of),
       names = this.#names(pane, of),
-      actions = this.#actions,
+      actions = this.actions,
       { post, call } = actions,
-      { popup, model } = this.#actions.ui,
+      { popup, model } = this.actions.ui,
       selected = [...actions.selected[pane.name]],
       type = "subtitle" in of ? of.subtitle.split(" ")[0]! : "";
     const plan = model.get("plan"),
       one = names.length === 1,
       all = one ? "it" : `all ${names.length}`,
       theirs = (ends: string) => (one ? `its ${ends}` : `the ${ends} of ${all}`);
+    const remove = one ? "Remove" : `Remove ${all}`,
+      entry = (action: Action, text: string, run: () => void) => this.choice(action, pane, of, { text, run });
     const two = (verb: TwoEndEdit): Choice | false =>
       !fold && { text: TWO_END_EDITS[verb].menu, key: TWO_END_EDITS[verb].key, run: () => actions.startEdit(pane, verb) };
     /** A choice that opens a form; its text is `title`, unless one is given. */
@@ -155,12 +156,12 @@ export class Edits {
         },
       ],
       [!one ? `All ${names.length} selected` : fold ? "This scope" : "This op"]: [
-        choiceOf("remove", one ? "Remove" : `Remove ${all}`, () => this.remove(pane, of, false)),
-        choiceOf("stitch", `${one ? "Remove" : `Remove ${all}`} and reconnect`, () => this.remove(pane, of, true)),
+        entry("remove", remove, () => this.remove(pane, of, false)),
+        entry("stitch", `${remove} and reconnect`, () => this.remove(pane, of, true)),
         { text: `Replace ${theirs("inputs")} by placeholders`, run: () => post("detach", { names, side: "inputs" }) },
         one && !of.name.startsWith("~") && { text: "Rename\u2026", run: () => this.attrs.rename(of.name) },
         { text: "Place on a device\u2026", run: () => this.attrs.place(names, "/cpu:0") },
-        choiceOf("attribute", "Set an attribute\u2026", () => this.attribute(pane, of)),
+        this.choice("attribute", pane, of, { run: () => this.attribute(pane, of) }),
       ],
       Order: [
         two("add_control"),
@@ -192,7 +193,7 @@ export class Edits {
             v => call("resolve_condition", { name: of.name, value: v.value! }),
             "Fix condition",
           ),
-        choiceOf("type", "Replace all similar ops\u2026", () => this.type(pane, of)),
+        this.choice("type", pane, of, { run: () => this.type(pane, of) }),
       ],
       "The plan so far": [
         formChoice(
@@ -211,7 +212,7 @@ export class Edits {
     };
     popup.choose(
       of.label || of.name,
-      Object.entries(groups).flatMap(([group, choices]) => choices.flatMap(c => (c ? [{ ...c, group }] : []))),
+      Object.entries(groups).flatMap(([group, choices]) => choices.map(c => c && { ...c, group })),
       at,
     );
   }

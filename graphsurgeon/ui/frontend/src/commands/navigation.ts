@@ -3,74 +3,66 @@ import type { Actions } from "./actions";
 import type { Pane } from "../canvas/pane";
 import { figure } from "../panels/dom";
 import { opOf } from "../state/places";
-import type { Choice, Position } from "../panels/popup";
+import type { Choice } from "../panels/popup";
+import type { Position } from "../panels/parts";
 
 const MOST = 40;
 
 export class Navigation {
-  readonly #actions: Actions;
-
-  constructor(actions: Actions) {
-    this.#actions = actions;
-  }
+  constructor(private readonly actions: Actions) {}
 
   /** Goes to a producer or a consumer of a box, even if it is folded. */
   async along(pane: Pane, way: "producer" | "consumer"): Promise<void> {
     const of = pane.current?.of;
-    if (!of) return this.#actions.ui.status.show("Select an op first.");
-    const details = await this.#actions.send("details", { pane: pane.name, name: of.name });
+    if (!of) return this.actions.ui.status.show("Select an op first.");
+    const details = await this.actions.send("details", { pane: pane.name, name: of.name });
     if (!details) return;
     const own = of.name.replace(/\/$/, "");
     const found = way === "producer" ? [...details.inputs.map(t => opOf(t.tensor)), ...details.control_inputs] : details.consumers;
     const names = [...new Set(found)].filter(name => name !== own),
-      go = (name: string) => this.#actions.reveal(pane.name, name);
+      go = (name: string) => this.actions.reveal(pane.name, name);
     const total = (way === "consumer" && details.totals.consumers) || names.length;
-    if (!names.length) this.#actions.ui.status.show(`'${own.slice(0, 80)}' has no ${way}.`);
+    if (!names.length) this.actions.ui.status.show(`'${own.slice(0, 80)}' has no ${way}.`);
     else if (names.length === 1) go(names[0]!);
     else
-      this.#actions.ui.popup.choose(
+      this.actions.ui.popup.choose(
         `Go to which ${way}?${total > MOST ? ` The first ${MOST} of ${figure(total)}` : ""}`,
         names.slice(0, MOST).map(name => ({ text: name, run: () => go(name) })),
         below(pane),
       );
   }
 
-  /** Goes one step back or forward, with the camera of that step. */
-  step(way: "back" | "forward"): void {
-    this.#actions.post(way, {});
-  }
-
   /** Saves the current view. */
   async save(pane: Pane, name: string | null = null): Promise<void> {
-    await this.#actions.send("save_view", { name, at: [pane.view.x, pane.view.y, pane.view.k] });
+    await this.actions.send("save_view", { name, at: [pane.view.x, pane.view.y, pane.view.k] });
   }
 
   async show(pane: Pane, name: string): Promise<void> {
-    const at = await this.#actions.send("show_view", { name });
+    const at = await this.actions.send("show_view", { name });
     if (Array.isArray(at)) pane.lookFrom(at as number[]);
   }
 
   /** The view of a digit key. */
   showNumber(pane: Pane, i: number): void {
-    const name = this.#actions.ui.model.get("views")?.saved[i - 1];
-    if (name === undefined) this.#actions.ui.status.show(`There is no view ${i}. Press v to save one.`);
+    const name = this.actions.ui.model.get("views")?.saved[i - 1];
+    if (name === undefined) this.actions.ui.status.show(`There is no view ${i}. Press v to save one.`);
     else void this.show(pane, name);
   }
 
   /** The menu of the signatures and functions of the file. */
   signatures(at: Position): void {
-    const { model, popup } = this.#actions.ui,
+    const { model, popup } = this.actions.ui,
       { signatures, signature } = model.get("views")!;
     popup.choose(
       "Signatures and functions of the file",
-      signatures!.map(name => ({ text: name, on: name === signature, run: () => this.#actions.post("show_signature", { name }) })),
+      signatures!.map(name => ({ text: name, on: name === signature, run: () => this.actions.post("show_signature", { name }) })),
       at,
     );
   }
 
   /** The menu of views. */
   menu(pane: Pane, at?: Position): void {
-    const saved = this.#actions.ui.model.get("views")?.saved ?? [];
+    const saved = this.actions.ui.model.get("views")?.saved ?? [];
     const choices: Choice[] = saved
       .slice(0, MOST)
       .map((name, i) => ({ text: name, key: i < 9 ? String(i + 1) : undefined, verb: "show_view", run: () => void this.show(pane, name) }));
@@ -78,7 +70,7 @@ export class Navigation {
       text: "Save this view\u2026",
       verb: "save_view",
       run: () =>
-        this.#actions.ui.popup.form(
+        this.actions.ui.popup.form(
           "Save this view",
           [{ name: "name", label: "Name", value: `view ${saved.length + 1}` }],
           "Save",
@@ -90,13 +82,13 @@ export class Navigation {
         text: "Delete a view\u2026",
         verb: "delete_view",
         run: () =>
-          this.#actions.ui.popup.choose(
+          this.actions.ui.popup.choose(
             "Delete which view?",
-            saved.map(name => ({ text: name, run: () => this.#actions.post("delete_view", { name }) })),
+            saved.map(name => ({ text: name, run: () => this.actions.post("delete_view", { name }) })),
             at,
           ),
       });
-    this.#actions.ui.popup.choose("Views", choices, at ?? below(pane));
+    this.actions.ui.popup.choose("Views", choices, at ?? below(pane));
   }
 }
 

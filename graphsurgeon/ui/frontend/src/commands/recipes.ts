@@ -1,7 +1,8 @@
 // Recipes: common tasks in one menu; a recipe that does not apply shows the reason.
 import type { Actions } from "./actions";
 import { CommandError } from "../model/api";
-import type { Choice, Field, Position } from "../panels/popup";
+import type { Choice, Field } from "../panels/popup";
+import type { Position } from "../panels/parts";
 import type { RecipeEntry, Verbs } from "../model/types.generated";
 
 const TARGETS: [Verbs["check"]["target"], string][] = [
@@ -10,17 +11,13 @@ const TARGETS: [Verbs["check"]["target"], string][] = [
 ];
 
 export class Recipes {
-  readonly #actions: Actions;
-
-  constructor(actions: Actions) {
-    this.#actions = actions;
-  }
+  constructor(private readonly actions: Actions) {}
 
   /** The menu of the recipes that apply, and of the targets that the graph can be checked for; its last line leads to the other recipes. */
   async menu(at?: Position): Promise<void> {
     const choices = await this.choices(),
       others = choices.filter(c => c.off),
-      { popup } = this.#actions.ui;
+      { popup } = this.actions.ui;
     if (!choices.length) return; // the status line has the error
     const more: Choice = {
       text: `${others.length} ${others.length === 1 ? "recipe does" : "recipes do"} not apply\u2026`,
@@ -32,7 +29,7 @@ export class Recipes {
 
   /** All recipes and targets. */
   async choices(): Promise<Choice[]> {
-    const found = await this.#actions.send("recipes", {});
+    const found = await this.actions.send("recipes", {});
     if (!found) return [];
     const outputs = found.flatMap(r => r.form).find(f => f.name === "outputs")?.value ?? "";
     return [
@@ -53,14 +50,14 @@ export class Recipes {
 
   #ask(recipe: RecipeEntry): void {
     const done = async (values: Record<string, string>) => {
-      await this.#actions.call("run_recipe", { name: recipe.name, values });
-      this.#actions.ui.plan.show(this.#actions.ui.model.get("plan").steps.length ? "steps" : "saved");
+      await this.actions.call("run_recipe", { name: recipe.name, values });
+      this.actions.ui.plan.show(this.actions.ui.model.get("plan").steps.length ? "steps" : "saved");
     };
     if (!recipe.form.length)
       return void done({}).catch(error => {
         if (!(error instanceof CommandError)) throw error; // the status line has the error
       });
-    this.#actions.ui.popup.form(recipe.summary, recipe.form, recipe.adds_steps ? "Add to plan" : "Run recipe", done, recipe.description);
+    this.actions.ui.popup.form(recipe.summary, recipe.form, recipe.adds_steps ? "Add to plan" : "Run recipe", done, recipe.description);
   }
 
   /** Runs the converter of a target, and shows its report. */
@@ -78,10 +75,10 @@ export class Recipes {
         ],
       },
     ];
-    this.#actions.ui.popup.form(`Check for ${name}`, fields, "Check", async v => {
+    this.actions.ui.popup.form(`Check for ${name}`, fields, "Check", async v => {
       const asked = { target, outputs: v.outputs!, inputs: v.inputs!, verify: v.verify === "yes" };
-      await this.#actions.call("check", asked);
-      this.#actions.ui.plan.show("saved");
+      await this.actions.call("check", asked);
+      this.actions.ui.plan.show("saved");
     });
   }
 }

@@ -10,15 +10,11 @@ const TITLES: Partial<Record<RunForm["target"], [string, string]>> = {
 };
 
 export class Runs {
-  readonly #actions: Actions;
-
-  constructor(actions: Actions) {
-    this.#actions = actions;
-  }
+  constructor(private readonly actions: Actions) {}
 
   /** Opens the form for feeds, and runs the graph of the active pane, or the graph after the plan. */
   async open(given: RunForm["target"] = "graph"): Promise<void> {
-    const actions = this.#actions,
+    const actions = this.actions,
       { same, steps } = actions.ui.model.get("plan"),
       target =
         given === "graph" && !same && actions.pane.name === "destination" ? (steps.some(s => !s.muted) ? "plan" : "destination") : given,
@@ -32,9 +28,9 @@ export class Runs {
   async #run(form: RunForm, v: Record<string, string>): Promise<void> {
     const feeds = Object.fromEntries(form.feeds.map(f => [f.tensor, v[f.tensor]!] as const).filter(([, text]) => text));
     const target = (v[" of"] ?? form.target) as RunForm["target"];
-    if (form.risk) await this.#actions.call("trust", { target });
-    await this.#actions.call("run", { feeds, target, seed: number(v[" seed"]), limit: number(v[" limit"]), memory: number(v[" memory"]) });
-    const { ui: p } = this.#actions,
+    if (form.risk) await this.actions.call("trust", { target });
+    await this.actions.call("run", { feeds, target, seed: number(v[" seed"]), limit: number(v[" limit"]), memory: number(v[" memory"]) });
+    const { ui: p } = this.actions,
       run = p.model.get("run");
     p.plan.show("run");
     // the camera of the source follows the selection of Python; the destination has no selection of Python

@@ -3,15 +3,11 @@ import type { Actions } from "./actions";
 import type { Verbs } from "../model/types.generated";
 
 export class SaveDialog {
-  readonly #actions: Actions;
-
-  constructor(actions: Actions) {
-    this.#actions = actions;
-  }
+  constructor(private readonly actions: Actions) {}
 
   /** Opens the form, saves, and shows the report of the save. */
   async open(): Promise<void> {
-    const actions = this.#actions,
+    const actions = this.actions,
       form = await actions.send("save_form", {});
     if (!form) return;
     const values: [string, string][] = [
@@ -36,9 +32,9 @@ export class SaveDialog {
   }
 
   async #save(asked: Verbs["save"]): Promise<void> {
-    const wrote = await this.#actions.call("save", asked);
+    const wrote = await this.actions.call("save", asked);
     if (wrote.existing)
-      this.#actions.ui.popup.form("Save", [], "Replace", () => this.#save({ ...asked, if_exists: "replace" }), "", wrote.existing);
-    else this.#actions.ui.plan.show("saved");
+      this.actions.ui.popup.form("Save", [], "Replace", () => this.#save({ ...asked, if_exists: "replace" }), "", wrote.existing);
+    else this.actions.ui.plan.show("saved");
   }
 }

@@ -2,43 +2,40 @@
 import type { Actions } from "../commands/actions";
 import { CommandError } from "../model/api";
 import type { Pane } from "../canvas/pane";
-import type { Entry, Position } from "./popup";
+import type { Entry } from "./popup";
+import type { Position } from "./parts";
 import type { Attribute, Attributes } from "../model/types.generated";
 
 const DEVICES = ["/cpu:0", "/gpu:0", "/gpu:1"];
 
 export class Attrs {
-  readonly #actions: Actions;
-
-  constructor(actions: Actions) {
-    this.#actions = actions;
-  }
+  constructor(private readonly actions: Actions) {}
 
   /** Asks for another value of an attribute, of all ops of some boxes: from a menu if all its values are known. */
   set(names: string[], a: Attribute, at: Position): void {
-    const { popup } = this.#actions.ui,
+    const { popup } = this.actions.ui,
       set = (value: string) => ({ names, name: a.name, value });
     if (a.choices.length)
       popup.choose(
         a.name,
-        a.choices.map(value => ({ text: value, on: value === a.value, run: () => this.#actions.post("set_attr", set(value)) })),
+        a.choices.map(value => ({ text: value, on: value === a.value, run: () => this.actions.post("set_attr", set(value)) })),
         at,
       );
     else
       popup.form(`Set ${a.name}`, [{ name: "value", label: "Value (Python)", value: a.value }], "Set", v =>
-        this.#actions.call("set_attr", set(v.value!)),
+        this.actions.call("set_attr", set(v.value!)),
       );
   }
 
   /** Asks for another device. */
   place(names: string[], device: string): void {
     const fields = [{ name: "device", label: "Device", value: device, hint: "any", list: DEVICES }];
-    this.#actions.ui.popup.form("Place on a device", fields, "Place", v => this.#actions.call("set_device", { names, device: v.device! }));
+    this.actions.ui.popup.form("Place on a device", fields, "Place", v => this.actions.call("set_device", { names, device: v.device! }));
   }
 
   /** Asks for other arguments of a step of the plan. */
   async step(step: number): Promise<void> {
-    const form = await this.#actions.send("step_form", { step });
+    const form = await this.actions.send("step_form", { step });
     if (!form) return;
     const fields = form.map(({ name, label, value, choices }) => ({
       name,
@@ -46,26 +43,26 @@ export class Attrs {
       value,
       options: choices.length ? choices.map((c): [string, string] => [c, c]) : undefined,
     }));
-    this.#actions.ui.popup.form("Change the step", fields, "Change", values => this.#actions.call("edit_step", { step, values }));
+    this.actions.ui.popup.form("Change the step", fields, "Change", values => this.actions.call("edit_step", { step, values }));
   }
 
   rename(name: string): void {
     const fields = [{ name: "to", label: "Name", value: name.replace(/\/$/, ""), isName: true }];
-    this.#actions.ui.popup.form(name.endsWith("/") ? "Rename the scope" : "Rename the op", fields, "Rename", v =>
-      this.#actions.call("rename", { old: name, to: v.to! }),
+    this.actions.ui.popup.form(name.endsWith("/") ? "Rename the scope" : "Rename the op", fields, "Rename", v =>
+      this.actions.call("rename", { old: name, to: v.to! }),
     );
   }
 
   /** Asks for an attribute and its value in one text, for example padding=SAME; a list shows the choices. */
   async choose(pane: Pane, names: string[]): Promise<void> {
-    const about = await this.#actions.send("attributes", { names, pane: pane.name });
+    const about = await this.actions.send("attributes", { names, pane: pane.name });
     if (!about) return;
     const fields = [{ name: "text", label: "Attribute = value", hint: "padding=SAME", find: async (q: string) => entries(about, q) }];
-    this.#actions.ui.popup.form("Set an attribute", fields, "Set", async v => {
+    this.actions.ui.popup.form("Set an attribute", fields, "Set", async v => {
       const at = v.text!.indexOf("=");
       const problem = `${JSON.stringify(v.text)} has no value`;
       if (at < 0) throw new CommandError({ request: "set_attr", problem, suggestion: "Type name=value, for example padding=SAME" });
-      await this.#actions.call("set_attr", { names, name: v.text!.slice(0, at).trim(), value: v.text!.slice(at + 1).trim() });
+      await this.actions.call("set_attr", { names, name: v.text!.slice(0, at).trim(), value: v.text!.slice(at + 1).trim() });
     });
   }
 }

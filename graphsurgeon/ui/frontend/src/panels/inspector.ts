@@ -1,12 +1,11 @@
 // The inspector on the right: the selection, its tensors, and their mark buttons.
 import { count, figure, focus } from "./dom";
 import type { Model, Post } from "../model/api";
-import { button, copyButton, image, link, muted, sends, small } from "./parts";
+import { button, copyButton, image, link, muted, sends, small, type Position } from "./parts";
 import { type Child, make, draw, h, type VNode } from "./vnodes";
 import { displayName, opOf, sharedScope } from "../state/places";
 import type { Attribute, Attributes, Details, EdgeTensors, Histogram, Numbers, TensorText, TensorValues } from "../model/types.generated";
 import { SIGN } from "../model/signs.generated";
-import type { Position } from "./popup";
 
 export interface InspectorEvents {
   /** whether the shown ops can be changed */ editable(): boolean;
@@ -35,10 +34,10 @@ export class Inspector {
   marks = true;
 
   constructor(
-    readonly id: string,
-    readonly model: Model,
-    readonly post: Post,
-    readonly events: InspectorEvents,
+    private readonly id: string,
+    private readonly model: Model,
+    private readonly post: Post,
+    private readonly events: InspectorEvents,
   ) {
     this.nothing();
   }

@@ -12,7 +12,7 @@ export class Outline {
   /** The row that is the Tab stop. */
   #active = "";
 
-  constructor(readonly actions: Actions) {}
+  constructor(private readonly actions: Actions) {}
 
   /** Draws the rows if they or the selection have changed. */
   draw(): void {

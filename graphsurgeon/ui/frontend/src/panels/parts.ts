@@ -5,6 +5,12 @@ import { type Action, keyOf, verbOf } from "../commands/keys";
 import type { Post } from "../model/api";
 import type { Verbs } from "../model/types.generated";
 
+/** A point of the window. */
+export interface Position {
+  x: number;
+  y: number;
+}
+
 export interface ButtonOptions extends Attributes {
   icon?: IconName | undefined;
   text?: string | undefined;
@@ -34,14 +40,28 @@ export function small(text: string, onclick: () => unknown, more: ButtonOptions 
   return button({ text, kind: "small", "aria-label": more.label, onclick, ...more });
 }
 
-/** A button of an action that has a key; `run` does the action. */
-export function does(run: (action: Action) => void, action: Action, label: string, more: ButtonOptions = {}): VNode {
-  return button({ label: keyed(label, action), verb: verbOf(action), onclick: () => run(action), ...more });
+/** What buttons need of the registry. */
+export interface Commands {
+  do(action: Action, key: string, at: Position): void;
+  enabled(action: Action): boolean;
+  label(action: Action): string;
 }
 
-/** A label with the key of its action. */
-export function keyed(label: string, action: Action): string {
-  return `${label} (${keyOf(action).replace(/^[.,]$/, " $& ")})`;
+/** A button of a command; a menu opens below it. */
+export function does(commands: Commands, action: Action, more: ButtonOptions = {}): VNode {
+  return button({
+    label: `${commands.label(action)} (${keyOf(action).replace(/^[.,]$/, " $& ")})`,
+    verb: verbOf(action),
+    disabled: !commands.enabled(action),
+    onclick: (e: Event) => commands.do(action, "", below(e)),
+    ...more,
+  });
+}
+
+/** The place of a menu below the button of an event. */
+export function below(e: Event): Position {
+  const { left, bottom } = (e.currentTarget as Element).getBoundingClientRect();
+  return { x: left, y: bottom + 4 };
 }
 
 /** A small button that sends a verb. */

@@ -2,9 +2,8 @@
 // have their own line if there is a plan. The buttons are next to the status.
 import { count, figure, consume, focused, hasFocus } from "./dom";
 import type { Model, Post } from "../model/api";
-import type { Action } from "../commands/keys";
 import { icon } from "./icons";
-import { button, copyButton, does, field, muted, select, sends } from "./parts";
+import { button, type Commands, copyButton, does, field, muted, select, sends } from "./parts";
 import { tables } from "./plantabs";
 import { type Child, make, draw, h, type VNode } from "./vnodes";
 import type { MarkedBoundary, PaneName, Plan, Report, RunReport, Unmapped, Verbs, Waits } from "../model/types.generated";
@@ -26,7 +25,6 @@ const SOURCES: [Unmapped, string][] = [
 ];
 
 export interface PlanEvents {
-  /** does the action of a key */ run(action: Action): void;
   copy(how: Verbs["copy"], byKey: boolean): void;
   /** asks the person to choose a tensor in the picture */ pick(ask: string, take: (tensor: string) => void): void;
   /** asks for other arguments of a step */ editStep(step: number): void;
@@ -54,11 +52,12 @@ export class PlanBar {
   #historyCode: { past: unknown; code: string } | null = null;
 
   constructor(
-    readonly id: string,
-    readonly model: Model,
-    readonly store: Store,
-    readonly post: Post,
-    readonly events: PlanEvents,
+    private readonly id: string,
+    private readonly model: Model,
+    private readonly store: Store,
+    private readonly post: Post,
+    private readonly events: PlanEvents,
+    private readonly commands: () => Commands,
   ) {}
 
   /** Opens a tab of the panel; the errors of a plan open when a step adds them. */
@@ -245,22 +244,21 @@ export class PlanBar {
   }
 
   #buttons(plan: Plan): VNode[] {
-    const { run, compare } = this.events,
-      views = this.model.get("views"),
+    const commands = this.commands(),
       empty = !plan.steps.length;
     return [
-      does(run, "save", "Save or export a model, a picture or a page", { text: "Save" }),
-      does(run, "undo", "Undo", { icon: "undo", kind: "quiet", disabled: !views?.undo }),
-      does(run, "redo", "Redo", { icon: "redo", kind: "quiet", disabled: !views?.redo }),
+      does(commands, "save", { text: "Save" }),
+      does(commands, "undo", { icon: "undo", kind: "quiet" }),
+      does(commands, "redo", { icon: "redo", kind: "quiet" }),
       button({
         text: "Compare",
         verb: "run",
         label: "Run the graph before and after the last plan, and compare",
         hidden: !empty || !plan.applied,
-        onclick: compare,
+        onclick: this.events.compare,
       }),
-      does(run, "try", "Apply the plan to a copy, run the copy, and compare", { text: "Try", hidden: empty, disabled: !plan.ready }),
-      does(run, "apply", "Apply the plan", { text: "Apply", kind: "primary", disabled: !plan.ready }),
+      does(commands, "try", { text: "Try", hidden: empty }),
+      does(commands, "apply", { text: "Apply", kind: "primary" }),
     ];
   }
 

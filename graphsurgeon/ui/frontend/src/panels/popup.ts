@@ -1,7 +1,7 @@
 // Small floating lists inside the widget: the context menu, the choice of an input, the help.
 import { type Api, CommandError } from "../model/api";
 import { focus, focused, hasFocus, scrollToEntry } from "./dom";
-import { button, combobox, field, muted, option, select } from "./parts";
+import { button, combobox, field, muted, option, type Position, select } from "./parts";
 import { type Attributes, type Child, make, draw, h, type VNode } from "./vnodes";
 import { type Drag, dragFrom } from "../canvas/pointer";
 import { type Action, GROUPS } from "../commands/keys";
@@ -26,12 +26,6 @@ export interface Entry {
   doc: string;
   /** begins a drag of the entry */ drag?: () => Drag;
 }
-/** A point of the window. */
-export interface Position {
-  x: number;
-  y: number;
-}
-
 export interface Choice {
   text: string;
   key?: string | undefined;
@@ -76,9 +70,9 @@ export class Popup {
   #isDialog = false;
 
   constructor(
-    readonly host: HTMLElement,
-    readonly id: string,
-    readonly api: Pick<Api, "answers" | "kernelStopped">,
+    private readonly host: HTMLElement,
+    private readonly id: string,
+    private readonly api: Pick<Api, "answers" | "kernelStopped">,
   ) {
     this.#draw();
     host.addEventListener(
@@ -106,8 +100,9 @@ export class Popup {
 
   /** A list of choices at a point of the window, or in the middle. `shut` is called when it closes, before the chosen action.
    * A saved page leaves out choices that it cannot do; without a kernel they are gray. */
-  choose(title: string, all: Choice[], at?: Position, shut: (() => void) | null = null): void {
-    const unanswered = ({ verb }: Choice) => !!verb && !this.api.answers(verb),
+  choose(title: string, given: (Choice | false)[], at?: Position, shut: (() => void) | null = null): void {
+    const all = given.filter(c => !!c),
+      unanswered = ({ verb }: Choice) => !!verb && !this.api.answers(verb),
       choices = all.filter(c => this.api.kernelStopped || !unanswered(c)).map(c => ({ ...c, off: !!c.off || unanswered(c) }));
     if (all.length && !choices.length) return;
     const names = [...new Set(choices.map(c => c.group))],
@@ -400,10 +395,10 @@ class Finder {
   #last: Promise<void> | undefined;
 
   constructor(
-    readonly field: Field,
-    readonly id: string,
-    readonly input: () => HTMLInputElement | HTMLSelectElement | undefined,
-    readonly redraw: () => void,
+    private readonly field: Field,
+    private readonly id: string,
+    private readonly input: () => HTMLInputElement | HTMLSelectElement | undefined,
+    private readonly redraw: () => void,
   ) {}
 
   get attributes(): Attributes {

@@ -42,12 +42,12 @@ export class Search {
   #isDocked = false;
 
   constructor(
-    readonly id: string,
-    readonly find: (query: string) => Promise<PaneHits[]>,
+    private readonly id: string,
+    private readonly find: (query: string) => Promise<PaneHits[]>,
     /** Goes to a hit; `keyboard` moves the focus there, too. */
-    readonly reveal: (hit: { pane: PaneName; name: string }, keyboard: boolean) => void,
-    readonly onClose: () => void,
-    readonly markBoxes: (pane: PaneName, boxes: Record<string, number>) => void = () => {},
+    private readonly reveal: (hit: { pane: PaneName; name: string }, keyboard: boolean) => void,
+    private readonly onClose: () => void,
+    private readonly markBoxes: (pane: PaneName, boxes: Record<string, number>) => void = () => {},
   ) {
     this.#draw();
     this.element.append(this.#drop);

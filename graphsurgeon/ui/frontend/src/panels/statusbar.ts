@@ -19,9 +19,9 @@ export class StatusBar {
   #slowness = 0;
 
   constructor(
-    readonly model: Model,
-    readonly cancel: () => void,
-    readonly fade: (keys: string[]) => void,
+    private readonly model: Model,
+    private readonly cancel: () => void,
+    private readonly fade: (keys: string[]) => void,
   ) {}
 
   show(text: string, level: Status["level"] = "info"): void {

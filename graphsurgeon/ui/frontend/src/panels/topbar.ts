@@ -1,12 +1,11 @@
 // The bar at the top: title, view, direction, search.
 import { count, countOf, rove } from "./dom";
 import type { IconName } from "./icons";
-import { button, type ButtonOptions, does, keyed } from "./parts";
+import { below, button, type ButtonOptions, does, type Position } from "./parts";
 import { make, draw, h, type VNode } from "./vnodes";
 import type { Action } from "../commands/keys";
-import type { KeyActions } from "../commands/key_actions";
+import type { Registry } from "../commands/registry";
 import type { ViewState } from "../state/store";
-import type { Position } from "./popup";
 
 type Sides = ViewState["sides"];
 
@@ -17,8 +16,8 @@ export class TopBar {
 
   /** `sides` opens or closes the panels at the sides; `search` is the search box. */
   constructor(
-    readonly gestures: KeyActions,
-    readonly sides: (panel: Partial<Sides>) => void,
+    private readonly commands: Registry,
+    private readonly sides: (panel: Partial<Sides>) => void,
     search: HTMLElement,
   ) {
     this.draw();
@@ -34,9 +33,9 @@ export class TopBar {
   }
 
   draw(): void {
-    const { gestures } = this,
-      { actions, appearance, navigation, recipes } = gestures,
-      { model, store, panes, size } = actions.ui,
+    const { commands } = this,
+      { actions, appearance, navigation } = commands,
+      { model, store, size } = actions.ui,
       { source } = model.get("scenes"),
       stats = source?.stats,
       title = model.get("titles").source,
@@ -46,19 +45,11 @@ export class TopBar {
       figures = stats ? [count(stats.ops, "op"), ...hidden, stats.degraded].filter(Boolean).join(" \u00b7 ") : "";
     const tool = (icon: IconName, label: string, onclick: (e: Event) => void, more: ButtonOptions = {}) =>
       button({ icon, label, kind: "quiet", onclick, ...more });
-    const key = (icon: IconName, label: string, action: Action, more: ButtonOptions = {}) =>
-      does(gestures.do, action, label, { icon, kind: "quiet", ...more });
-    const menu = (icon: IconName, label: string, open: (at: Position) => void, more: ButtonOptions = {}) => {
-      const below = (e: Event) => {
-        const r = (e.currentTarget as Element).getBoundingClientRect();
-        open({ x: r.left, y: r.bottom + 4 });
-      };
-      return tool(icon, label, below, { "aria-haspopup": "menu", ...more });
-    };
+    const key = (icon: IconName, action: Action, more: ButtonOptions = {}) => does(commands, action, { icon, kind: "quiet", ...more });
+    const menu = (icon: IconName, label: string, open: (at: Position) => void, more: ButtonOptions = {}) =>
+      tool(icon, label, e => open(below(e)), { "aria-haspopup": "menu", ...more });
     const side = (icon: IconName, label: string, name: keyof Sides, more: ButtonOptions = {}) =>
       tool(icon, label, () => this.sides({ [name]: !store.state.sides[name] }), { "aria-pressed": store.state.sides[name], ...more });
-    /** A button with a text, which is not its name. */
-    const named = (label: string, text: string): ButtonOptions => ({ text, label, "aria-label": label });
     const signatures = "Signatures and functions of the file",
       rule = (): VNode => h("span.gs-rule");
     draw(
@@ -69,7 +60,8 @@ export class TopBar {
         side("left", "Outline", "outline"),
         h("div.gs-title", { title }, title),
         menu("down", signatures, at => navigation.signatures(at), {
-          ...named(signatures, `${views?.signature || "raw file"} \u25be`),
+          text: `${views?.signature || "raw file"} \u25be`,
+          "aria-label": signatures,
           icon: undefined,
           class: "gs-serves",
           verb: "show_signature",
@@ -79,9 +71,9 @@ export class TopBar {
         h(
           "div.gs-tools",
           { role: "group", "aria-label": "View" },
-          key("back", "Back", "back", { disabled: !views?.back }),
-          key("forward", "Forward", "forward", { disabled: !views?.forward }),
-          menu("views", keyed("Views", "views"), at => navigation.menu(panes.source, at), { verb: "save_view" }),
+          key("back", "back"),
+          key("forward", "forward"),
+          key("views", "views", { "aria-haspopup": "menu", verb: "save_view" }),
           rule(),
           tool("fold", "Fold all scopes", () => actions.post("set_depth", { depth: 0, pane: store.state.active }), { verb: "set_depth" }),
           tool(
@@ -90,26 +82,22 @@ export class TopBar {
             () => actions.post("set_direction", { direction: down ? "LR" : "TB" }),
             { verb: "set_direction" },
           ),
-          menu("eye", keyed("View options", "seen"), at => appearance.menu(store.state.active, at), { verb: "set_depth" }),
+          key("eye", "seen", { "aria-haspopup": "menu" }),
           menu("colors", "Colors", at => appearance.colors(at), { verb: "paint" }),
           rule(),
-          key("fit", "Fit to window", "fit"),
-          key("minus", "Zoom out", "out"),
-          does(gestures.do, "actual", "Zoom to 100 %", { text: this.#zoom, kind: "quiet", class: "gs-scale" }),
-          key("plus", "Zoom in", "in"),
+          key("fit", "fit"),
+          key("minus", "out"),
+          does(commands, "actual", { text: this.#zoom, kind: "quiet", class: "gs-scale" }),
+          key("plus", "in"),
         ),
         h(
           "div.gs-top-end",
-          menu("recipes", "", at => void recipes.menu(at), {
-            ...named(keyed("Recipes", "recipes"), "Recipes"),
-            class: "gs-recipes",
-            verb: "recipes",
-          }),
-          does(gestures.do, "run", "Run the graph with inputs", { icon: "run", text: "Run", class: "gs-run-button" }),
-          key("help", "Keyboard shortcuts and symbols", "help"),
+          key("recipes", "recipes", { text: "Recipes", "aria-label": "Recipes (Shift+R)", "aria-haspopup": "menu", class: "gs-recipes" }),
+          does(commands, "run", { icon: "run", text: "Run", class: "gs-run-button" }),
+          key("help", "help"),
           side("bottom", "Plan", "plan", { class: "gs-plan-switch" }),
           side("right", "Inspector", "inspector"),
-          key("full", "Full screen", "full", { "aria-pressed": size.full }),
+          key("full", "full", { "aria-pressed": size.full }),
         ),
       ),
     );

@@ -1,9 +1,8 @@
 // Steps through the changes of a plan.
 import type { Actions } from "../commands/actions";
 import { count } from "../panels/dom";
-import { does } from "../panels/parts";
+import { button } from "../panels/parts";
 import { draw, h, make } from "../panels/vnodes";
-import type { Action } from "../commands/keys";
 import type { Pane } from "../canvas/pane";
 import { centre, contains } from "./places";
 import type { Box, Group, Mark, PaneName, Scene } from "../model/types.generated";
@@ -53,8 +52,8 @@ export class Changes {
   readonly element = make("div");
 
   constructor(
-    readonly actions: Actions,
-    /** Makes a pane visible and active. */ readonly show: (pane: PaneName) => void,
+    private readonly actions: Actions,
+    /** Makes a pane visible and active. */ private readonly show: (pane: PaneName) => void,
   ) {}
 
   /** The changed items of all pictures: new ones first. */
@@ -67,15 +66,16 @@ export class Changes {
   update(): void {
     const all = this.#all,
       at = this.#at(all),
-      move = (action: Action) => this.step(action === "change" ? 1 : -1, false);
+      move = (by: 1 | -1, icon: "back" | "forward", label: string) =>
+        button({ icon, label, kind: "quiet", onclick: () => this.step(by, false) });
     draw(
       this.element,
       h(
         "div.gs-changes",
         { role: "group", "aria-label": "Changes", hidden: !all.length },
-        does(move, "change_before", "Previous change", { icon: "back", kind: "quiet" }),
+        move(-1, "back", "Previous change (Shift+Z)"),
         h("span.gs-muted.gs-change-at", at < 0 ? count(all.length, "change") : `${at + 1} of ${all.length}`),
-        does(move, "change", "Next change", { icon: "forward", kind: "quiet" }),
+        move(1, "forward", "Next change (z)"),
       ),
     );
   }
