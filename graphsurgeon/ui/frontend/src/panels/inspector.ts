@@ -74,10 +74,7 @@ export class Inspector {
         }),
       ),
       about && this.#facts(names, [["types", about.types.map(([t, n]) => `${figure(n)} ${t}`).join(", ")]], about),
-      this.#list(
-        "",
-        names.map(n => this.#link(n)),
-      ),
+      this.#list("", names, n => this.#link(n)),
     ]);
   }
 
@@ -86,10 +83,7 @@ export class Inspector {
     this.#set("\u2192", () => [
       h("h3.gs-inspect-title", { title }, h("span.gs-leaf", title)),
       h("p.gs-doc.gs-way", way),
-      this.#list(
-        "",
-        tensors.map(t => this.#tensor(t)),
-      ),
+      this.#list("", tensors, t => this.#tensor(t)),
       more > 0 && muted(`and ${more} more`),
       values.map(one => this.#runValues(one, one.tensor)),
     ]);
@@ -104,26 +98,10 @@ export class Inspector {
       histogram(d.histogram),
       d.value && this.#valueOf(name),
       (d.run ?? []).map(one => this.#runValues(one)),
-      this.#list(
-        "Outputs",
-        d.outputs.map(t => this.#tensor(t, isOp ? name : "", d.outputs.length > 1)),
-        d.totals.outputs,
-      ),
-      this.#list(
-        "Inputs",
-        d.inputs.map(t => this.#tensor(t)),
-        d.totals.inputs,
-      ),
-      this.#list(
-        "Control inputs",
-        d.control_inputs.map(n => this.#link(n)),
-        d.totals.control_inputs,
-      ),
-      this.#list(
-        "Consumers",
-        d.consumers.map(n => this.#link(n)),
-        d.totals.consumers,
-      ),
+      this.#list("Outputs", d.outputs, t => this.#tensor(t, isOp ? name : "", d.outputs.length > 1), d.totals.outputs),
+      this.#list("Inputs", d.inputs, t => this.#tensor(t), d.totals.inputs),
+      this.#list("Control inputs", d.control_inputs, n => this.#link(n), d.totals.control_inputs),
+      this.#list("Consumers", d.consumers, n => this.#link(n), d.totals.consumers),
       !!d.python &&
         h(
           "div.gs-row",
@@ -238,7 +216,7 @@ export class Inspector {
     return at && name.startsWith(this.#scope) && name.length > at ? `\u2026/${name.slice(at)}` : name;
   }
 
-  #list(title: string, items: VNode[], total = items.length): Child {
+  #list<T>(title: string, items: T[], show: (item: T) => VNode, total = items.length): Child {
     if (!items.length) return null;
     const rest = total - Math.min(items.length, MOST);
     return h(
@@ -246,7 +224,7 @@ export class Inspector {
       title && h("h4", title, h("span.gs-n", figure(total))),
       h(
         "ul",
-        items.slice(0, MOST).map(i => h("li", i)),
+        items.slice(0, MOST).map(item => h("li", show(item))),
         rest > 0 && h("li.gs-muted", `and ${count(rest, "more", "more")}`),
       ),
     );
