@@ -92,7 +92,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
       transforms.set(pane.name, { x, y, k });
       if (was && !placing) moveOther(pane, was);
       if (was && !placing) cameraBeforePlan = undefined;
-      if (pane.name === store.state.active) top.zoom(pane.view.k);
+      if (pane.name === store.state.active) top.zoom();
     },
     focus: (pane, onBox) => {
       activate(pane.name);
@@ -216,10 +216,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   }
 
   function activate(name: PaneName): void {
-    if (store.state.active === name) return;
-    store.set({ active: name });
-    for (const pane of both) pane.map.setActive(pane.name === name);
-    top.zoom(panes[name].view.k);
+    if (store.state.active !== name) store.set({ active: name });
   }
 
   function focusPane(): void {
@@ -230,10 +227,11 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   /** Updates selections, marks and the start of a connection, which change without a new scene. */
   function highlight(): void {
-    const { selected, pendingEdit, edge, faded, candidates, picking, change } = store.state;
+    const { active, selected, pendingEdit, edge, faded, candidates, picking, change } = store.state;
     commands.lens.update();
     for (const pane of both) {
       const here = candidates && (candidates.pane === pane.name || model.get("plan").same);
+      pane.map.setActive(pane.name === active);
       pane.drawing.only(commands.lens.names(pane));
       pane.drawing.offer(here ? candidates.boxes : null);
       pane.drawing.select(selected[pane.name]);
@@ -342,8 +340,6 @@ export function mount(model: Model, host: HTMLElement): () => void {
       updateSizes();
       align(now === from ? other(now) : now, from, size);
     });
-    for (const pane of both) pane.map.setActive(pane === now);
-    top.zoom(now.view.k);
   }
 
   function other(pane: Pane): Pane {
@@ -432,7 +428,6 @@ export function mount(model: Model, host: HTMLElement): () => void {
     apart = back?.apart ?? false;
     if (!back) lineUp();
     if (isTwoStage !== actions.isTwoStage) cameraBeforePlan = actions.isTwoStage ? before : undefined;
-    tabs();
     commands.tensorDrag.refresh();
     const { edge } = store.state;
     if (edge && ![source, destination].some(scene => scene?.edges.includes(edge))) store.set({ edge: null });
@@ -547,7 +542,6 @@ export function mount(model: Model, host: HTMLElement): () => void {
         });
   for (const element of [root, panes.source.canvas, panes.destination.canvas]) size?.observe(element);
 
-  panes.source.map.setActive(true);
   sides();
   cameras.settle();
   drawScenes();

@@ -87,6 +87,7 @@ export class Minimap {
 
   /** Whether its pane is the active one. */
   setActive(active: boolean): void {
+    if (active === this.#active) return;
     this.#active = active;
     this.update();
   }

@@ -5,6 +5,8 @@ export const FOCUSABLE = new Set(["button", "input", "select", "textarea", "summ
 const UNPRINTABLE =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
+const LIVE_BUTTONS = "button:enabled:not([hidden])";
+
 /** The largest number of characters in a tooltip or a text for screen readers. */
 export const LONGEST = 300;
 
@@ -17,7 +19,7 @@ export function clean(text: string): string {
 export function s<K extends keyof SVGElementTagNameMap>(tag: K, attributes: object = {}, text?: string): SVGElementTagNameMap[K] {
   const element = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes))
-    if (value !== undefined && value !== false) element.setAttribute(name, clean(String(value)));
+    if (value != null && value !== false) element.setAttribute(name, clean(String(value)));
   if (text !== undefined) element.textContent = clean(text);
   return element;
 }
@@ -27,30 +29,21 @@ export function fill(element: Element, text: string): void {
   element.textContent = clean(text);
 }
 
-/** Makes one Tab stop of the buttons of a bar: the arrow keys go from button to button. Returns a function that must be called after
- * buttons were enabled or disabled. */
-export function rove(bar: HTMLElement): () => void {
-  const all = [...bar.querySelectorAll<HTMLButtonElement>("button")],
-    live = () => all.filter(one => !one.disabled && !one.hidden);
-  const stopAt = (stop: HTMLButtonElement | undefined) => {
-    for (const one of all) one.tabIndex = one === stop ? 0 : -1;
-  };
-  bar.addEventListener("focusin", e => {
-    if (all.includes(e.target as HTMLButtonElement)) stopAt(e.target as HTMLButtonElement);
-  });
-  bar.addEventListener("keydown", e => {
-    const buttons = live(),
-      at = buttons.indexOf(e.target as HTMLButtonElement),
-      to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: buttons.length - 1 }[e.key];
-    if (at < 0 || to === undefined) return;
-    consume(e);
-    buttons[(to + buttons.length) % buttons.length]!.focus();
-  });
-  const refresh = () => {
-    if (!live().some(one => one.tabIndex === 0)) stopAt(live()[0]);
-  };
-  stopAt(live()[0]);
-  return refresh;
+/** Moves the focus from button to button of a bar by the arrow keys, Home and End. */
+export function rove(e: KeyboardEvent): void {
+  const buttons = [...(e.currentTarget as Element).querySelectorAll<HTMLElement>(LIVE_BUTTONS)],
+    at = buttons.indexOf(e.target as HTMLElement),
+    to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: buttons.length - 1 }[e.key];
+  if (at < 0 || to === undefined) return;
+  consume(e);
+  buttons[(to + buttons.length) % buttons.length]!.focus();
+}
+
+/** Makes one Tab stop of the buttons of a bar: `stop`, or else the present one. */
+export function setTabStop(bar: Element, stop?: EventTarget | null): void {
+  const live = [...bar.querySelectorAll<HTMLElement>(LIVE_BUTTONS)],
+    one = live.find(button => button === stop) ?? live.find(button => button.tabIndex === 0) ?? live[0];
+  for (const button of bar.querySelectorAll("button")) button.tabIndex = button === one ? 0 : -1;
 }
 
 /** Makes `wanted` the children of `element`, in this order. Only misplaced children move: the browser styles and lays out each moved

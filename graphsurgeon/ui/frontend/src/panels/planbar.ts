@@ -1,6 +1,6 @@
 // The bar at the bottom: the boundary and the copy, if a tensor is marked; the tabs and their details; the buttons of the plan. The tabs
 // have their own line if there is a plan. The buttons are next to the status.
-import { count, figure, consume, focused, hasFocus } from "./dom";
+import { consume, count, figure, focused, hasFocus, rove } from "./dom";
 import type { Model, Post } from "../model/api";
 import { icon } from "./icons";
 import { button, type Commands, copyButton, does, field, muted, select, sends } from "./parts";
@@ -231,7 +231,7 @@ export class PlanBar {
             marked && copy,
           ),
         ),
-        h("div.gs-tabs", { role: "tablist", "aria-label": "Plan", onkeydown: key }, this.#tabList.map(tab)),
+        h("div.gs-tabs", { role: "tablist", "aria-label": "Plan", onkeydown: rove }, this.#tabList.map(tab)),
         h(
           "div.gs-panel",
           { id: panel, role: "tabpanel", tabindex: 0, hidden: !open, "aria-labelledby": open && `${this.id}-tab-${open.id}` },
@@ -308,14 +308,4 @@ export class PlanBar {
 
 function isMarked(b: MarkedBoundary): boolean {
   return !!(b.inputs.length || b.outputs.length || b.ops);
-}
-
-/** The arrow keys move the focus from tab to tab. */
-function key(e: KeyboardEvent): void {
-  const tabs = [...(e.currentTarget as Element).children] as HTMLElement[],
-    at = tabs.indexOf(focused()),
-    to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[e.key];
-  if (to === undefined || at < 0) return;
-  consume(e);
-  tabs[(to + tabs.length) % tabs.length]!.focus();
 }

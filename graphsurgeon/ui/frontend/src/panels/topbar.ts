@@ -1,5 +1,5 @@
 // The bar at the top: title, view, direction, search.
-import { count, countOf, rove } from "./dom";
+import { count, countOf, rove, setTabStop } from "./dom";
 import type { IconName } from "./icons";
 import { below, button, type ButtonOptions, does, type Position } from "./parts";
 import { make, draw, h, type VNode } from "./vnodes";
@@ -11,8 +11,7 @@ type Sides = ViewState["sides"];
 
 export class TopBar {
   readonly element = make("div");
-  readonly #refreshStops: () => void;
-  #zoom = "100%";
+  #zoom = "";
 
   /** `sides` opens or closes the panels at the sides; `search` is the search box. */
   constructor(
@@ -22,14 +21,16 @@ export class TopBar {
   ) {
     this.draw();
     this.element.querySelector(".gs-run-button")!.after(search);
-    this.#refreshStops = rove(this.element);
   }
 
-  zoom(k: number): void {
-    const text = `${Math.round(k * 100)}%`;
-    if (text === this.#zoom) return;
-    this.#zoom = text;
-    this.draw();
+  /** Shows another zoom. */
+  zoom(): void {
+    if (this.#zoomText() !== this.#zoom) this.draw();
+  }
+
+  #zoomText(): string {
+    const { pane } = this.commands.actions;
+    return `${Math.round(pane.view.k * 100)}%`;
   }
 
   draw(): void {
@@ -56,7 +57,7 @@ export class TopBar {
       this.element,
       h(
         "div.gs-top",
-        { role: "toolbar", "aria-label": "Screen" },
+        { role: "toolbar", "aria-label": "Screen", onkeydown: rove, onfocusin: (e: Event) => setTabStop(this.element, e.target) },
         side("left", "Outline", "outline"),
         h("div.gs-title", { title }, title),
         menu("down", signatures, at => navigation.signatures(at), {
@@ -87,7 +88,7 @@ export class TopBar {
           rule(),
           key("fit", "fit"),
           key("minus", "out"),
-          does(commands, "actual", { text: this.#zoom, kind: "quiet", class: "gs-scale" }),
+          does(commands, "actual", { text: (this.#zoom = this.#zoomText()), kind: "quiet", class: "gs-scale" }),
           key("plus", "in"),
         ),
         h(
@@ -101,6 +102,6 @@ export class TopBar {
         ),
       ),
     );
-    this.#refreshStops?.();
+    setTabStop(this.element);
   }
 }
