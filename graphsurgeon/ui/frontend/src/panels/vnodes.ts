@@ -54,11 +54,11 @@ export function make<E extends Element = HTMLElement>(selector: string, attribut
   return element;
 }
 
-/** Makes an element what a description says. If the element with the focus is removed, the nearest element around it that can have the
- * focus gets it. A text that is being typed stays, unless the attribute data-value of its field changes. */
+/** Makes an element what a description says. The focus stays on its element; if that is removed, the nearest element around
+ * it that can have the focus gets it. A text that is being typed stays, unless the attribute data-value of its field changes. */
 export function draw(element: HTMLElement, vnode: VNode): void {
-  const around: HTMLElement[] = [];
-  if (hasFocus(element)) for (let at = focused().parentElement; at; at = at.parentElement) if (at.matches("[tabindex]")) around.push(at);
+  const around = hasFocus(element) ? [focused()] : [];
+  for (let at = around[0]?.parentElement; at; at = at.parentElement) if (at.matches("[tabindex]")) around.push(at);
   patch(element, vnode);
   for (const input of element.querySelectorAll<HTMLInputElement>("input[data-value]"))
     if (input.defaultValue !== input.dataset["value"]) input.defaultValue = input.value = input.dataset["value"]!;
