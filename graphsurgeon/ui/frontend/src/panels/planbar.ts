@@ -159,45 +159,25 @@ export class PlanBar {
   }
 
   draw(): void {
-    const faults = this.model.get("plan").faults.length;
+    const boundary = this.model.get("boundary"),
+      plan = this.model.get("plan"),
+      faults = plan.faults.length,
+      inTabs = hasFocus(this.element) && focused().closest(".gs-tabs, .gs-panel");
     // new errors are shown at once, not only counted
     if (faults && !this.#faults) this.#openTab = "problems";
     this.#faults = faults;
-    const inTabs = hasFocus(this.element) && focused().closest(".gs-tabs, .gs-panel");
     this.#tabList = this.#tabs();
     const open = this.#tabList.find(t => t.id === this.#openTab),
-      boundary = this.model.get("boundary"),
-      plan = this.model.get("plan"),
-      marked = isMarked(boundary),
-      panel = `${this.id}-panel`,
-      stop = open ?? this.#tabList[0];
-    this.#openTab = open?.id ?? "";
-    const canCopy = !!(boundary.ops || this.store.state.selected.source.size),
+      canCopy = !!(boundary.ops || this.store.state.selected.source.size),
       copy = button({
         text: "Copy to scope\u2026",
         label: "Copy the region to a scope (c)",
         verb: "copy",
         hidden: !canCopy,
         onclick: () => this.copy(),
-      });
-    const tab = (t: Tab) =>
-      h(
-        "button.gs-tab",
-        {
-          key: t.id,
-          role: "tab",
-          class: t.warn && "gs-warn",
-          id: `${this.id}-tab-${t.id}`,
-          "aria-selected": t === open,
-          "aria-controls": t === open ? panel : undefined,
-          tabindex: t === stop ? 0 : -1,
-          "data-tab": t.id,
-          onclick: () => this.show(t === open ? "" : t.id),
-        },
-        t.warn && icon("warn"),
-        t.text,
-        !!t.n && h("span.gs-n", figure(t.n)),
-      );
+      }),
+      marked = isMarked(boundary);
+    this.#openTab = open?.id ?? "";
     draw(
       this.element,
       h(
@@ -207,40 +187,78 @@ export class PlanBar {
           "div.gs-plan-row",
           { hidden: !marked },
           h("div.gs-summary", { tabindex: -1, role: "group", "aria-label": "Boundary" }, marked && this.#summary(boundary)),
-          h(
-            "div.gs-copying",
-            { hidden: !canCopy },
-            h("span.gs-word", "Scope:"),
-            field({
-              class: "gs-copy-to",
-              placeholder: "new scope",
-              "aria-label": "Scope to copy to",
-              "data-verb": "copy",
-              onkeydown: (e: KeyboardEvent) => {
-                if (e.key !== "Enter" || e.ctrlKey || e.metaKey) return;
-                consume(e);
-                this.copy();
-              },
-            }),
-            h("span.gs-word.gs-unmapped", { title: UNMAPPED }, "Other inputs:"),
-            select(undefined, SOURCES, {
-              class: "gs-select",
-              "aria-label": "Other inputs: boundary inputs without a source",
-              "data-verb": "copy",
-            }),
-            marked && copy,
-          ),
+          h("div.gs-copying", { hidden: !canCopy }, this.#copyFields(), marked && copy),
         ),
-        h("div.gs-tabs", { role: "tablist", "aria-label": "Plan", onkeydown: rove }, this.#tabList.map(tab)),
+        this.#tabBar(open),
         h(
           "div.gs-panel",
-          { id: panel, role: "tabpanel", tabindex: 0, hidden: !open, "aria-labelledby": open && `${this.id}-tab-${open.id}` },
+          {
+            id: this.#panelId,
+            role: "tabpanel",
+            tabindex: 0,
+            hidden: !open,
+            "aria-labelledby": open && `${this.id}-tab-${open.id}`,
+          },
           open && { ...open.body(), key: open.id },
         ),
         h("div.gs-row.gs-doing", !marked && copy, this.#buttons(plan)),
       ),
     );
     if (inTabs && !hasFocus(this.element)) this.#focusTab();
+  }
+
+  get #panelId(): string {
+    return `${this.id}-panel`;
+  }
+
+  #tabBar(open: Tab | undefined): VNode {
+    const stop = open ?? this.#tabList[0];
+    return h(
+      "div.gs-tabs",
+      { role: "tablist", "aria-label": "Plan", onkeydown: rove },
+      this.#tabList.map(t =>
+        h(
+          "button.gs-tab",
+          {
+            key: t.id,
+            role: "tab",
+            class: t.warn && "gs-warn",
+            id: `${this.id}-tab-${t.id}`,
+            "aria-selected": t === open,
+            "aria-controls": t === open ? this.#panelId : undefined,
+            tabindex: t === stop ? 0 : -1,
+            "data-tab": t.id,
+            onclick: () => this.show(t === open ? "" : t.id),
+          },
+          t.warn && icon("warn"),
+          t.text,
+          !!t.n && h("span.gs-n", figure(t.n)),
+        ),
+      ),
+    );
+  }
+
+  #copyFields(): VNode[] {
+    return [
+      h("span.gs-word", "Scope:"),
+      field({
+        class: "gs-copy-to",
+        placeholder: "new scope",
+        "aria-label": "Scope to copy to",
+        "data-verb": "copy",
+        onkeydown: (e: KeyboardEvent) => {
+          if (e.key !== "Enter" || e.ctrlKey || e.metaKey) return;
+          consume(e);
+          this.copy();
+        },
+      }),
+      h("span.gs-word.gs-unmapped", { title: UNMAPPED }, "Other inputs:"),
+      select(undefined, SOURCES, {
+        class: "gs-select",
+        "aria-label": "Other inputs: boundary inputs without a source",
+        "data-verb": "copy",
+      }),
+    ];
   }
 
   #buttons(plan: Plan): VNode[] {

@@ -154,7 +154,7 @@ export class Popup {
               ),
             ),
       );
-    this.#show(menu, LIVE);
+    this.#show(menu, LIVE, false);
     if (at) {
       const r = this.host.getBoundingClientRect(),
         { style, offsetWidth, offsetHeight } = this.layer.firstElementChild as HTMLElement;
@@ -329,11 +329,11 @@ export class Popup {
     this.#show(content, "input");
   }
 
-  /** Shows a popup, with the focus on the first element of a selector. */
-  #show(content: () => VNode, first: string): void {
+  /** Shows a popup, with the focus on the first element of a selector; a dialog covers the rest of the screen. */
+  #show(content: () => VNode, first: string, isDialog = true): void {
     if (!this.open) this.#back = focused();
     this.#content = content;
-    this.#isDialog = first !== LIVE;
+    this.#isDialog = isDialog;
     this.#count++;
     this.#draw();
     focus(this.layer.querySelector<HTMLElement>(first));
