@@ -24,14 +24,14 @@ export class BoxDrag {
   }
   cut(pane: Pane, item: Item | null): void {
     const names = this.#names(pane, item);
-    if (this.#actions.canEdit(pane) && names.length) this.#actions.post("cut", { names });
+    if (names.length) this.#actions.post("cut", { names });
   }
   paste(): void {
     void this.#showProblems(this.#actions.send("paste", { to: null, keep_inputs: false }));
   }
   duplicate(pane: Pane, item: Item | null): void {
     const names = this.#names(pane, item);
-    if (this.#actions.canEdit(pane) && names.length)
+    if (names.length)
       void this.#showProblems(this.#actions.send("duplicate", { names, pane: "destination", to: null, keep_inputs: true }));
   }
 
