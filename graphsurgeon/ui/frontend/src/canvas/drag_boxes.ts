@@ -31,8 +31,7 @@ export class BoxDrag {
   }
   duplicate(pane: Pane, item: Item | null): void {
     const names = this.#names(pane, item);
-    if (names.length)
-      void this.#showProblems(this.#actions.send("duplicate", { names, pane: "destination", to: null, keep_inputs: true }));
+    if (names.length) void this.#showProblems(this.#actions.send("duplicate", { names, pane: "destination", to: null, keep_inputs: true }));
   }
 
   async #showProblems(answer: Promise<unknown>): Promise<void> {
