@@ -302,6 +302,10 @@ class EditState:
             place = np.where(gone, -1, np.cumsum(~gone) - 1).astype(np.int32)
             copies = [replace(c, positions=np.where(c.positions < 0, -1, place[c.positions])) for c in copies]
             copies = [replace(c, input_map=current_externals(after, c)) for c in copies]
+        moved = sorted(op for op in {*self._former_names.values()} if op < size and names[op] != self.base.names[op])
+        renamed = {self.base.names[op]: names[op] for op in moved}
+        if renamed:
+            after = replace(after, state_of=lambda: self.base.state.renamed(renamed))
         downstream = iter(self.downstream_copies)
         return PlanResult(
             self.base, self.steps, after,
@@ -315,7 +319,8 @@ class EditState:
             downstream_copies=tuple(replace(next(downstream), copy_result=c) for c in copies if c.role == "slice"),
             replacements=tuple(self._replacements()),
             first_new=size,
-            mode="materialize" if self.needs_new_graph else "append",
+            mode="materialize" if self.needs_new_graph or renamed else "append",
+            renamed=renamed,
             revalued=dict(self.revalued),
             blame={names[op]: step for op, step in self._step_of.items()},
             pruned=frozenset(self.pruned),

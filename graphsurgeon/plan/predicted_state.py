@@ -13,7 +13,7 @@ from ..errors import counted, few
 from ..graph.conditions import exclusive_ops
 from ..graph.control_flow import ENTERS, EXITS, MERGES, SWITCHES
 from ..graph.graph import DerivedOrigin, Graph, Mask
-from ..graph.names import begins_with, op_name
+from ..graph.names import op_name
 from ..graph.rewiring import TURNING, import_order
 from ..graph.training import Gradients, RewiredInput
 from ..graph.traversal import backward, forward
@@ -191,7 +191,7 @@ def _join_suggestion(effect: PlanResult, join: Connection) -> str:
 
 def finalize(effect: PlanResult) -> PlanResult:
     """Completes the sum of all steps: removes ops, and adds the last faults, the warnings and the predictions."""
-    effect = remove_ops(_with_renames(effect))
+    effect = remove_ops(effect)
     loose = branch_fault(effect) or never_fault(effect)
     if loose is not None:
         effect = replace(effect, faults=(loose,))
@@ -208,19 +208,6 @@ def finalize(effect: PlanResult) -> PlanResult:
     if foreseen is not None:
         foreseen.set_effect(effect)
     return effect
-
-
-def _with_renames(effect: PlanResult) -> PlanResult:
-    """Records the renamed ops of the base."""
-    base, names = effect.base, effect.after.names
-    if begins_with(names, base.names):
-        return effect
-    pairs = zip(base.names, names[: base.size], strict=True)
-    renamed = {old: new for old, new in pairs if old is not new and old != new}
-    if not renamed:
-        return effect
-    after = replace(effect.after, state_of=lambda: base.state.renamed(renamed))
-    return replace(effect, renamed=renamed, mode="materialize", after=after)
 
 
 def _numbers_before(effect: PlanResult) -> Callable[[str], int | None]:
