@@ -247,7 +247,7 @@ def inlined(graph: Graph, opened_graph: OpenedGraph, values: Values, calls: Iter
     layers = update_layers(
         opened_graph.layers,
         graph,
-        CallTree(tf.open.snapshot.snapshot(expansion.graph), tf.functions.function_bodies.function_body),
+        CallTree(tf.open.snapshot.snapshot(expansion.graph), tf.functions.expand.function_body),
         expansion.tensors,
         call,
     )

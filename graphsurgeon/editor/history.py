@@ -337,7 +337,7 @@ def _layers_after(
     event: Event, layers: Layers, copies: list[tuple[Layers, dict[str, str], str]], graph: Graph
 ) -> Layers:
     """Returns the layers after a plan: the earlier layers with their current ops, and the layers of copies."""
-    calls, effect = CallTree(graph, tf.functions.function_bodies.function_body), event.result.effect
+    calls, effect = CallTree(graph, tf.functions.expand.function_body), event.result.effect
     if event.replaced_graph is not None and layers:
         names = {old: new for one in effect.replacements for old, new in one.outputs.items()}
         how = f"step {event.number}, {event.text}"

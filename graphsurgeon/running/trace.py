@@ -387,7 +387,7 @@ def _added_ops(graph: Graph, run_graph: Graph) -> frozenset[str]:
     if not more:
         return frozenset()
 
-    return frozenset(more - CallTree(graph, tf.functions.function_bodies.function_body).searchable.graph.index.keys())
+    return frozenset(more - CallTree(graph, tf.functions.expand.function_body).searchable.graph.index.keys())
 
 
 def _with_kernels(needed_ops: Selection, fetches: Sequence[str]) -> tuple[Selection, list[str], str]:
@@ -472,7 +472,7 @@ def _calls(graph: Graph, excluded: set[str], fetches: Sequence[str]) -> tuple[li
     kinds = set(graph.type_index[0])
     if not kinds & (BRANCHING | CALLS | graph.functions.keys()):
         return [], []
-    work, plain, flow = tf.functions.calls.FunctionCalls(graph), list[str](), list[str]()
+    work, plain, flow = tf.functions.expand.FunctionCalls(graph), list[str](), list[str]()
     runs = backward(graph, graph.mask(graph.index[name.partition(":")[0]] for name in fetches))
     for op in np.flatnonzero(runs).tolist():
         node = graph.nodes[op]

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.tf.effects import HARMLESS, RANDOM, REPEATABLE, acting_ops, effect_finder, effect_of_type
-from graphsurgeon.tf.functions.calls import FunctionCalls
+from graphsurgeon.tf.functions.expand import FunctionCalls
 
 tf1 = tf.compat.v1
 

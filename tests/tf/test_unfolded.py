@@ -11,7 +11,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
 from graphsurgeon.graph.calls import CallTree
-from graphsurgeon.tf.functions.function_bodies import function_body
+from graphsurgeon.tf.functions.expand import function_body
 from tests.corpus import corpus_ids
 from tests.refusal import refuses
 from tests.tf2 import calling_twice_deep, sine

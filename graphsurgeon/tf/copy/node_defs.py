@@ -16,7 +16,7 @@ from ...plan.copy_result import CopyResult, NewConstant, NewOp
 from ...plan.plan_result import PlanResult
 from ...plan.shape_inference import frontier
 from ..edit.nodes import change_node, plan_nodes
-from ..functions.calls import constant
+from ..functions.expand import constant
 from ..functions.library import BRANCHING, Library, rename_calls
 from ..import_tensorflow import tf
 from ..messages import graph_pb2, node_def_pb2

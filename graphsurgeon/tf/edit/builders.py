@@ -18,7 +18,7 @@ from ...graph.types import TFOp
 from ...graph.variables import VARIABLE_TYPES
 from ...plan.adapters import Adapter, AdapterPart, Cast, Dense, Pad, Pool, Reshape, Resize, Transpose, kind_of
 from ..copy.append import copy_into
-from ..functions.calls import FunctionCalls
+from ..functions.expand import FunctionCalls
 from ..functions.flow import FlowBuilder
 from ..functions.graph_function import copy_ops, trace_function
 from ..functions.library import functions_in_node, reached_functions

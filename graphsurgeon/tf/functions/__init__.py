@@ -6,9 +6,8 @@ from ..import_tensorflow import lazy_modules
 
 if TYPE_CHECKING:
     from . import (
-        calls,
+        expand,
         flow,
-        function_bodies,
         graph_function,
         inline,
         keras_layer,

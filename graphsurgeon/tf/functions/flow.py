@@ -29,7 +29,7 @@ from ..open.snapshot import snapshot
 from ..private.contexts import conditional, join_context, loop
 from ..private.graphs import copy_handle_data
 from ..protos import empty_graph
-from .calls import FunctionCalls, is_stateful
+from .expand import FunctionCalls, is_stateful
 from .inline import inline_calls
 from .library import BRANCHING, Library, reached_functions, with_library
 

@@ -36,7 +36,7 @@ from ..registry import op_definition
 from ..run.errors import errors_as
 from ..run.sessions import require_trusted, session_of
 from ..values.variables import dims_of, fetch, shape_of
-from .calls import FunctionCalls, is_stateful
+from .expand import FunctionCalls, is_stateful
 from .library import nodes_behind
 
 tf1 = tf.compat.v1

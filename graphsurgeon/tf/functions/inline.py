@@ -27,7 +27,7 @@ from ..private.functions import is_eager, restore_gradients
 from ..private.graphs import op_finder
 from ..protos import empty_graph
 from ..run.errors import errors_as
-from .calls import FunctionCalls, Replacements, copy_node, inline_call
+from .expand import FunctionCalls, InlinedBody, InlinedNodes, copy_node
 from .library import (
     BRANCHING,
     CALLS,
@@ -157,7 +157,7 @@ def _changing_arguments(call: str, node: TFNodeDef, functions: Mapping[str, Any]
                 yield f"{call}/{part}/{own.name}"
 
 
-class Inliner:
+class Inliner(InlinedNodes):
     """Inlines the calls of a graph; each object can be used only once.
 
     Args:
@@ -166,11 +166,9 @@ class Inliner:
     """
 
     def __init__(self, base: Graph, nested: bool = True) -> None:
+        super().__init__(map(copy_node, base.nodes), FunctionCalls(base))
         self.base, self._nested = base, nested
-        self.calls = FunctionCalls(base)
-        self.places = Replacements()
-        self.kept: set[str] = set()  # ops of the base that are also in the new graph
-        self.names = {name.lower() for name in base.names}
+        self._names = {name.lower() for name in base.names}
 
     # -- inlining -----------------------------------------------------------------------------------------
 
@@ -179,37 +177,35 @@ class Inliner:
 
         The nodes in `extra_nodes` are added, except nodes whose names already exist.
         """
-        # (node, the functions around it, outermost first); no functions for a node of the graph itself.
-        todo: list[tuple[Any, tuple[str, ...]]] = [(node, ()) for node in reversed(self.base.nodes)]
         nodes: list[TFNodeDef] = []
+        todo = [*reversed(self.nodes.values())]
         while todo:
-            node, around = todo.pop()
-            inline = names is None or node.name in names or (self._nested and around)
+            node = todo.pop()
+            inline = names is None or node.name in names or (self._nested and node.name not in self.base.index)
             if inline and self.calls.called_function(node) and not self.calls.obstacle(node):
-                inner = (*around, self.calls.called_function(node))
-                todo += [(n, inner) for n in reversed(self._body(node, around))]
-            elif around:
-                nodes.append(node)
+                todo += reversed(self._body(node))
             else:
-                nodes.append(copy_node(node))
-                self.kept.add(node.name)
-        nodes += self._replace_results(nodes)
+                nodes.append(node)
+        nodes += self._connect_all(nodes)
         there = {node.name for node in nodes}
         graph = self._graph([*nodes, *(node for node in extra_nodes if node.name not in there)])
-        return InlineResult(graph, {name: self.places.resolve(name) for name in self.places.tensors})
+        return InlineResult(graph, {name: self.resolve(name) for name in self.tensors})
 
-    def _body(self, call: Any, outer_functions: tuple[str, ...]) -> list[Any]:
-        """Returns the nodes that replace a call; `outer_functions` are the functions around the call."""
+    def _body(self, call: Any) -> list[Any]:
+        """Returns the nodes that replace a call."""
         name = self.calls.called_function(call)
-        if name in outer_functions:
+        if name in self.outer_functions.get(call.name, ()):
             raise PlanError(
                 f"inlined({call.name!r})", f"its function {name!r} calls itself", "Leave this call as it is"
             )
-        body = inline_call(self.calls, call, self._scope(call.name, self.calls.definitions[name]), self._free)
+        body = self.inline(call.name, self._scope(call.name, self.calls.definitions[name]))
         for node in body.nodes:
             self._keep_shapes(node)
-        self.places.add(call, body, list(dict.fromkeys([*body.effects, *body.result_ops])))
         return body.nodes
+
+    def last_ops(self, body: InlinedBody) -> list[str]:
+        """Returns the ops with effects, and the ops that compute the results."""
+        return list(dict.fromkeys([*body.effects, *body.result_ops]))
 
     def _keep_shapes(self, node: TFNodeDef) -> None:
         """Adds output shapes from the traced function to the NodeDef of a call, which does not contain them."""
@@ -223,38 +219,35 @@ class Inliner:
         leaves = [n.name.lower() for n in call.node_def]
 
         def is_used(name: str) -> bool:
-            return any(f"{name.lower()}/{leaf}" in self.names for leaf in leaves)
+            return any(f"{name.lower()}/{leaf}" in self._names for leaf in leaves)
 
         scope = free_name(preferred, is_used, as_tensorflow=True) + "/"
-        self.names.update(scope.lower() + leaf for leaf in leaves)
+        self._names.update(scope.lower() + leaf for leaf in leaves)
         return scope
 
-    def _free(self, preferred: str) -> str:
-        """Returns a free name, and reserves it."""
-        name = free_name(preferred, lambda name: name.lower() in self.names, as_tensorflow=True)
-        self.names.add(name.lower())
+    def unused_name(self, preferred: str) -> str:
+        """Returns an unused name, and reserves it."""
+        name = free_name(preferred, lambda name: name.lower() in self._names, as_tensorflow=True)
+        self._names.add(name.lower())
         return name
 
     # -- joining ------------------------------------------------------------------------------------
 
-    def _replace_results(self, nodes: list[TFNodeDef]) -> list[TFNodeDef]:
+    def _connect_all(self, nodes: list[TFNodeDef]) -> list[TFNodeDef]:
         """Replaces results of calls and control inputs from calls in nodes; returns new nodes for control inputs."""
         marks: dict[str, str] = {}
         new_nodes, todo = [], list(nodes)
 
         def wait(text: str) -> Iterator[str]:
             call = text[1:]
-            if call in self.places.control_inputs and call not in marks:
-                marks[call] = self._free(f"{call}/done")
-                new_nodes.append(
-                    node_def_pb2.NodeDef(name=marks[call], op="NoOp", input=self.places.control_inputs[call])
-                )
+            if call in self.control_inputs and call not in marks:
+                marks[call] = self.unused_name(f"{call}/done")
+                new_nodes.append(node_def_pb2.NodeDef(name=marks[call], op="NoOp", input=self.control_inputs[call]))
                 todo.append(new_nodes[-1])
             yield f"^{marks.get(call, call)}"
 
         while todo:
-            node = todo.pop()
-            node.input[:] = self.places.inputs(node.input, wait)
+            self.connect(todo.pop(), wait)
         return new_nodes
 
     def _graph(self, nodes: list[TFNodeDef]) -> TFGraph:
@@ -270,11 +263,11 @@ class Inliner:
         copied = whole.effect.copies[0]
         # In a SavedModel, no op sets the variables: a call of a restore function does, and it may be missing.
         graph_def.node.extend(setter_node(copied, op) for v in copied.variables for op in v.setter)
-        mask = np.array([name in self.kept for name in self.base.names], np.bool_)
+        mask = np.array([name in self.nodes for name in self.base.names], np.bool_)
         copied = replace(
             copied,
             ops=np.flatnonzero(mask).astype(np.int32),
-            names=[name for name in self.base.names if name in self.kept],
+            names=[name for name in self.base.names if name in self.nodes],
             positions=np.where(mask, copied.positions, -1).astype(np.int32),
         )
         nodes_with_shapes = [node for node in graph_def.node if "_output_shapes" in node.attr]
@@ -285,11 +278,11 @@ class Inliner:
                 live = import_with_shapes(graph, graph_def, nodes_with_shapes)
             attach_python_state(copied, graph, AppliedOps(graph, live_ops=live))
             restore_gradients(graph, self.calls.functions)
-        for name in self.places.tensors:
+        for name in self.tensors:
             op, _, port = name.partition(":")
             if op in self.base.index:
                 shape = op_finder(source)(op).outputs[int(port)].shape
-                graph.get_tensor_by_name(self.places.resolve(name)).set_shape(shape)
+                graph.get_tensor_by_name(self.resolve(name)).set_shape(shape)
         return graph
 
     def _library(self, nodes: list[TFNodeDef]) -> Library:

@@ -18,7 +18,7 @@ from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ..import_tensorflow import tf
 from ..private.eager import eager, has_mask, keras_inputs, keras_layers
 from ..values.variables import fetch
-from .calls import is_stateful
+from .expand import is_stateful
 from .graph_function import input_ends
 from .keras_layer import Keras, keras_layer
 from .keras_training import TrainingFacts, differs

@@ -39,7 +39,7 @@ from ..private.eager import (
     traced_method,
 )
 from ..private.functions import bodies
-from .function_bodies import function_body as read
+from .expand import function_body as read
 from .keras_training import LayerEffect, TrainingFacts, differs
 from .lift import LiftedGraph, arguments_of
 

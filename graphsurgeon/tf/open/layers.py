@@ -345,7 +345,7 @@ def _keras_metadata(data: bytes) -> list[tuple[str, str, str]] | None:
 
 def _by_objects(graph: Graph, objects: Any, handle_objects: Mapping[str, int]) -> tuple[Layer, ...]:
     """Returns layers by the owners of variables: modules of the object graph, otherwise scopes in variable names."""
-    from ..functions.function_bodies import function_body
+    from ..functions.expand import function_body
 
     ops = {number: op for op, number in handle_objects.items()}
     modules = _Modules(objects, ops)

@@ -20,7 +20,7 @@ from ...graph.stablehlo import op_names
 from ...graph.types import TFNodeDef, TFSession
 from ..edit.nodes import check_attribute, check_inserted
 from ..edit.patterns import array_of, as_pattern
-from ..functions.function_bodies import BodyOutputs, function_body
+from ..functions.expand import BodyOutputs, function_body
 from ..import_tensorflow import tf
 from ..protos import empty_graph
 from ..registry import documentation as documentation

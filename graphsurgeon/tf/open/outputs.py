@@ -198,8 +198,20 @@ def dtypes(arguments: Iterable[Any], node: TFNodeDef, signature: Any) -> list[st
     return [dtype_name(number) + "_ref" * arg.is_ref for arg, _, number in expand_arguments(arguments, node, signature)]
 
 
+def output_start(name: str, node: TFNodeDef, signature: Any) -> int:
+    """Returns the number of the first output of a node in an output argument; 0 for an unknown argument."""
+    at = 0
+    for arg in signature.output_arg:
+        if arg.name == name:
+            return at
+        at += _count(arg, node, signature)
+    return 0
+
+
 def _count(arg: Any, node: TFNodeDef, signature: Any) -> int:
     """Returns the number of tensors in an input or output argument of an op; a damaged file may claim any number."""
+    if arg.type_list_attr:
+        return len(_attribute(node, signature, arg.type_list_attr).list.type)
     return min(int(_attribute(node, signature, arg.number_attr).i), _MAX_SIZE + 1) if arg.number_attr else 1
 
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from ...errors import OpenError, few
 from ...graph.devices import colocate
-from ...graph.functions import BRANCHING, NAMES_OF_GRADIENTS, READ_BY_GRADIENT, functions_in_node, own_gradient
-from ...graph.graph import Graph, TensorInfo
+from ...graph.functions import NAMES_OF_GRADIENTS, READ_BY_GRADIENT, functions_in_node, own_gradient
+from ...graph.graph import TensorInfo
 from ...graph.names import free_name, op_name, plain_name, rename_input, tensor_name
 from ...graph.open_graph import DEFAULT, Signature
 from ...graph.traversal import follow_chain, reachable_from
 from ...graph.types import TFGraphDef, TFNodeDef
-from ..functions.calls import FunctionCalls, Replacements, constant, copy_node, inline_call
+from ..functions.expand import FlattenedFunction, constant, copy_node
 from ..messages import meta_graph_pb2, node_def_pb2, struct_pb2, tensor_pb2, types_pb2, variable_pb2
 from ..protos import encode
 from ..registry import op_definition
@@ -26,177 +25,6 @@ from ..values.checkpoint_reader import Checkpoint
 from ..values.file_variables import INIT, asset_files, asset_path
 from .call_sites import capture_tensors, object_paths
 from .outputs import array_in, dims_of_proto, dtype_name
-
-#: The text that TensorFlow adds before and after the user's name of a function; and characters that are not possible in
-#: an op name.
-_LEAD, _TAIL = re.compile(r"^_*(inference|forward|internal)_+"), re.compile(r"_\d+$")
-_ODD = re.compile(r"^[^A-Za-z0-9]+|[^A-Za-z0-9_]")
-
-
-class FlattenedFunction:
-    """Nodes of a graph in which calls are replaced by the ops of their functions.
-
-    Names in functions never contain ``#``. So temporary names with ``#`` do not conflict with names in functions.
-
-    Args:
-        nodes: NodeDefs; they are changed in place.
-        functions: name -> FunctionDef.
-
-    Attributes:
-        nodes: the current nodes, by name. A call inside a function has a temporary name with ``#`` too.
-        names: temporary name -> the name in the function.
-        stays: call that cannot be replaced -> the reason.
-    """
-
-    def __init__(self, nodes: Iterable[TFNodeDef], functions: Mapping[str, Any]) -> None:
-        self.nodes: dict[str, Any] = {node.name: node for node in nodes}
-        self.names: dict[str, str] = {}
-        self.stays: dict[str, str] = {}
-        self._calls = FunctionCalls(Graph.from_nodes([], functions_of=lambda: functions))
-        self._replacements = Replacements()
-        self._outer_functions: dict[str, tuple[str, ...]] = {}  # op -> the functions around it, innermost last
-        self._producers: dict[str, list[str]] = {}  # op -> the ops of its inputs; cleared when a call is replaced
-
-    def inline_outer(self, targets: Iterable[str]) -> list[str]:
-        """Repeatedly replaces the call that computes all of `targets`; returns the tensors that replace `targets`."""
-        tensors = [self.resolve(tensor) for tensor in targets]
-        while True:
-            sources = [self._through(tensor) for tensor in tensors]
-            doers = {op_name(tensor) for tensor in sources}
-            callers = [name for name in doers if self._calls.called_function(self.nodes[name])]
-            waiting = any(self._outer_functions.get(name) for name in doers.difference(callers))
-            if len(callers) != 1 or waiting or not self._gives_way(callers[0]):
-                return tensors
-            other_ops = self.required_ops(sources).keys() - {callers[0]}
-            self._open(callers[0], {self.names.get(name, name).lower() for name in other_ops})
-            tensors = [self.resolve(tensor) for tensor in sources]
-
-    def inline_inner(self, targets: Iterable[str], exclude: Container[str]) -> None:
-        """Replaces all calls that `targets` need, except calls in `exclude`; each call gets its own name scope."""
-        while True:
-            names = self.required_ops(targets)
-            todo = [
-                n
-                for n in names
-                if n not in exclude and self._calls.called_function(self.nodes[n]) and self._gives_way(n)
-            ]
-            if not todo:
-                return
-            for call in todo:
-                wish = _TAIL.sub("", _LEAD.sub("", self._calls.called_function(self.nodes[call])))
-                wish = _ODD.sub("", wish) or "call"
-                scopes = {self.names.get(name, name).lower().partition("/")[0] for name in self.nodes}
-                self._open(call, (), free_name(wish, lambda s: s.lower() in scopes, as_tensorflow=True) + "/")  # noqa: B023
-
-    def required_ops(self, targets: Iterable[str]) -> dict[str, None]:
-        """Returns the names of all ops that tensors and ops need, including these ops."""
-        return reachable_from((op_name(source) for end in targets for source in self._resolve(end)), self._before)
-
-    def _before(self, name: str) -> list[str]:
-        """Returns the ops of the data and control inputs of an op."""
-        inputs = self._producers.get(name)
-        if inputs is None:
-            inputs = self._producers[name] = list(map(op_name, self._join(self.nodes[name])))
-        return inputs
-
-    def resolve(self, tensor: str) -> str:
-        """Returns the replacement of a tensor, or the tensor itself."""
-        return self._replacements.resolve(tensor)
-
-    def effect_ops(self, op: str) -> list[str]:
-        """Returns the ops with the effects of an op: itself, or for a replaced call, the ops of its function."""
-        return list(dict.fromkeys(op_name(text) for text in self._resolve(op)))
-
-    # -- one call -------------------------------------------------------------------------------
-
-    def _gives_way(self, call: str) -> bool:
-        node = self.nodes[call]
-        name = self._calls.called_function(node)
-        if call in self.stays or node.op in BRANCHING:
-            return False
-        if name in self._outer_functions.get(call, ()):
-            self.stays[call] = f"its function {name!r} calls itself"
-        elif name not in self._calls.definitions:
-            self.stays[call] = f"its function {name!r} is not in the file"
-        elif self._calls.has_dtype_parameters(name):
-            self.stays[call] = f"its function {name!r} takes dtypes as parameters"
-        return call not in self.stays
-
-    def _open(self, call: str, used_names: Container[str], scope: str = "") -> None:
-        """Replaces a call by the nodes of its function; they keep their names if no name is taken."""
-        node = self.nodes.pop(call)
-        self._join(node)
-        function = self._calls.called_function(node)
-        inner = self._calls.definitions[function]
-        if not scope and any(n.name.lower() in used_names for n in inner.node_def):
-            scope = f"{self.names.get(call, 'call')}/"
-        names = {n.name: scope + n.name for n in inner.node_def}
-        for old in inner.node_def:
-            if self._calls.called_function(old):  # a called function may have an op with this name
-                names[old.name] = f"#{scope}{old.name}#{len(self.names)}"
-                self.names[names[old.name]] = scope + old.name
-        expansion = inline_call(self._calls, node, scope, self._free, names)
-        for new in expansion.nodes:
-            self.nodes[new.name] = new
-        for name in names.values():
-            self._outer_functions[name] = (*self._outer_functions.get(call, ()), function)
-        self._replacements.add(node, expansion, expansion.effects or expansion.result_ops)
-        self._producers.clear()
-
-    def _free(self, preferred: str) -> str:
-        return free_name(preferred, self.nodes.__contains__, as_tensorflow=True)
-
-    # -- edges ----------------------------------------------------------------------------------
-
-    def _join(self, node: TFNodeDef) -> list[str]:
-        """Replaces results of calls and control inputs from calls in a node; returns the new inputs."""
-        texts = list(node.input)
-        replaced = self._replacements.control_inputs
-        if not any(text[0] == "^" or text.partition(":")[0] in replaced for text in texts):
-            return texts
-        new_inputs = self._replacements.inputs(texts, self._resolve)
-        if new_inputs != texts:
-            node.input[:] = new_inputs
-        return new_inputs
-
-    def _resolve(self, end: str) -> Iterator[str]:
-        """Yields the replacements of a tensor, or of a control input."""
-        if ":" in end:
-            yield self.resolve(end)
-            return
-        todo = [end]
-        while todo:
-            text = todo.pop()
-            if text.removeprefix("^") in self._replacements.control_inputs:
-                todo += self._replacements.control_inputs[text.removeprefix("^")]
-            else:
-                yield text
-
-    def _through(self, tensor: str) -> str:
-        """Returns the tensor before the ``Identity`` ops at the end of a function.
-
-        If these ops wait for another op with effects, the tensor itself is returned.
-        """
-        waited: set[str] = set()
-
-        def source(end: str) -> str | None:
-            node = self.nodes[op_name(end)]
-            if node.op != "Identity":
-                return None
-            self._join(node)
-            waited.update(self._awaited_ops(node))
-            return self.resolve(node.input[0])
-
-        at = follow_chain(tensor, source)
-        acting = {name for name in waited if self._calls.has_effects(self.nodes[name])}
-        return at if acting <= {op_name(at)} else tensor
-
-    def _awaited_ops(self, node: TFNodeDef) -> set[str]:
-        """Returns the ops that an op waits for, directly or through NoOps."""
-        start = [text[1:] for text in node.input if text[0] == "^"]
-        ops = reachable_from(start, lambda name: self._before(name) if self.nodes[name].op == "NoOp" else ())
-        return {name for name in ops if self.nodes[name].op != "NoOp"}
-
 
 #: Most ops have these types, and they call no functions.
 _VARIABLE_TYPES = frozenset(

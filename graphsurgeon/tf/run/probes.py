@@ -22,7 +22,7 @@ from ...graph.tensor_stats import TensorStats, summarize
 from ...graph.training import random_ops, unseeded_ops
 from ...graph.types import TFGraph
 from ..copy.imports import import_nodes
-from ..functions.calls import constant
+from ..functions.expand import constant
 from ..import_tensorflow import tf
 from ..messages import graph_pb2
 from ..open.outputs import array_in

@@ -24,7 +24,7 @@ from ...graph.types import TFGraph, TFGraphDef, TFNodeDef
 from ...graph.variables import QUERY_TYPES, VARIABLE_TYPES
 from ..copy.python_state import copy_shapes
 from ..copy.tables_and_queues import init_ops
-from ..functions.calls import constant
+from ..functions.expand import constant
 from ..functions.library import BRANCHING, CALLS, functions_in_node, new_name, rename_calls
 from ..import_tensorflow import tf
 from ..messages import function_pb2, graph_pb2, op_def_pb2

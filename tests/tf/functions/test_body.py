@@ -7,7 +7,7 @@ from itertools import count
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.tf.functions.calls import FunctionCalls, inline_call
+from graphsurgeon.tf.functions.expand import FunctionCalls, inline_call
 
 tf1 = tf.compat.v1
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError
 from graphsurgeon.graph.functions import callees_of
-from graphsurgeon.tf.functions.function_bodies import ArgumentInfo, BodyOutputs, function_body
+from graphsurgeon.tf.functions.expand import ArgumentInfo, BodyOutputs, function_body
 from tests.corpus import corpus_ids
 from tests.refusal import refuses
 from tests.tf2 import calling_twice_deep
@@ -94,6 +94,13 @@ def test_what_a_loop_carries_has_the_shape_that_the_loop_says():
         )
     found = inside(gs.open(graph).snapshot, "While", "body")
     assert reported(found)[f"{found.names[found.types.index('ConcatV2')]}:0"] == "float32 (?, 2)"
+
+
+def test_the_argument_of_a_map_has_the_shape_of_the_elements_of_its_dataset():
+    with tf.Graph().as_default() as graph:
+        dataset = tf.data.Dataset.from_tensor_slices(tf.zeros([5, 3])).map(lambda row: row * 2.0)
+        tf1.data.make_initializable_iterator(dataset)
+    assert reported(inside(gs.open(graph).snapshot, "MapDataset"))["args_0:0"] == "float32 (3,)"
 
 
 def test_results_have_no_outputs_and_the_inspector_and_the_search_know_shapes():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from graphsurgeon.tf.open.signature import FlattenedFunction
+from graphsurgeon.tf.functions.expand import FlattenedFunction
 
 tf1 = tf.compat.v1
 
