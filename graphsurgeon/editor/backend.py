@@ -52,7 +52,7 @@ class _TensorFlow(Backend):
     def with_runtime_shapes(self, graph: Graph) -> Graph:
         if graph.unfolded is None:
             return tf.open.snapshot.materialize_graph(graph)
-        return tf.functions.inline.inline_unfolded(graph)
+        return tf.functions.lower.inline_unfolded(graph)
 
     def value_faults(self, effect: PlanResult) -> list[Fault]:
         return tf.copy.append.value_faults(effect)

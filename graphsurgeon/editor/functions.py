@@ -242,7 +242,7 @@ def inlined(graph: Graph, opened_graph: OpenedGraph, values: Values, calls: Iter
         values: the values of its variables.
         calls: the call ops to replace, by name or object; empty for all.
     """
-    expansion = tf.functions.inline.inline_calls(graph, calls)
+    expansion = tf.functions.lower.inline_calls(graph, calls)
     call = f".inlined({', '.join(repr(op_name(one)) for one in calls)})"
     layers = update_layers(
         opened_graph.layers,

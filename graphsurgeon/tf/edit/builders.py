@@ -19,9 +19,9 @@ from ...graph.variables import VARIABLE_TYPES
 from ...plan.adapters import Adapter, AdapterPart, Cast, Dense, Pad, Pool, Reshape, Resize, Transpose, kind_of
 from ..copy.append import copy_into
 from ..functions.expand import FunctionCalls
-from ..functions.flow import FlowBuilder
 from ..functions.graph_function import copy_ops, trace_function
 from ..functions.library import functions_in_node, reached_functions
+from ..functions.lower import FlowBuilder
 from ..import_tensorflow import tf
 from ..private.c_api import functions_of
 from ..private.contexts import innermost_context

@@ -7,15 +7,14 @@ from ..import_tensorflow import lazy_modules
 if TYPE_CHECKING:
     from . import (
         expand,
-        flow,
         graph_function,
-        inline,
         keras_layer,
         keras_model,
         keras_training,
         layer_calls,
         library,
         lift,
+        lower,
         traces,
     )
 else:
