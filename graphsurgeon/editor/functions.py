@@ -85,7 +85,7 @@ def layer_of(
 def _training_facts(editor: EditorLike) -> Any:
     """Returns properties of the opened Keras model that its graph does not contain; empty for other graphs."""
     origin = editor.opened_graph.origin
-    return tf.functions.keras_training.TrainingFacts() if origin is None else origin.facts(editor.history.renamed)
+    return tf.functions.layers.TrainingFacts() if origin is None else origin.facts(editor.history.renamed)
 
 
 def model_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, training: Any, name: str | None) -> Any:

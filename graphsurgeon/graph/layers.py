@@ -52,7 +52,7 @@ class Layer:
     """
 
     name: str
-    class_name: str  # from tf/functions/layer_calls.py for live models, from tf/open/layers.py for files
+    class_name: str  # from tf/functions/layers.py for live models, from tf/open/layers.py for files
     path: str
     calls: tuple[LayerCall, ...] = ()
     variables: tuple[str, ...] = ()

@@ -10,12 +10,10 @@ if TYPE_CHECKING:
         graph_function,
         keras_layer,
         keras_model,
-        keras_training,
-        layer_calls,
+        layers,
         library,
-        lift,
         lower,
-        traces,
+        trace,
     )
 else:
     __getattr__ = lazy_modules(__name__)

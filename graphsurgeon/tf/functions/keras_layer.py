@@ -42,9 +42,9 @@ from .graph_function import (
     variable_values,
 )
 from .graph_function import trainable as is_trainable
-from .keras_training import TrainingFacts
+from .layers import TrainingFacts
 from .library import adopt, functions_in_node, with_handles
-from .lift import arguments_of
+from .trace import arguments_of
 
 Keras: Any = tf.keras
 #: The prefix of TensorFlow's names for gradients by `tf.custom_gradient`, which are valid only in the same process.

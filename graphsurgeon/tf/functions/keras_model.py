@@ -21,10 +21,9 @@ from ..values.variables import fetch
 from .expand import is_stateful
 from .graph_function import input_ends
 from .keras_layer import Keras, keras_layer
-from .keras_training import TrainingFacts, differs
-from .layer_calls import ModelCall, ModelOrigin
+from .layers import ModelCall, ModelOrigin, TrainingFacts, differs
 from .library import attribute_digest
-from .traces import keras_of
+from .trace import keras_of
 
 
 @dataclass(frozen=True)

@@ -141,7 +141,7 @@ def open_source(
             _from_keras(Path(obj), tags, signature, function, bool(training)), trust, Path(obj).read_bytes
         )
     if traceable:
-        from ..functions.traces import trace
+        from ..functions.trace import trace
 
         traced = trace(obj, signature, function, bool(training))
         return _from_trace(traced, f"open({traced.title})")
@@ -180,7 +180,7 @@ def open_source(
 
 
 def _is_traceable(value: Any) -> bool:
-    from ..functions.traces import is_traceable
+    from ..functions.trace import is_traceable
 
     return is_traceable(value)
 
@@ -211,7 +211,7 @@ def _from_keras(path: Path, tags: Any, signature: Any, function: str | None, tra
         graph = DeferredGraph(empty_graph)
         LazyGraph(replace(layer_graph[0], owner=graph), None, refusal=refusal).attach_to(graph)
         return OpenedGraph(graph, path.name, f"gs.open({str(path)!r})", layers=layer_graph[1])
-    from ..functions.traces import trace
+    from ..functions.trace import trace
     from .snapshot import snapshot
 
     traced = trace(model, signature, None, training)
@@ -224,8 +224,8 @@ def _from_keras(path: Path, tags: Any, signature: Any, function: str | None, tra
 
 
 def _from_trace(function: Any, request: str) -> OpenedGraph:
-    from ..functions.layer_calls import layers_of, origin_of
-    from ..functions.lift import lift
+    from ..functions.layers import layers_of, origin_of
+    from ..functions.trace import lift
 
     lifted = lift(function.concrete, request, function.variable_names, function.frozen_handles)
     paths, handles = function.handle_paths, lifted.values.identities()

@@ -34,7 +34,7 @@ from ..copy.tables_and_queues import table_fillers
 from ..effects import acting_ops
 from ..functions.graph_function import function_module
 from ..functions.library import nodes_behind
-from ..functions.traces import keras_of
+from ..functions.trace import keras_of
 from ..import_tensorflow import tf
 from ..open.snapshot import materialize_graph
 from ..private.eager import eager, keras_inputs, keras_layers

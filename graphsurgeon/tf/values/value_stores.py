@@ -164,7 +164,7 @@ def value_store(obj: Any, request: str) -> ValueStore:
         OpenError: a checkpoint cannot be read.
         PlanError: the object is of another type.
     """
-    from ..functions.traces import is_keras
+    from ..functions.trace import is_keras
 
     if isinstance(obj, (tf1.Session, tf1.InteractiveSession)):
         return SessionStore(obj, request)

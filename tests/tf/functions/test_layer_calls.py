@@ -14,7 +14,7 @@ import tf_keras
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError, SurgeryError
 from graphsurgeon.graph.layers import scopes_of
-from graphsurgeon.tf.functions.layer_calls import observe_calls
+from graphsurgeon.tf.functions.trace import observe_calls
 from graphsurgeon.ui.inspector import layer_rows
 from tests import modules
 from tests.refusal import refuses

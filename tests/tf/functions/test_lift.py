@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
-from graphsurgeon.tf.functions import lift
+from graphsurgeon.tf.functions import trace
 from tests.refusal import refuses
 from tests.tf2 import FEEDS, ROWS, Loop, Net, Words, gained, keras_model, values
 
@@ -65,7 +65,7 @@ def test_values_are_those_of_opening():
 
 
 def test_large_values_stay_out_of_the_graph(monkeypatch):
-    monkeypatch.setattr(lift, "CONSTANT_BYTES", 20)
+    monkeypatch.setattr(trace, "CONSTANT_BYTES", 20)
     net = Net()
     ed = gs.open(net.forward)
     assert ed.op("layer/w/Initializer/value").type == "Placeholder"

@@ -9,7 +9,7 @@ from tensorflow.python.ops.resource_variable_ops import UninitializedVariable
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
-from graphsurgeon.tf.functions import traces
+from graphsurgeon.tf.functions import trace
 from tests.graphs import tiny
 from tests.refusal import refuses
 from tests.tf2 import ROWS, Loop, Net, X, keras_model
@@ -105,7 +105,7 @@ def test_keras_models_without_inputs():
 
 
 def test_keras_on_another_backend(monkeypatch):
-    monkeypatch.setattr(traces.sys.modules["keras"].backend, "backend", lambda: "jax")
+    monkeypatch.setattr(trace.sys.modules["keras"].backend, "backend", lambda: "jax")
     with refuses(OpenError, "open(Sequential 'dense'): Keras runs on 'jax' here",
                  "Start Python with KERAS_BACKEND=tensorflow"):  # fmt: skip
         gs.open(keras_model("dense"))

@@ -177,7 +177,7 @@ def test_sessions_are_made_and_files_are_loaded_in_one_place():
     assert made == {
         ("tf/run/sessions.py", "tf1.Session"),
         ("tf/examples.py", "tf.function"),  # a training step of this package
-        ("tf/functions/traces.py", "tf.function"),  # of what somebody has written in Python
+        ("tf/functions/trace.py", "tf.function"),  # of what somebody has written in Python
         (
             "tf/functions/graph_function.py",
             "tf.function",

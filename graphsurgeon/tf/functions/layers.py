@@ -1,18 +1,19 @@
-"""Layer calls: records which ops are made by each Keras layer or module while a function is traced."""
+"""Layers of traced objects in plain graphs, and properties of Keras models that graphs do not contain."""
 
 from __future__ import annotations
 
-import functools
-import itertools
-import threading
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import inspect
+import warnings
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import FunctionType
 from typing import Any
 
+import numpy as np
+
+from ...errors import few
 from ...graph.calls import CallTree
+from ...graph.graph import Graph, Mask
 from ...graph.layers import (
     Layer,
     LayerCall,
@@ -23,134 +24,29 @@ from ...graph.layers import (
     sort_layers,
     update_layer,
 )
-from ...graph.names import join_scope, op_name
+from ...graph.names import join_scope, op_name, rename_input
+from ...graph.traversal import backward, producers
 from ...graph.types import TFGraph
+from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ..import_tensorflow import tf
 from ..open.snapshot import snapshot
 from ..private.eager import (
     KerasNode,
     has_mask,
     keras_inputs,
-    keras_inside,
     keras_layers,
     keras_losses,
     keras_nodes,
     keras_regularizers,
-    traced_method,
 )
 from ..private.functions import bodies
-from .expand import function_body as read
-from .keras_training import LayerEffect, TrainingFacts, differs
-from .lift import LiftedGraph, arguments_of
+from .expand import function_body
+from .trace import LiftedGraph, ObservedCall, TracedFunction, arguments_of, handle_of
 
-tf1 = tf.compat.v1
-_LOCK = threading.RLock()
 _NO_LAYERS = "no Keras layer or module is called in it, or none with a scope or function of its name"
 
 
-@dataclass(frozen=True, eq=False)
-class ObservedCall:
-    """One call of a layer while a graph was made.
-
-    Args:
-        layer: the Keras layer, or a Keras operation that is not a layer, such as the operation of ``x + y``.
-        enclosing_layers: the layers whose calls contain this call, outermost first.
-        start_number: the number of the call, in the order in which calls began.
-        graph: the graph in which the layer was called.
-        first, last: the number of the first op of the call in the graph, and of the first op after the call.
-        inputs, outputs: the input and output tensors of the call.
-    """
-
-    layer: Any
-    enclosing_layers: tuple[Any, ...]
-    start_number: int
-    graph: TFGraph
-    first: int
-    last: int
-    inputs: tuple[Any, ...]
-    outputs: tuple[Any, ...]
-
-
-@contextmanager
-def observe_calls(
-    bases: Iterable[type], modules: Iterable[type] = (), layers: Iterable[type] = ()
-) -> Iterator[list[ObservedCall]]:
-    """Records each call of a layer, operation or module in this thread; the calls and their results are not changed.
-
-    Args:
-        bases: the base classes of all layers: `keras.Layer`, or the base class of `tf_keras`.
-        modules: subclasses of `tf.Module`; calls of their public methods are recorded.
-        layers: subclasses of the base classes; direct calls of ``call`` are recorded too. `TimeDistributed`, for
-            example, makes direct calls.
-    """
-    calls: list[ObservedCall] = []
-    around: list[Any] = []
-    counter = itertools.count()
-    me = threading.get_ident()
-
-    def noting(original: Any, module: bool) -> Any:
-        def call(layer: Any, *args: Any, **options: Any) -> Any:
-            made_by = traced_method(original, layer) if module else functools.partial(original, layer)
-            # A method may call another method, and a sequential model calls its inner model.
-            within = bool(around) and any(layer is one for one in (around[-1], keras_inside(around[-1])))
-            if within or threading.get_ident() != me or tf.executing_eagerly():
-                return made_by(*args, **options)
-            graph = tf1.get_default_graph()
-            outer, first, number = tuple(around), graph.version, next(counter)
-            around.append(layer)
-            try:
-                result = made_by(*args, **options)
-            finally:
-                around.pop()
-            inputs = _tensors((args, options))
-            calls.append(ObservedCall(layer, outer, number, graph, first, graph.version, inputs, _tensors(result)))
-            return result
-
-        if isinstance(original, FunctionType):
-            functools.update_wrapper(call, original)
-        if module:
-            call.__module__ = "tensorflow"  # AutoGraph does not convert functions of TensorFlow
-        return call
-
-    # In Keras 3 the base class of layers is also the base class of operations such as ``x + y``.
-    targets = [(one, "__call__", False) for base in bases for one in base.__mro__ if "__call__" in vars(one)]
-    for one in dict.fromkeys(own for kind in modules for own in kind.__mro__[: kind.__mro__.index(tf.Module)]):
-        methods = (FunctionType, tf.types.experimental.PolymorphicFunction)
-        names = [name for name, value in vars(one).items() if isinstance(value, methods)]
-        targets += [(one, name, True) for name in names if name == "__call__" or not name.startswith("_")]
-    for one in dict.fromkeys(own for kind in layers for own in kind.__mro__ if issubclass(own, tuple(bases))):
-        targets += [(one, "call", True)] if isinstance(vars(one).get("call"), FunctionType) else []
-    originals = [vars(one)[name] for one, name, _ in targets]
-    with _LOCK:  # threads share the classes, so another thread that opens a model waits
-        for (one, name, module), original in zip(targets, originals, strict=True):
-            setattr(one, name, noting(original, module))
-        try:
-            yield calls
-        finally:
-            for (one, name, _), original in zip(targets, originals, strict=True):
-                setattr(one, name, original)
-
-
-def _tensors(obj: Any) -> tuple[Any, ...]:
-    return tuple(t for t in tf.nest.flatten(obj, expand_composites=True) if isinstance(t, tf.Tensor))
-
-
-@dataclass(frozen=True, eq=False)
-class TracedObject:
-    """A layer or module inside a traced object.
-
-    Args:
-        path: the attribute path to it.
-        scope: the name scope of its calls, as far as it is known before a call; empty without a scope.
-        obj: the layer or module.
-    """
-
-    path: str
-    scope: str
-    obj: Any
-
-
-def layers_of(trace: Any, lifted_graph: LiftedGraph) -> Layers:
+def layers_of(trace: TracedFunction, lifted_graph: LiftedGraph) -> Layers:
     """Returns the layers of a traced object, with their ops in the lifted graph.
 
     If a function was traced before it was opened, the calls of its layers were not recorded. The layers are then found
@@ -182,7 +78,7 @@ def layers_of(trace: Any, lifted_graph: LiftedGraph) -> Layers:
     return Layers(tuple(items) or layers_from_variables(names.inside, _owners(trace, names)), reason=_NO_LAYERS)
 
 
-def _uncalled_layers(trace: Any, names: _LiftedNames) -> list[VariableOwner]:
+def _uncalled_layers(trace: TracedFunction, names: _LiftedNames) -> list[VariableOwner]:
     """Returns the Keras layers without a recorded call, because TensorFlow has reused an already traced function."""
     observed_ids = {id(one.layer) for one in trace.observed_calls}
     todo = [(one.path, one.obj) for one in trace.objects]
@@ -197,7 +93,7 @@ def _uncalled_layers(trace: Any, names: _LiftedNames) -> list[VariableOwner]:
     return [owner for owner in owners.values() if owner.variables]
 
 
-def _owners(trace: Any, names: _LiftedNames) -> list[VariableOwner]:
+def _owners(trace: TracedFunction, names: _LiftedNames) -> list[VariableOwner]:
     """Returns the owners of the variables of a function: objects, or the scopes in the names of variables."""
     remaining = names.variable_names(trace)
     owners = []
@@ -269,7 +165,7 @@ class ModelOrigin:
         return inputs | {key: name for one in self.calls for key, name in one.tensors.items()}
 
 
-def origin_of(trace: Any, lifted_graph: LiftedGraph) -> ModelOrigin:
+def origin_of(trace: TracedFunction, lifted_graph: LiftedGraph) -> ModelOrigin:
     """Returns the connections of a functional model, with names of the graph; arguments as in `layers_of`."""
     names = _LiftedNames(trace.concrete.graph, lifted_graph)
     effects, masked = _effects(trace, names), _masked_tensors(trace, lifted_graph, names)
@@ -282,7 +178,7 @@ def origin_of(trace: Any, lifted_graph: LiftedGraph) -> ModelOrigin:
     )  # fmt: skip
 
 
-def _effects(trace: Any, names: _LiftedNames) -> tuple[LayerEffect, ...]:
+def _effects(trace: TracedFunction, names: _LiftedNames) -> tuple[LayerEffect, ...]:
     """Returns the effects of all layer calls on training."""
     effects = []
     noted: set[int] = set()
@@ -301,7 +197,7 @@ def _effects(trace: Any, names: _LiftedNames) -> tuple[LayerEffect, ...]:
     return tuple(reversed(effects))
 
 
-def _masked_tensors(trace: Any, lifted_graph: LiftedGraph, names: _LiftedNames) -> frozenset[str]:
+def _masked_tensors(trace: TracedFunction, lifted_graph: LiftedGraph, names: _LiftedNames) -> frozenset[str]:
     """Returns the tensors with a mask: outputs of layers, and of the model."""
     tensors = [t for one in trace.observed_calls for t in one.outputs]
     masked = {*filter(None, names.names_of([*filter(has_mask, tensors)]))}
@@ -310,7 +206,7 @@ def _masked_tensors(trace: Any, lifted_graph: LiftedGraph, names: _LiftedNames) 
     return frozenset(masked | {end for t, end in ends if has_mask(t)})
 
 
-def _connections(trace: Any, lifted_graph: LiftedGraph, names: _LiftedNames) -> ModelOrigin:
+def _connections(trace: TracedFunction, lifted_graph: LiftedGraph, names: _LiftedNames) -> ModelOrigin:
     model, body, arguments = trace.model, trace.concrete.graph, arguments_of(trace.concrete)
     own: dict[int, list[ObservedCall]] = {}
     for one in sorted(trace.observed_calls, key=lambda one: one.start_number):
@@ -344,14 +240,16 @@ class _LiftedNames:
         self._ops = [op.name for op in body.get_operations()]
         self._names = {op.name for op in lifted_graph.graph.get_operations()}
         self._handles = {id(handle): name for name, handle in lifted_graph.values.handles().items()}
-        self.inside = CallTree(snapshot(lifted_graph.graph), read)
+        self.inside = CallTree(snapshot(lifted_graph.graph), function_body)
 
     @cached_property
     def _paths(self) -> dict[int, list[str]]:
         """Id of the body of a function -> the scopes of its ops, one for each op that calls it."""
         names = {name: id(graph) for name, graph in bodies(self._body).items()}
         paths: dict[int, list[str]] = {}
-        for part in CallTree(snapshot(self._body), read).instances():  # functions of the lifted graph have other names
+        for part in CallTree(
+            snapshot(self._body), function_body
+        ).instances():  # functions of the lifted graph have other names
             if part.function in names:
                 paths.setdefault(names[part.function], []).append(part.path)
         return paths
@@ -397,16 +295,11 @@ class _LiftedNames:
         by_name = {self._handles.get(id(handle_of(v)), ""): v for v in getattr(layer, "variables", ())}
         return {name: variable for name, variable in by_name.items() if name}
 
-    def variable_names(self, trace: Any) -> dict[str, str]:
+    def variable_names(self, trace: TracedFunction) -> dict[str, str]:
         """Returns variable of the graph -> its name in the object that owns it; the names may not be unique."""
         variables = [*((v, v.name) for v in self._body.variables), *trace.variable_names]
         return {self._handles[id(handle_of(v))]: name.removesuffix(":0") for v, name in variables
                 if id(handle_of(v)) in self._handles}  # fmt: skip
-
-
-def handle_of(variable: Any) -> Any:
-    """Returns the handle of a TensorFlow or Keras variable; None if it has none."""
-    return getattr(variable if isinstance(variable, tf.Variable) else variable.value, "handle", None)
 
 
 def _input_layers(model: Any, arguments: Sequence[Any]) -> list[Layer]:
@@ -421,3 +314,208 @@ def _input_layers(model: Any, arguments: Sequence[Any]) -> list[Layer]:
         call = LayerCall((argument.op.name,), (), (argument.name,))
         input_layers += [Layer(name, "InputLayer", name, (call,)) for name in names]
     return input_layers
+
+
+# -- training ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class LayerEffect:
+    """The effect of a call of a layer on training, apart from its outputs.
+
+    Args:
+        layer: the layer.
+        top: the layer of the model that contains the layer, or the layer itself.
+        call: the ops of the call.
+        losses: the tensors of the losses that the call adds; empty text for a loss that is not in the graph.
+        differs: whether the layer behaves differently in training.
+    """
+
+    layer: Any
+    top: Any
+    call: LayerCall
+    losses: tuple[str, ...]
+    differs: bool
+
+
+def differs(layer: Any) -> bool:
+    """Returns whether a layer behaves differently in training: it draws random numbers, or updates averages."""
+    if hasattr(layer, "layers") or "training" not in inspect.signature(layer.call).parameters:
+        return False
+    if any(getattr(layer, word, 0) for word in ("rate", "dropout", "recurrent_dropout")):
+        return True
+    if getattr(layer, "lora_enabled", False) or getattr(layer, "quantization_mode", None):
+        return False  # its weights that are not trainable are frozen weights, not averages
+    return bool(layer.trainable and layer.non_trainable_variables) and not hasattr(layer, "recurrent_dropout")
+
+
+@dataclass(frozen=True)
+class TrainingFacts:
+    """Properties of a Keras model that its graph does not contain, with the current names of the graph.
+
+    Args:
+        effects: the effects of calls of layers.
+        masked: tensors that have a mask.
+        variables: variable -> the Keras variable.
+        regularizers: variable -> its regularizer, if the Keras variable does not have it.
+        renamed: op of the graph when it was opened -> its current name, if the names differ.
+        kept_layers: ids of layers that a new model keeps, with their effects.
+        training: whether the graph is that of training.
+
+    Example:
+        >>> TrainingFacts().added(None, (), (), None)
+        ([], [])
+    """
+
+    effects: Sequence[LayerEffect] = ()
+    masked: frozenset[str] = frozenset()
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    regularizers: Mapping[str, Any] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    kept_layers: Container[int] = ()
+    training: bool = False
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        return {self.renamed.get(name, name): name for name in self.variables}
+
+    def added(
+        self, base: Any, inputs: Iterable[str], outputs: Iterable[str], region: Any
+    ) -> tuple[list[str], list[str]]:
+        """Returns the losses that the layers of a region add, and notes about losses that cannot be computed in it.
+
+        Args:
+            base: the snapshot.
+            inputs, outputs: the tensors at the boundary of the region.
+            region: mask of its ops.
+        """
+        losses: list[str] = []
+        notes: list[str] = []
+        for effect in self._within(base, inputs, outputs, region):
+            for loss in (self._now(one) for one in effect.losses):
+                lack = self._lack(base, loss, inputs)
+                if lack:
+                    notes.append(f"{effect.layer.name!r} adds a loss that is not kept: {lack}")
+                elif loss not in losses:
+                    losses.append(loss)
+        return losses, notes
+
+    def notes(
+        self, base: Graph, inputs: Iterable[str], outputs: Iterable[str], region: Mask, same_ops: bool
+    ) -> list[str]:
+        """Returns notes about masks, and about layers that behave differently in training.
+
+        Args:
+            base, inputs, outputs, region: as in `added`.
+            same_ops: whether the region runs the same ops in training and in inference.
+        """
+        masked = {self._now(tensor) for tensor in self.masked}
+        ends = [tensor for tensor in outputs if tensor in masked]
+        notes = [f"the mask of {few(map(repr, ends))} ends here: later layers and losses do not get it"] * bool(ends)
+        names = {one.layer.name: None for one in self._within(base, inputs, outputs, region) if one.differs}
+        if same_ops and names:
+            mode, other = (
+                ("inference as in training", "") if self.training else ("training as in inference", ", training=True")
+            )
+            how = "call its keras_layer with this editor as" if self.training else "give that editor as"
+            notes.append(
+                f"computed in {mode}: {few(map(repr, names))}. To change this, apply the same plan to "
+                f"gs.open(model{other}), and {how} training="
+            )
+        return notes
+
+    def left_out(self, base: Graph, inputs: Iterable[str], outputs: Iterable[str]) -> list[str]:
+        """Returns notes about properties of a part of the model that neither a function nor a file has.
+
+        Args:
+            base: the snapshot.
+            inputs, outputs: the tensors at the boundary of the part; without outputs, the whole graph.
+        """
+        inputs, outputs = list(inputs), list(outputs)
+        cuts = frozenset(map(base.tensor, inputs))
+        goals = producers(base, map(base.tensor, outputs), cuts)
+        region = backward(base, goals, cuts) if outputs else ~base.mask([])
+        variables = [base.names[i] for i in np.flatnonzero(region).tolist() if base.types[i] in VARIABLE_TYPES]
+        masked = {self._now(tensor) for tensor in self.masked}
+        losing = [one.layer.name for one in self._within(base, inputs, outputs, region) if one.losses]
+        omitted = {
+            "losses": losing,
+            **{f"{word}s": [name for name in variables if self._of_variable(name, word) is not None]
+               for word in ("regularizer", "constraint")},
+            "masks": [tensor for tensor in outputs if tensor in masked],
+        }  # fmt: skip
+        return [f"not included: the {word} of {few(map(repr, dict.fromkeys(names)))}"
+                for word, names in omitted.items() if names]  # fmt: skip
+
+    def _of_variable(self, name: str, word: str) -> Any:
+        """Returns the regularizer or constraint of a variable; None if it has none."""
+        was = self._names.get(name, "")
+        thing = getattr(self.variables.get(was), word, None)
+        return self.regularizers.get(was) if thing is None and word == "regularizer" else thing
+
+    def weight_constraints(self, name: str, package: Any) -> tuple[dict[str, Any], list[str]]:
+        """Returns the regularizer and the constraint of a variable as data, and notes if one cannot be stored.
+
+        Args:
+            name: the variable.
+            package: the package of Keras.
+        """
+        about: dict[str, Any] = {}
+        notes = []
+        for word, module in (("regularizer", package.regularizers), ("constraint", package.constraints)):
+            thing = self._of_variable(name, word)
+            if thing is None:
+                continue
+            data = _serialize_object(thing, module)
+            if data is None:
+                kind = getattr(thing, "__name__", type(thing).__name__)
+                lack = f"which Keras {package.__version__} cannot store in a file"
+                notes.append(f"{name!r} loses its {word} {kind!r}, {lack}")
+            else:
+                about[word] = data
+        return about, notes
+
+    def _now(self, tensor: str) -> str:
+        return rename_input(tensor, self.renamed)
+
+    def _within(self, base: Graph, inputs: Iterable[str], outputs: Iterable[str], region: Mask) -> list[LayerEffect]:
+        """Returns the effects of the calls in a region; a call without ops counts if its tensor is in the region."""
+        ends = {*inputs, *outputs}
+        effects = []
+        for one in self.effects:
+            if id(one.top) in self.kept_layers:
+                continue
+            ops = [base.index[op] for op in map(self._now, one.call.ops) if op in base.index]
+            if ops and not one.losses:
+                effects += [one] if region[ops].any() else []
+                continue
+            takes, gives = ([t for t in map(self._now, side) if op_name(t) in base.index]
+                            for side in (one.call.inputs, one.call.outputs))  # fmt: skip
+            cuts = frozenset(map(base.tensor, takes))
+            own = base.mask(ops) & backward(base, producers(base, map(base.tensor, gives), cuts), cuts)
+            if (region & own).any() or (not own.any() and any(t in ends or region[base.tensor(t)[0]] for t in gives)):
+                effects.append(one)
+        return effects
+
+    def _lack(self, base: Graph, loss: str, inputs: Iterable[str]) -> str:
+        """Returns why a loss cannot be computed from the inputs of a region; empty if it can."""
+        if op_name(loss) not in base.index:
+            return "its tensor is not in the graph"
+        cuts = frozenset(map(base.tensor, inputs))
+        needs = backward(base, producers(base, [base.tensor(loss)], cuts), cuts) & base.type_mask(FEED_TYPES)
+        needs &= ~producers(base, cuts)
+        return f"it needs {f'{base.names[int(needs.argmax())]}:0'!r}, which is not an input" if needs.any() else ""
+
+
+def _serialize_object(obj: Any, module: Any) -> Any:
+    """Returns a regularizer or constraint as data; None if Keras cannot restore it from the data."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Keras warns about a lambda; a note reports it instead
+            data = module.serialize(obj)
+            again = module.get(data)
+    except MemoryError:
+        raise
+    except Exception:  # user code may raise any error
+        return None
+    return data if isinstance(data, dict | str) and type(again) is type(obj) else None
