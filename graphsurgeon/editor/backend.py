@@ -69,7 +69,7 @@ class _TensorFlow(Backend):
         return tf.copy.collections.parts_of(obj)
 
     def copy_notes(self, copy_result: CopyResult) -> list[str]:
-        return tf.functions.library.describe_functions(copy_result) if _refusal(copy_result.source) is None else []
+        return tf.functions.definitions.describe_functions(copy_result) if _refusal(copy_result.source) is None else []
 
     def untrained_copies(self, copy_result: CopyResult) -> dict[str, str]:
         return tf.copy.append.initial_values_of(copy_result) if _refusal(copy_result.source) is None else {}

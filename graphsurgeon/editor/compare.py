@@ -415,7 +415,7 @@ def diff(
     if mapping is not None:
         ours, theirs = (ReferenceResolver(graph, layers_of(graph), "diff(mapping=...)") for graph in (old, new))
         mapping = {ours.op(a): None if b is None else theirs.op(b) for a, b in mapping.items()}
-    digest = tf.functions.library.attribute_digest  # a graph built anew has functions of other names
+    digest = tf.functions.definitions.attribute_digest  # a graph built anew has functions of other names
     means = digest(old.origin), digest(new.origin)
     return replace(core_diff(old, new, by, mapping, tf.open.op_facts.attribute_text, means), draw=picture)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .boundary import Tensor
 from .control_flow import MERGES, constant_entry
-from .functions import reachable_functions
+from .functions import op_types_finder
 from .graph import Graph, Mask
 from .rewiring import TURNING
 from .traversal import backward
@@ -81,7 +81,8 @@ def skipping_predicates(graph: Graph, op: int, kind: str) -> list[tuple[str, boo
     """
     if graph.types[op] in BRANCHES:
         node = graph.nodes[op]
-        inside = {key: _types_of(graph, node.attr[key].func.name) for key in ("then_branch", "else_branch")}
+        types_of = op_types_finder(graph.functions)
+        inside = {key: types_of(node.attr[key].func.name) for key in ("then_branch", "else_branch")}
         predicate = graph.name(graph.data.ends(op)[0])
         return [(predicate, value) for value in (False, True)
                 if kind not in inside["then_branch" if value else "else_branch"]]  # fmt: skip
@@ -117,15 +118,6 @@ def exclusive_ops(graph: Graph, ops: Mask, within: Mask) -> dict[Tensor, Mask]:
             dead: Mask = fix_predicate(graph, root, True).dead & fix_predicate(graph, root, False).dead
             masks |= {root: dead} if (dead & ops).any() else {}
     return masks
-
-
-def _types_of(graph: Graph, function: str) -> set[str]:
-    functions = graph.functions
-    return (
-        {node.op for name in reachable_functions([function], functions) for node in functions[name].node_def}
-        if function in functions
-        else set()
-    )
 
 
 def _root(graph: Graph, tensor: Tensor) -> Tensor:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 from ..errors import few
@@ -65,15 +66,30 @@ def callees_of(node: TFNodeDef, functions: Container[str] = ()) -> list[Callee]:
     return calls
 
 
-def op_types_in_calls(node: TFNodeDef | None, functions: Mapping[str, Any]) -> set[str]:
-    """Returns the op types in the functions that an op calls, at any depth.
+def nodes_in_calls(nodes: Iterable[TFNodeDef | None], functions: Mapping[str, Any]) -> list[TFNodeDef]:
+    """Returns the NodeDefs in all functions that some ops call, at any depth.
 
     Args:
-        node: its NodeDef; None if it is not known.
+        nodes: the NodeDefs of the ops; None for an unknown one.
         functions: the known functions, by name.
     """
-    called = [one.function for one in callees_of(node, functions) if one.function in functions] if node else []
-    return {inner.op for name in reachable_functions(called, functions) for inner in functions[name].node_def}
+    called = {name for node in nodes if node for name in functions_in_node(node, functions)} if functions else ()
+    return [inner for name in reachable_functions(called, functions) for inner in functions[name].node_def]
+
+
+def op_types_finder(functions: Mapping[str, Any]) -> Callable[[str], frozenset[str]]:
+    """Returns a function: name of a function -> op types in it, and in the functions that it calls at any depth.
+
+    Args:
+        functions: the known functions, by name. Other functions have no op types.
+    """
+
+    @cache
+    def find(name: str) -> frozenset[str]:
+        names = reachable_functions([name], functions) if name in functions else ()
+        return frozenset(node.op for one in names for node in functions[one].node_def)
+
+    return find
 
 
 def inline_suggestion(names: Sequence[str], nodes: Sequence[Any], functions: Mapping[str, Any], kind: str) -> str:
@@ -86,7 +102,7 @@ def inline_suggestion(names: Sequence[str], nodes: Sequence[Any], functions: Map
     """
     opened = CALLS | BRANCHING | functions.keys() if functions else ()
     calls = [name for name, node in zip(names, nodes, strict=True) if node is not None and node.op in opened
-             and kind in op_types_in_calls(node, functions)]  # fmt: skip
+             and any(inner.op == kind for inner in nodes_in_calls([node], functions))]  # fmt: skip
     return f"It is inside {few(list(map(repr, calls)), 3)}: ed.inlined() opens these calls" if calls else ""
 
 

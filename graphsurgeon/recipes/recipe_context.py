@@ -12,7 +12,7 @@ import numpy as np
 from ..editor.editor import Editor
 from ..editor.history import layers_of
 from ..errors import Kind, PlanError, TrustError, few
-from ..graph.functions import op_types_in_calls
+from ..graph.functions import nodes_in_calls
 from ..graph.graph import Graph
 from ..graph.names import free_name, tensor_name
 from ..graph.open_graph import outputs_of
@@ -74,7 +74,7 @@ class RecipeContext:
 
     def inner_types(self, op: int) -> set[str]:
         """Returns the op types in the functions that an op calls, at any depth."""
-        return op_types_in_calls(self.graph.nodes[op], self.graph.functions)
+        return {node.op for node in nodes_in_calls([self.graph.nodes[op]], self.graph.functions)}
 
     @property
     def resolver(self) -> ReferenceResolver:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from ..graph.functions import BRANCHING, CALLS, functions_in_node, reachable_functions
+from ..graph.functions import BRANCHING, CALLS, functions_in_node, op_types_finder
 from ..graph.graph import Graph, Mask
 from ..graph.types import TFNodeDef
 from ..graph.variables import FEED_TYPES, PLACEHOLDER_TYPES, QUERY_TYPES, READ_TYPES, TABLE_TYPES, VARIABLE_TYPES
@@ -65,12 +65,11 @@ def effect_finder(functions: Mapping[str, Any]) -> Callable[[TFNodeDef], frozens
     Args:
         functions: the functions, by name.
     """
-    of_type = cache(effect_of_type)
+    of_type, types_in = cache(effect_of_type), op_types_finder(functions)
 
     @cache
     def of_function(name: str) -> frozenset[str]:
-        called = (functions[callee] for callee in reachable_functions([name], functions))
-        return frozenset(of_type(node.op) for one in called for node in one.node_def if node.op not in functions)
+        return frozenset(of_type(kind) for kind in types_in(name) if kind not in functions)
 
     def find(node: TFNodeDef) -> frozenset[str]:
         own = frozenset[str]() if node.op in functions else {of_type(node.op)}

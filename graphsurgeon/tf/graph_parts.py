@@ -10,7 +10,7 @@ from ..graph.devices import colocate
 from ..graph.types import TFGraph, TFNodeDef, TFOp, TFSession, TFTensor, TFVariable
 from ..graph.variables import VARIABLE_TYPES, end_renamer, rename_variable
 from .copy.imports import import_nodes
-from .functions.library import adopt
+from .functions.definitions import adopt
 from .import_tensorflow import tf
 from .messages import graph_pb2, node_def_pb2
 from .private.c_api import TENSOR, functions_of, names_in_use

@@ -36,7 +36,7 @@ from ...plan.shape_inference import stale_shapes
 from ...plan.static_checks import unknown_fault
 from ...plan.steps.base import INITIAL, steps_text
 from ...plan.steps.copy import CopyStep
-from ..functions import library as functions
+from ..functions import definitions as functions
 from ..open.outputs import array_in
 from ..open.snapshot import DIGEST, runs, snapshot
 from ..private.c_api import names_in_use

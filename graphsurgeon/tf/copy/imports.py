@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import counted
 from ...graph.types import TFGraph, TFGraphDef, TFNodeDef, TFOp, TFTensor
 from ...plan.copy_result import CopyResult
-from ..functions.library import adopt
+from ..functions.definitions import adopt
 from ..import_tensorflow import tf
 from ..private.c_api import TooLarge, adopt_ops, functions_of, names_in_use, raw_import, raw_import_works
 from ..private.contexts import outside_contexts

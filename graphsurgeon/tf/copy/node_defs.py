@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 
 from ...graph.devices import substitute_device
+from ...graph.functions import BRANCHING
 from ...graph.graph import Graph, Mask
 from ...graph.types import TFGraph, TFGraphDef, TFNodeDef, TFOp, TFTensor
 from ...plan.copy_result import CopyResult, NewConstant, NewOp
 from ...plan.plan_result import PlanResult
 from ...plan.shape_inference import frontier
 from ..edit.nodes import change_node, plan_nodes
+from ..functions.definitions import Library, rename_calls
 from ..functions.expand import constant
-from ..functions.library import BRANCHING, Library, rename_calls
 from ..import_tensorflow import tf
 from ..messages import graph_pb2, node_def_pb2
 from ..open import snapshot

@@ -12,7 +12,7 @@ from ...graph.types import TFGraph, TFOp
 from ...graph.variables import INPUT_TYPES
 from ...plan.copy_result import CopyResult
 from ...plan.plan_result import AppliedOps
-from ..functions import library as functions
+from ..functions import definitions as functions
 from ..import_tensorflow import tf
 from ..private.contexts import innermost_context
 from ..private.graphs import (

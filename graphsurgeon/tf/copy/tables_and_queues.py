@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ...graph.functions import CALLS, op_types_finder
 from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFOp
 from ...graph.variables import PLACEHOLDER_TYPES, RESOURCE_TYPES, fills_table, makes_table
-from ..functions.library import CALLS, definition, reached_functions
+from ..functions.definitions import LiveFunctions
 from ..import_tensorflow import tf
-from ..private.c_api import functions_of
 
 
 def init_ops(graph: TFGraph) -> dict[str, tuple[str, ...]]:
@@ -28,7 +28,11 @@ def init_ops(graph: TFGraph) -> dict[str, tuple[str, ...]]:
 
 def _fillers(graph: TFGraph, ops: Iterable[TFOp]) -> dict[str, tuple[str, ...]]:
     """Returns the ops that fill the tables and iterators among some ops."""
-    fillers, inner = {}, _CalledOpTypes(graph)
+    fillers, types_in = {}, op_types_finder(LiveFunctions(graph))
+
+    def inner(op: TFOp) -> frozenset[str]:
+        return types_in(op.get_attr("f").name if op.type in CALLS else "")
+
     for op in ops:
         if op.type not in RESOURCE_TYPES and op.type not in CALLS:
             continue
@@ -89,20 +93,3 @@ def copy_runner(runner: Any, graph: TFGraph, rename: Callable[[str], str | None]
     proto.enqueue_op_name[:] = new_names[3:]
     with graph.as_default():
         return tf.compat.v1.train.QueueRunner.from_proto(proto)
-
-
-class _CalledOpTypes:
-    """Returns the op types in all functions that a call runs, directly or indirectly; empty for other ops."""
-
-    def __init__(self, graph: TFGraph) -> None:
-        self._functions = functions_of(graph)
-        self._types: dict[str, frozenset[str]] = {}
-
-    def __call__(self, op: TFOp) -> frozenset[str]:
-        name = op.get_attr("f").name if op.type in CALLS else ""
-        if name not in self._types:
-            called = reached_functions([name], self._functions) if name in self._functions else ()
-            self._types[name] = frozenset(
-                node.op for one in called for node in definition(self._functions[one]).node_def
-            )
-        return self._types[name]

@@ -11,6 +11,7 @@ import numpy as np
 from ...errors import PlanError
 from ...graph.boundary import entering_tensors
 from ...graph.control_flow import FLOW_TYPES, Loop, body_of
+from ...graph.functions import functions_in_node, reachable_functions
 from ...graph.graph import Graph, Mask
 from ...graph.names import free_name
 from ...graph.selection import Query, Selection
@@ -20,7 +21,6 @@ from ...plan.adapters import Adapter, AdapterPart, Cast, Dense, Pad, Pool, Resha
 from ..copy.append import copy_into
 from ..functions.expand import FunctionCalls
 from ..functions.graph_function import copy_ops, trace_function
-from ..functions.library import functions_in_node, reached_functions
 from ..functions.lower import FlowBuilder
 from ..import_tensorflow import tf
 from ..private.c_api import functions_of
@@ -149,7 +149,7 @@ def _refuse_own_gradients(base: Graph, mask: Any, name: str) -> None:
     """Refuses calls with a custom gradient, because they would lose it inside another function."""
     functions = functions_of(base.live_graph)
     for i in mask.nonzero()[0].tolist() if functions else ():
-        for called in reached_functions(functions_in_node(base.nodes[i], functions), functions):
+        for called in reachable_functions(functions_in_node(base.nodes[i], functions), base.functions):
             function = functions[called]
             if getattr(function, "grad_func_name", None) or getattr(function, "python_grad_func", None):
                 problem = f"{base.names[i]!r} calls {called!r}, whose custom gradient would be lost inside a function"

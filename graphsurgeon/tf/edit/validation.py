@@ -15,6 +15,7 @@ import numpy as np
 
 from ...errors import Kind, PlanError, few
 from ...graph.concurrency import gc_paused
+from ...graph.functions import functions_in_attribute
 from ...graph.graph import DTYPES, Graph, TensorInfo, output_at
 from ...graph.traversal import backward, forward
 from ...graph.types import TFGraph, TFNodeDef, TFOp, TFTensor
@@ -29,7 +30,6 @@ from ...plan.steps.insert import InsertStep, with_fixes
 from ...plan.type_check import axis_text, base_dtype, shapes_differ
 from ..copy.imports import import_nodes
 from ..copy.node_defs import constant_node, convert_op
-from ..functions.library import functions_in_attribute
 from ..graph_parts import adopt_functions
 from ..import_tensorflow import tf
 from ..messages import graph_pb2, node_def_pb2

@@ -6,12 +6,12 @@ from ..import_tensorflow import lazy_modules
 
 if TYPE_CHECKING:
     from . import (
+        definitions,
         expand,
         graph_function,
         keras_layer,
         keras_model,
         layers,
-        library,
         lower,
         trace,
     )

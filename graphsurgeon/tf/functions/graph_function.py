@@ -15,6 +15,7 @@ import numpy as np
 from ...errors import PlanError, counted, few, warn
 from ...graph.boundary import Tensor, region
 from ...graph.control_flow import branch_around, outside_control_flow
+from ...graph.functions import nodes_in_calls
 from ...graph.graph import Graph, Mask, shape_text
 from ...graph.names import op_name
 from ...graph.op_packages import refuse_unknown
@@ -37,7 +38,6 @@ from ..run.errors import errors_as
 from ..run.sessions import require_trusted, session_of
 from ..values.variables import dims_of, fetch, shape_of
 from .expand import FunctionCalls, is_stateful
-from .library import nodes_behind
 
 tf1 = tf.compat.v1
 
@@ -545,7 +545,7 @@ def _refuse_named_gradients(base: Graph, mask: Any, request: str) -> None:
     if not gradients:
         return
     nodes = [base.nodes[i] for i in np.flatnonzero(mask).tolist()]
-    for node in [*nodes, *nodes_behind(nodes, base.functions)]:
+    for node in [*nodes, *nodes_in_calls(nodes, base.functions)]:
         of = node.attr["f"].func.name if node.op == "SymbolicGradient" else ""
         if of in gradients:
             raise PlanError(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import PlanError, counted, few, warn
-from ...graph.functions import all_nodes, own_gradient
+from ...graph.functions import all_nodes, functions_in_node, own_gradient
 from ...graph.graph import Graph, Mask, shape_text
 from ...graph.names import free_name, op_name, tensor_name
 from ...graph.open_graph import Ends
@@ -32,6 +32,7 @@ from ..protos import decode, empty_graph, encode
 from ..run.errors import errors_as
 from ..run.sessions import require_trusted
 from ..values.variables import dims_of
+from .definitions import adopt, with_handles
 from .graph_function import (
     FunctionRegion,
     arguments_text,
@@ -43,7 +44,6 @@ from .graph_function import (
 )
 from .graph_function import trainable as is_trainable
 from .layers import TrainingFacts
-from .library import adopt, functions_in_node, with_handles
 from .trace import arguments_of
 
 Keras: Any = tf.keras

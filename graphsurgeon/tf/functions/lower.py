@@ -17,7 +17,7 @@ from ...errors import PlanError
 from ...graph.boundary import entering_tensors
 from ...graph.conditions import BRANCHES, CASES, implied_predicates
 from ...graph.control_flow import FLOW_SCOPE
-from ...graph.functions import callees_of
+from ...graph.functions import BRANCHING, CALLS, callees_of, functions_in_node, reachable_functions
 from ...graph.graph import Graph, Mask
 from ...graph.names import free_name, op_name, tensor_name
 from ...graph.op_packages import refuse_unknown
@@ -38,22 +38,19 @@ from ..private.functions import is_eager, restore_gradients
 from ..private.graphs import copy_handle_data, op_finder
 from ..protos import empty_graph
 from ..run.errors import errors_as
-from .expand import FunctionCalls, InlinedBody, InlinedNodes, copy_node, is_stateful
-from .library import (
-    BRANCHING,
-    CALLS,
+from .definitions import (
     Library,
+    LiveFunctions,
     called_functions,
-    functions_in_node,
     import_functions,
     new_name,
     own_names,
-    reached_functions,
     rename_calls,
     rename_function,
     with_handles,
     with_library,
 )
+from .expand import FunctionCalls, InlinedBody, InlinedNodes, copy_node, is_stateful
 
 tf1 = tf.compat.v1
 _HANDLE_DTYPES = (tf.resource, tf.variant)
@@ -311,35 +308,36 @@ class Inliner(InlinedNodes):
 
     def _library(self, nodes: list[TFNodeDef]) -> Library:
         """Returns the functions that are still called; branches of conds and loops get new names."""
-        out = Library()
+        out, functions = Library(), LiveFunctions(self.base.live_graph)
         called: set[str] = set()
-        definitions = self._definitions_by_name() if any(node.op in BRANCHING for node in nodes) else {}
+        handles = self._with_handles(functions) if any(node.op in BRANCHING for node in nodes) else {}
         for node in nodes:
             if node.op not in BRANCHING:
-                called |= functions_in_node(node, self.calls.functions)
+                called |= functions_in_node(node, functions)
                 continue
-            functions, branches = self.calls.functions, functions_in_node(node, self.calls.functions)
+            branches = functions_in_node(node, functions)
             # TensorFlow derives the gradient of a call from the Python object of the function. So Python objects are
             # made for functions that come from a file.
-            apart = {name for name in called_functions(branches, functions) if not is_eager(functions[name])}
-            names = import_functions(out, reached_functions(apart, functions), definitions, functions) if apart else {}
+            apart = {name for name in called_functions(branches, functions) if not is_eager(functions.objects[name])}
+            order = reachable_functions(apart, functions)
+            names = import_functions(out, order, handles, functions.objects) if apart else {}
             shared_names = own_names(branches, functions)[1]
             called |= shared_names
-            renamed = reached_functions(branches, functions, shared_names | apart)
+            renamed = reachable_functions(branches, functions, shared_names | apart)
             names |= {name: new_name(node.name, name, ()) for name in renamed}
-            out.renamed += [rename_function(definitions[name], names) for name in renamed]
+            out.renamed += [rename_function(handles[name], names) for name in renamed]
             rename_calls(node, names)
             if "_output_shapes" in node.attr:
                 del node.attr["_output_shapes"]
-        out.shared = [self.calls.functions[name] for name in reached_functions(called, self.calls.functions)]
+        out.shared = [functions.objects[name] for name in reachable_functions(called, functions)]
         return out
 
-    def _definitions_by_name(self) -> dict[str, Any]:
+    def _with_handles(self, functions: LiveFunctions) -> dict[str, Any]:
         """Returns the functions that the graph calls, with the dtype and shape of variables in their arguments."""
-        functions = self.calls.functions
         calls = {node.name: called for node in self.base.nodes if (called := functions_in_node(node, functions))}
-        names = reached_functions(set().union(*calls.values()), functions)
-        return with_handles(names, map(op_finder(self.base.live_graph), calls), functions, self.calls.definitions)
+        names = reachable_functions(set().union(*calls.values()), functions)
+        live_calls = map(op_finder(self.base.live_graph), calls)
+        return with_handles(names, live_calls, functions.objects, self.calls.definitions)
 
 
 # -- building in the default graph ------------------------------------------------------------------
@@ -597,8 +595,8 @@ class FlowBuilder:
         call.attr["Tout"].list.type.extend(result.type for result in about.output_arg)
         if not about.output_arg:
             graph_def.node.add(name=_END, op="NoOp", input=[f"^{_CALL}"])
-        functions = self.calls.functions
-        with with_library(Library(shared=[functions[n] for n in reached_functions([name], functions)]), alone):
+        called = reachable_functions([name], self.calls.definitions)
+        with with_library(Library(shared=[self.calls.functions[n] for n in called]), alone):
             import_nodes(alone, graph_def, {(t.op.name, 0): t for t in enters})
         apart = inline_calls(snapshot(alone), [_CALL])
         graph = snapshot(apart.graph)

@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import Any
 
 from ...errors import OpenError
-from ...graph.functions import reachable_functions
+from ...graph.functions import BRANCHING, CALLS, op_types_finder, reachable_functions
 from ...graph.types import TFGraph, TFGraphDef, TFOp
 from ..copy.imports import import_nodes
 from ..effects import CONTENT, effect_finder
-from ..functions.library import BRANCHING, CALLS, Library, adopt, import_functions, with_handles
+from ..functions.definitions import Library, adopt, import_functions, with_handles
 from ..private.c_api import functions_of
 from ..private.functions import gradient_of, restore_gradients, set_gradients, traced_gradient
 from ..private.graphs import collection_reader, gradient_function, op_finder, set_gradient_function
@@ -30,9 +30,8 @@ def set_fallback_gradients(graph: TFGraph, library: Any) -> None:
         library: the FunctionDefLibrary of the file.
     """
     definitions = {definition.signature.name: definition for definition in library.function}
-    branching = {
-        name for name, definition in definitions.items() if any(node.op in BRANCHING for node in definition.node_def)
-    }
+    branching = any(node.op in BRANCHING for definition in library.function for node in definition.node_def)
+    types_in = op_types_finder(definitions)
     with_gradient = {definition.function_name for definition in library.gradient}
     fallbacks: dict[str, _FallbackGradient | None] = {}
     for op in graph.get_operations() if branching else ():
@@ -40,7 +39,7 @@ def set_fallback_gradients(graph: TFGraph, library: Any) -> None:
         if name not in definitions or name in with_gradient or gradient_function(op) is not None:
             continue
         if name not in fallbacks:
-            leads = not branching.isdisjoint(reachable_functions([name], definitions))
+            leads = not BRANCHING.isdisjoint(types_in(name))
             fallbacks[name] = _FallbackGradient(op, name, definitions) if leads else None
         if fallbacks[name] is not None:
             set_gradient_function(op, fallbacks[name])

@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 
 from ...errors import OpenError, SelectionError, counted, few
 from ...graph.concurrency import gc_paused
-from ...graph.functions import CALLS, gradients_in, reachable_functions
+from ...graph.functions import CALLS, called_function, gradients_in, op_types_finder
 from ...graph.graph import Graph, shape_text
 from ...graph.names import free_name, op_name
 from ...graph.provenance import COLLECTION
@@ -217,9 +217,9 @@ class _ProtoState:
     def __init__(
         self, graph: Graph, nodes: Sequence[TFNodeDef], functions: Mapping[str, Any], meta: Any, request: str
     ) -> None:
-        self._graph, self._nodes, self._functions, self._request = graph, nodes, functions, request
+        self._graph, self._nodes, self._request = graph, nodes, request
         self._collections = meta.collection_def if meta is not None else {}
-        self._types: dict[str, frozenset[str]] = {}
+        self._types_in = op_types_finder(functions)
 
     def __call__(self) -> GraphState:
         items = {name: list(self._items(name)) for name in sorted(self._collections) if name != COLLECTION}
@@ -360,14 +360,7 @@ class _ProtoState:
 
     def _inner(self, number: int) -> frozenset[str]:
         """Returns the op types in all functions that a call runs, directly or indirectly; empty for other ops."""
-        node = self._nodes[number]
-        name = node.attr["f"].func.name if node.op in CALLS else ""
-        if name not in self._types:
-            called = reachable_functions([name], self._functions) if name in self._functions else ()
-            self._types[name] = frozenset(
-                function_node.op for function in called for function_node in self._functions[function].node_def
-            )
-        return self._types[name]
+        return self._types_in(called_function(self._nodes[number], ()))
 
 
 def _parts_of(proto: Any) -> Iterator[str]:

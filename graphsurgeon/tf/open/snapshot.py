@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError
 
 from ...errors import OpenError, StalePlanError, counted
 from ...graph.concurrency import gc_paused
+from ...graph.functions import BRANCHING, CALLS
 from ...graph.graph import Graph
 from ...graph.lazy_graph import lazy_graph_of, materialize
 from ...graph.types import TFGraph, TFGraphDef, TFNodeDef, TFOp
@@ -20,9 +21,8 @@ from ...plan.copy_result import CopyResult
 from ..copy.collections import describe_item
 from ..copy.contexts import context_ops
 from ..copy.tables_and_queues import init_ops
-from ..functions.library import BRANCHING, CALLS, Definitions, gradients_of
+from ..functions.definitions import LiveFunctions, gradients_of
 from ..messages import graph_pb2, node_def_pb2
-from ..private.c_api import functions_of
 from ..private.graphs import LiveOutputs, collections_of, node_bytes, op_count
 from ..protos import naming_memory
 from ..values.variables import variable_infos
@@ -210,7 +210,7 @@ def _read_graph(graph: TFGraph, ops: Sequence[TFOp], title: str) -> Graph:
             outputs_of=LiveOutputs(graph),
             title=title,
             state_of=_StateReader(graph),
-            functions_of=lambda: Definitions(functions_of(graph)),
+            functions_of=lambda: LiveFunctions(graph),
             gradients_of=lambda: gradients_of(graph),
         )
 

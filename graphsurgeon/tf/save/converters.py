@@ -21,8 +21,8 @@ from typing import Any
 
 from ...errors import PlanError, exit_text
 from ...graph.conversion_verdict import MISSING, ConversionResult, ConverterMessage
+from ...graph.functions import nodes_in_calls
 from ...graph.types import TFGraphDef
-from ..functions.library import nodes_behind
 from ..import_tensorflow import tf
 from ..messages import graph_pb2
 from ..protos import decode, encode
@@ -78,7 +78,7 @@ def _types(graph_def: TFGraphDef) -> Iterator[tuple[str, str]]:
     """Yields (op, op type) for each op of a graph, and (op, op type) for each op type in the functions of an op."""
     functions = {definition.signature.name: definition for definition in graph_def.library.function}
     for node in graph_def.node:
-        yield from ((node.name, one.op) for one in (node, *nodes_behind([node], functions)))
+        yield from ((node.name, one.op) for one in (node, *nodes_in_calls([node], functions)))
 
 
 def _supported_types(request: str) -> frozenset[str]:

@@ -17,15 +17,15 @@ from typing import Any
 
 from ...errors import few
 from ...graph.conversion_verdict import VARIABLE, ConverterMessage
-from ...graph.functions import reachable_functions
+from ...graph.functions import BRANCHING, CALLS, functions_in_node, reachable_functions
 from ...graph.names import op_name
 from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFGraphDef, TFNodeDef
 from ...graph.variables import QUERY_TYPES, VARIABLE_TYPES
 from ..copy.python_state import copy_shapes
 from ..copy.tables_and_queues import init_ops
+from ..functions.definitions import new_name, rename_calls
 from ..functions.expand import constant
-from ..functions.library import BRANCHING, CALLS, functions_in_node, new_name, rename_calls
 from ..import_tensorflow import tf
 from ..messages import function_pb2, graph_pb2, op_def_pb2
 from ..open.outputs import expand_arguments

@@ -22,6 +22,7 @@ from ...errors import PlanError, SurgeryError, counted, few
 from ...graph.arrays import variable_bytes
 from ...graph.concurrency import gc_paused
 from ...graph.conversion_verdict import Unconvertible, blockers
+from ...graph.functions import nodes_in_calls
 from ...graph.graph import Graph
 from ...graph.names import op_name, tensors_by_key
 from ...graph.open_graph import Ends, OpenedGraph, end_tensors, outputs_of, placeholders_in
@@ -33,7 +34,6 @@ from ...graph.variables import FEED_TYPES, VariableInfo
 from ..copy.tables_and_queues import table_fillers
 from ..effects import acting_ops
 from ..functions.graph_function import function_module
-from ..functions.library import nodes_behind
 from ..functions.trace import keras_of
 from ..import_tensorflow import tf
 from ..open.snapshot import materialize_graph
@@ -410,7 +410,7 @@ def _reads_tables(base: Graph, ends: list[str]) -> bool:
     """Whether tensors are computed from tables, which init ops of the original file may fill."""
     needed = backward(base, producers(base, map(base.tensor, ends)))
     nodes = [base.nodes[i] for i in np.flatnonzero(needed).tolist()]
-    return any("Table" in node.op for node in (*nodes, *nodes_behind(nodes, base.functions)))
+    return any("Table" in node.op for node in (*nodes, *nodes_in_calls(nodes, base.functions)))
 
 
 def _frozen_untrained(base: Graph, sources: list[str], ends: list[str], options: SaveRequest) -> dict[str, str]:

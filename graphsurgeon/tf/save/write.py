@@ -21,7 +21,7 @@ from ...errors import PlanError
 from ...graph import atomic_files
 from ...graph.arrays import size_text
 from ...graph.atomic_files import ensure_writable, flush, install_files, record_write, write_failure
-from ...graph.functions import all_nodes, called_function, functions_in_node, reachable_functions
+from ...graph.functions import all_nodes, called_function, nodes_in_calls
 from ...graph.names import free_name, op_name, tensor_name
 from ...graph.security import SAVER_TYPES
 from ...graph.traversal import reachable_from
@@ -218,12 +218,8 @@ class _FunctionBodies:
     def _table(self, producer: tuple[str, str]) -> Any:
         """Returns the op that makes a table, also inside called functions; None if there is none."""
         node = self._all[producer[0]].by_name[producer[1]]
-        inner = [
-            candidate
-            for name in reachable_functions(functions_in_node(node, self._functions), self._functions)
-            for candidate in self._all[name].nodes
-        ]
-        return next((candidate for candidate in (node, *inner) if "key_dtype" in candidate.attr), None)
+        nodes = (node, *nodes_in_calls([node], self._functions))
+        return next((candidate for candidate in nodes if "key_dtype" in candidate.attr), None)
 
     def is_used(self, place: str, name: str) -> bool:
         """Returns whether the output of an op, or an argument, is needed; a call may not need its argument."""

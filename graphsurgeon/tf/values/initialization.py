@@ -20,7 +20,7 @@ from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFOp, TFSession
 from ...graph.variables import NOT_IN_SESSION, PLACEHOLDER_TYPES, READ_TYPES, VARIABLE_TYPES, VariableInfo
 from ..copy.tables_and_queues import ready_fillers
-from ..functions.library import definition
+from ..functions.definitions import definition
 from ..import_tensorflow import tf
 from ..open.checkpoint_state import is_there
 from ..private.c_api import functions_of

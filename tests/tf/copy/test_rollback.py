@@ -137,7 +137,7 @@ def wanted(scene: str) -> np.ndarray:
 #: What the engine does, by the files that do it.
 STAGES = {
     "nodes": ("tf/copy/node_defs.py", "tf/copy/append.py", "tf/copy/append.py"),
-    "functions": ("tf/functions/library.py", "tf/private/functions.py"),
+    "functions": ("tf/functions/definitions.py", "tf/private/functions.py"),
     "import": ("tf/copy/imports.py", "tf/private/c_api.py"),
     "contexts": ("tf/copy/contexts.py", "tf/private/contexts.py"),
     "variables": ("tf/values/variables.py", "tf/private/sessions.py"),

@@ -10,7 +10,7 @@ import tensorflow as tf
 from tensorflow.core.framework import function_pb2, node_def_pb2
 
 import graphsurgeon as gs
-from graphsurgeon.tf.functions.library import with_handles
+from graphsurgeon.tf.functions.definitions import with_handles
 
 tf1 = tf.compat.v1
 

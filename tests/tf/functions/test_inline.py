@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError
-from graphsurgeon.tf.functions import library as functions
+from graphsurgeon.tf.functions import definitions as functions
 from tests.graphs import KINDS, look, model, put, tiny
 from tests.refusal import refuses
 from tests.tf2 import ROWS, Loop, Net

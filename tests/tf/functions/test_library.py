@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
-from graphsurgeon.tf.functions.library import Library, import_functions
+from graphsurgeon.tf.functions.definitions import Library, import_functions
 from tests.graphs import run
 from tests.refusal import refuses
 

@@ -7,8 +7,8 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.graph.variables import CollectionEntry
-from graphsurgeon.tf.functions import library
-from graphsurgeon.tf.functions.library import definition as library_definition
+from graphsurgeon.tf.functions import definitions
+from graphsurgeon.tf.functions.definitions import definition
 from graphsurgeon.tf.open import snapshot as read
 from graphsurgeon.tf.open.snapshot import snapshot
 from tests.graphs import KINDS, look, model, tiny
@@ -98,7 +98,7 @@ def test_functions_are_definitions_read_when_they_are_asked_for(monkeypatch):
         tf.function(lambda v: tf.negative(v, name="minus"))(tf1.placeholder(tf.float32, [2], name="x"))
     found = snapshot(graph)
     asked = []
-    monkeypatch.setattr(library, "definition", lambda function: asked.append(function) or library_definition(function))
+    monkeypatch.setattr(definitions, "definition", lambda function: asked.append(function) or definition(function))
     functions = found.functions
     (name,) = functions
     assert (len(functions), name in functions, "minus" in functions, asked) == (1, True, False, [])

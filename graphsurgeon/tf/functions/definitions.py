@@ -11,12 +11,15 @@ from typing import Any
 
 from ...errors import PlanError, counted, few
 from ...graph.diff import attribute_bytes
-from ...graph.functions import BRANCHING as BRANCHING
-from ...graph.functions import CALLS as CALLS
-from ...graph.functions import argument_sources, callees_of, gradients_in, reachable_functions
-from ...graph.functions import functions_in_attribute as functions_in_attribute
-from ...graph.functions import functions_in_node as functions_in_node
-from ...graph.functions import reachable_functions as led_to
+from ...graph.functions import (
+    BRANCHING,
+    CALLS,
+    argument_sources,
+    callees_of,
+    functions_in_node,
+    gradients_in,
+    reachable_functions,
+)
 from ...graph.names import free_name
 from ...graph.types import TFGraph, TFNodeDef
 from ...plan.copy_result import CopyResult
@@ -177,11 +180,12 @@ class Library:
 def library(copies: Iterable[CopyResult], graph: TFGraph) -> Library:
     """Returns the functions that copies need in `graph`: branches of conds and loops under new names, others shared."""
     out = Library()
-    used_names = set(functions_of(graph))
     destination_functions = functions_of(graph)
+    used_names = set(destination_functions)
     for copied in copies:
         source = copied.source.live_graph
-        functions = functions_of(source)
+        definitions = LiveFunctions(source)
+        functions = definitions.objects
         out.names.append({})
         if not functions:
             continue
@@ -191,19 +195,19 @@ def library(copies: Iterable[CopyResult], graph: TFGraph) -> Library:
         for i, names in calling.items():
             (branches if nodes[i].op in BRANCHING else called).update(names)
         for some in (branches, called):  # the gradient of a renamed branch is renamed too
-            slopes = {getattr(functions[name], "grad_func_name", "") for name in reached_functions(some, functions)}
+            slopes = {getattr(functions[name], "grad_func_name", "") for name in reachable_functions(some, definitions)}
             some |= slopes & functions.keys()
         if is_traced(graph):
             # Ops that are being traced will run eagerly, so their functions need eager registration under unique names.
             foreign = {name for name in called if not is_eager(functions[name])}
-            order = reached_functions(branches | foreign, functions)
-            definitions = with_handles(order, map(op_finder(source), calls), functions, Definitions(functions))
-            out.names[-1] = import_functions(out, order, definitions, functions)
+            order = reachable_functions(branches | foreign, definitions)
+            handles = with_handles(order, map(op_finder(source), calls), functions, definitions)
+            out.names[-1] = import_functions(out, order, handles, functions)
             out.rename_everywhere |= bool(foreign)
             called, branches = called - foreign, set()
-        renamed, shared_names = own_names(branches, functions)
+        renamed, shared_names = own_names(branches, definitions)
         called |= shared_names
-        clashing = [] if source is graph else _name_clashes(called, functions, destination_functions)
+        clashing = [] if source is graph else _name_clashes(called, definitions, destination_functions)
         if clashing:  # the destination has another function with this name, so the calls use a renamed copy
             renamed += [name for name in clashing if name not in renamed]
             called -= set(clashing)
@@ -211,15 +215,15 @@ def library(copies: Iterable[CopyResult], graph: TFGraph) -> Library:
         for name in renamed:
             out.names[-1][name] = new_name(copied.step.to, name, used_names)
             used_names.add(out.names[-1][name])
-        definitions = with_handles(renamed, map(op_finder(source), calls), functions, Definitions(functions))
+        handles = with_handles(renamed, map(op_finder(source), calls), functions, definitions)
         for name in renamed:
-            out.renamed.append(rename_function(definitions[name], out.names[-1]))
+            out.renamed.append(rename_function(handles[name], out.names[-1]))
             gradient = getattr(functions[name], "grad_func_name", None)
             if gradient:
                 out.gradients.append(_gradient(name, gradient, out.names[-1]))
         if source is graph:
             continue
-        for name in reached_functions(called, functions):
+        for name in reachable_functions(called, definitions):
             if name not in used_names:
                 out.shared.append(functions[name])
                 used_names.add(name)
@@ -255,13 +259,13 @@ def _custom_gradient(function: Any, functions: Mapping[str, Any]) -> Any:
 
 
 def _name_clashes(
-    callees: Iterable[str], functions: Mapping[str, Any], destination_functions: Mapping[str, Any]
+    callees: Iterable[str], definitions: LiveFunctions, destination_functions: Mapping[str, Any]
 ) -> list[str]:
     """Returns the functions whose names are taken in the destination, and their callers; callees first."""
-    order = reached_functions(callees, functions)
+    order, functions = reachable_functions(callees, definitions), definitions.objects
     clash: list[str] = []
     for name in order if any(name in destination_functions for name in order) else ():
-        own = definition(functions[name])
+        own = definitions[name]
         other = destination_functions.get(name, functions[name])
         differs = other is not functions[name] and definition(other) != own
         if differs or (clash and any(functions_in_node(node, clash) for node in own.node_def)):
@@ -271,7 +275,7 @@ def _name_clashes(
 
 def describe_functions(copy_result: CopyResult) -> list[str]:
     """Returns lines of text about the functions that a copy contains."""
-    functions = functions_of(copy_result.source.live_graph)
+    functions = LiveFunctions(copy_result.source.live_graph)
     called: set[str] = set()
     branches: set[str] = set()
     absent: set[str] = set()
@@ -282,7 +286,7 @@ def describe_functions(copy_result: CopyResult) -> list[str]:
         if kind in BRANCHING or kind in CALLS:
             absent |= {called.function for called in callees_of(node)} - functions.keys()
     own, shared_names = own_names(branches, functions)
-    shared = [name for name in reached_functions(called | shared_names, functions) if name not in own]
+    shared = [name for name in reachable_functions(called | shared_names, functions) if name not in own]
     lines = []
     if own:
         count = counted(len(own), "functions")
@@ -303,7 +307,7 @@ def attribute_digest(graph: TFGraph) -> Callable[[Any], bytes]:
     Args:
         graph: the graph with the functions.
     """
-    functions = functions_of(graph)
+    functions = LiveFunctions(graph)
     digests: dict[str, bytes] = {}
 
     def digest(name: str) -> bytes:
@@ -332,7 +336,7 @@ def attribute_digest(graph: TFGraph) -> Callable[[Any], bytes]:
 def _nameless(functions: Mapping[str, Any], name: str) -> tuple[bytes, list[str]]:
     """Returns a function as bytes, without its name and the names of the functions that it calls; and these names."""
     body = function_pb2.FunctionDef()
-    body.CopyFrom(definition(functions[name]))
+    body.CopyFrom(functions[name])
     body.signature.name = ""
     names = []
     for node in body.node_def:
@@ -346,36 +350,36 @@ def _nameless(functions: Mapping[str, Any], name: str) -> tuple[bytes, list[str]
 def _blank_names(values: Iterable[Any]) -> list[str]:
     """Removes the names of functions from attributes; returns the names in order."""
     names = []
-    for function in _registered_gradient(values):
+    for function in _function_references(values):
         names.append(function.name)
         function.name = ""
     return names
 
 
-def _registered_gradient(values: Iterable[Any]) -> Iterator[Any]:
+def _function_references(values: Iterable[Any]) -> Iterator[Any]:
     """Yields the function references in attributes, including nested references; they can be changed in place."""
     for value in values:
         kind = value.WhichOneof("value")
         for function in [value.func] if kind == "func" else value.list.func if kind == "list" else ():
             yield function
-            yield from _registered_gradient(function.attr.values())
+            yield from _function_references(function.attr.values())
 
 
-def own_names(branches: Iterable[str], functions: Mapping[str, Any]) -> tuple[list[str], set[str]]:
+def own_names(branches: Iterable[str], functions: LiveFunctions) -> tuple[list[str], set[str]]:
     """Returns the functions of branches that need new names, callees first, and the functions that keep their names.
 
     A function that a branch only calls is not copied, because its Python object contains the gradient of the call.
     """
-    shared_names = {name for name in called_functions(branches, functions) if is_eager(functions[name])}
-    return reached_functions(branches, functions, shared_names), shared_names
+    shared_names = {name for name in called_functions(branches, functions) if is_eager(functions.objects[name])}
+    return reachable_functions(branches, functions, shared_names), shared_names
 
 
 def called_functions(branches: Iterable[str], functions: Mapping[str, Any]) -> set[str]:
     """Returns the functions that branches use only by calls, not by conds or loops."""
     calls: set[str] = set()
     branch_functions = set(branches)
-    for name in reached_functions(branches, functions):
-        for node in definition(functions[name]).node_def:
+    for name in reachable_functions(branches, functions):
+        for node in functions[name].node_def:
             if node.op in CALLS:
                 calls |= functions_in_node(node, functions)
             else:
@@ -383,33 +387,11 @@ def called_functions(branches: Iterable[str], functions: Mapping[str, Any]) -> s
     return calls - branch_functions
 
 
-def reached_functions(start: Iterable[str], functions: Mapping[str, Any], exclude: Container[str] = ()) -> list[str]:
-    """Returns `start` and the functions that they call, at any depth, callees first; `exclude` is left out.
-
-    Args:
-        start: names of functions.
-        functions: the functions as Python objects, by name.
-        exclude: names of functions to leave out, with the functions that only they call.
-    """
-    return led_to(start, Definitions(functions), exclude)
-
-
-def nodes_behind(nodes: Sequence[TFNodeDef], functions: Mapping[str, Any]) -> list[Any]:
-    """Returns the NodeDefs in all functions that some nodes call, at any depth.
-
-    Args:
-        nodes: NodeDefs.
-        functions: name -> FunctionDef.
-    """
-    called = {name for node in nodes for name in functions_in_node(node, functions)} if functions else ()
-    return [node for name in led_to(called, functions) for node in functions[name].node_def]
-
-
 def rename_calls(node: TFNodeDef, names: Mapping[str, str]) -> None:
     """Makes a NodeDef call functions by their new names."""
     if node.op in names:
         node.op = names[node.op]
-    for called in _registered_gradient(node.attr.values()):
+    for called in _function_references(node.attr.values()):
         called.name = names.get(called.name, called.name)
 
 
@@ -420,7 +402,7 @@ def rename_function(old: Any, names: Mapping[str, str]) -> Any:
     new.signature.name = names[old.signature.name]
     for node in new.node_def:
         rename_calls(node, names)
-    for called in _registered_gradient(new.attr.values()):
+    for called in _function_references(new.attr.values()):
         called.name = names.get(called.name, called.name)
     return new
 
@@ -448,30 +430,33 @@ def new_name(scope: str, name: str, used_names: Container[str]) -> str:
     return result
 
 
-class Definitions(Mapping[str, Any]):
-    """The FunctionDefs of the functions of a graph; each FunctionDef is read on first use.
+class LiveFunctions(Mapping[str, Any]):
+    """The FunctionDefs of the functions of a live graph, by name; each FunctionDef is read on first use.
 
     Args:
-        functions: the functions as Python objects, by name.
+        graph: the graph.
+
+    Attributes:
+        objects: the functions as Python objects, by name.
     """
 
-    def __init__(self, functions: Mapping[str, Any]) -> None:
-        self._functions = functions
+    def __init__(self, graph: TFGraph) -> None:
+        self.objects = functions_of(graph)
         self._cache: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._cache:
-            self._cache[name] = definition(self._functions[name])
+            self._cache[name] = definition(self.objects[name])
         return self._cache[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._functions
+        return name in self.objects
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._functions)
+        return iter(self.objects)
 
     def __len__(self) -> int:
-        return len(self._functions)
+        return len(self.objects)
 
 
 def gradients_of(graph: TFGraph) -> dict[str, str]:
