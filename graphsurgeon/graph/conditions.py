@@ -17,7 +17,6 @@ from .rewiring import TURNING
 from .traversal import backward
 
 SWITCHES = ("Switch", "RefSwitch")
-BRANCHES, CASES = ("If", "StatelessIf"), ("Case", "StatelessCase")
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +78,7 @@ def skipping_predicates(graph: Graph, op: int, kind: str) -> list[tuple[str, boo
         >>> skipping_predicates(g, 3, "Neg"), skipping_predicates(g, 0, "Placeholder")
         ([('p:0', True)], [])
     """
-    if graph.types[op] in BRANCHES:
+    if graph.types[op] in ("If", "StatelessIf"):
         node = graph.nodes[op]
         types_of = op_types_finder(graph.functions)
         inside = {key: types_of(node.attr[key].func.name) for key in ("then_branch", "else_branch")}

@@ -14,10 +14,13 @@ T = TypeVar("T")
 
 #: Ops that call one function and do nothing else, so that the ops of the function can replace them.
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+#: Ops that call one of several functions. Their first input is the condition, and the functions take the other inputs.
+CONDITIONALS = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
+WHILE_LOOPS = frozenset({"While", "StatelessWhile"})
 #: Ops that call one of several functions, or call one function repeatedly. Differentiation of such an op defines
 #: functions that are named after its branches, once in a process. If two copies share branches, only one of them can be
 #: differentiated, and the other is left damaged.
-BRANCHING = frozenset({"If", "StatelessIf", "While", "StatelessWhile", "Case", "StatelessCase"})
+BRANCHING = CONDITIONALS | WHILE_LOOPS
 
 #: Attributes of an op that contain the name of its gradient. The second attribute is used in files, not by TensorFlow.
 NAMES_OF_GRADIENTS = ("_gradient_op_type", "_saved_gradient")
@@ -159,7 +162,7 @@ def argument_sources(node: TFNodeDef, inputs: Sequence[T], count: int) -> list[T
         inputs: the inputs of the op, without control inputs.
         count: the number of arguments of the function.
     """
-    if node.op.removeprefix("Stateless") in ("If", "Case"):
+    if node.op in CONDITIONALS:
         return list(inputs[1:]) if len(inputs) == count + 1 else [None] * count
     captured = len(node.attr["Targuments"].list.type) if "Targuments" in node.attr else -1
     if 0 <= captured <= min(count, len(inputs) - 1):

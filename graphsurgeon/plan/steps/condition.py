@@ -9,8 +9,9 @@ import numpy as np
 
 from ...errors import PlanError, counted, few
 from ...graph.boundary import Tensor
-from ...graph.conditions import BRANCHES, CASES, PredicateEffect, fix_predicate, implied_predicates
+from ...graph.conditions import PredicateEffect, fix_predicate, implied_predicates
 from ...graph.control_flow import loops_of
+from ...graph.functions import CONDITIONALS
 from ...graph.graph import Graph
 from ...graph.rewiring import Edge
 from ...graph.traversal import follow_chain
@@ -70,14 +71,12 @@ class ConditionStep(Step):
 
 def _dependent_conds(graph: Graph, predicates: Any) -> list[int]:
     """The v2 conds and cases whose condition is a known tensor."""
-    return [
-        op for op in np.flatnonzero(graph.type_mask(BRANCHES + CASES)).tolist() if graph.data.ends(op)[0] in predicates
-    ]
+    return [op for op in np.flatnonzero(graph.type_mask(CONDITIONALS)).tolist() if graph.data.ends(op)[0] in predicates]
 
 
 def _conditions_text(graph: Graph) -> str:
     """The conditions of the graph, in words."""
-    asks = [graph.data.ends(op)[:1] for op in np.flatnonzero(graph.type_mask(BRANCHES + CASES)).tolist()]
+    asks = [graph.data.ends(op)[:1] for op in np.flatnonzero(graph.type_mask(CONDITIONALS)).tolist()]
     asks += [graph.data.ends(op)[1:2] for op in np.flatnonzero(graph.type_mask(["Switch", "RefSwitch"])).tolist()]
     first = dict.fromkeys(_source(graph, end) for ends in asks for end in ends)
     names = [repr(f"{graph.names[op]}:{port}") for op, port in first if graph.types[op] != "LoopCond"]

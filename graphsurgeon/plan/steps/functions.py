@@ -15,7 +15,7 @@ import numpy as np
 from ...errors import PlanError, counted, few
 from ...graph.boundary import Tensor, entering_tensors, leaving_tensors
 from ...graph.control_flow import FLOW_SCOPE, FLOW_TYPES, Loop, loops_in, loops_of
-from ...graph.functions import callees_of
+from ...graph.functions import BRANCHING, WHILE_LOOPS, callees_of
 from ...graph.graph import Graph, Mask, PlainNode
 from ...graph.names import name_problem, scopes_around
 from ...graph.parts import part_fault, split_fault
@@ -130,7 +130,7 @@ class InlineStep(Step):
             with errors_of(request):
                 by = state.backend.inline_builder(source, call, inside[names[0]])
             regions = [region_of(graph, op, request, "Leave this call as it is, or use ed.inlined()") for op in ops]
-            below = _INLINE_PARTS.get(graph.types[ops[0]], ()) or _leaves(graph, ops[0])
+            below = _inner_names(graph, ops[0])
             replace_matches(state, request, ReplaceTargets(regions, inner_scopes=below), by)
             if state.faults:
                 return
@@ -355,15 +355,6 @@ def _inside(graph: Graph, mask: Mask) -> tuple[Mask, list[str]]:
     return inside, [graph.names[i] for i in np.flatnonzero(mask & ~inside).tolist()]
 
 
-_IF, _CASE, _WHILE = ("then_branch", "else_branch"), ("branches_0",), ("cond", "body")
-#: Op type -> the scopes, below the name of the op, that contain its ops after it is inlined.
-_INLINE_PARTS = {
-    kind + what: (FLOW_SCOPE, *parts)
-    for what, parts in (("If", _IF), ("Case", _CASE), ("While", _WHILE))
-    for kind in ("", "Stateless")
-}
-
-
 def _call_key(state: EditState, op: int, inside: Sequence[str]) -> Any:
     """Returns a key that is equal for calls that are replaced by the same ops."""
     node = state.base.nodes[op] if op < state.base.size else None
@@ -373,13 +364,15 @@ def _call_key(state: EditState, op: int, inside: Sequence[str]) -> Any:
     return node.op, node.device, tuple(attributes), tuple(inside)
 
 
-def _leaves(graph: Graph, op: int) -> tuple[str, ...]:
-    """Returns the names of the ops in a called function.
+def _inner_names(graph: Graph, op: int) -> tuple[str, ...]:
+    """Returns the names below a call that its ops have after it is inlined; for a cond or loop, their scopes.
 
     Other ops may be in the scope of the call, but these names must be free there.
     """
     functions, node = graph.functions, graph.nodes[op]
     called = callees_of(node, functions) if node is not None else []
+    if graph.types[op] in BRANCHING:
+        return FLOW_SCOPE, *(one.name_infix for one in called)
     return tuple(
         inner.name for one in called if one.function in functions for inner in functions[one.function].node_def
     )
@@ -393,7 +386,6 @@ def _single_op_graft(state: EditState, op: int) -> CopyResult | None:
     return None
 
 
-_WHILE_TYPES = ("While", "StatelessWhile")
 _UNROLL_PARTS = ("body", "body_1")
 
 
@@ -403,7 +395,7 @@ def _find_loop(request: str, graph: Graph, name: str) -> tuple[int, Loop | None]
     The name is that of a While op, of an op in a TF1 loop, or of a scope with one TF1 loop.
     """
     number = graph.index.get(name)
-    if number is not None and graph.types[number] in _WHILE_TYPES:
+    if number is not None and graph.types[number] in WHILE_LOOPS:
         return number, None
     loops = loops_in(graph)
     candidates = [loop for loop in loops if number is not None and number in loop.parts]
@@ -415,7 +407,7 @@ def _find_loop(request: str, graph: Graph, name: str) -> tuple[int, Loop | None]
     if len(candidates) == 1:
         return candidates[0].loop_cond, candidates[0]
     names = [graph.names[loop.loop_cond] for loop in candidates or loops]
-    names += [] if candidates else [graph.names[i] for i in np.flatnonzero(graph.type_mask(_WHILE_TYPES)).tolist()]
+    names += [] if candidates else [graph.names[i] for i in np.flatnonzero(graph.type_mask(WHILE_LOOPS)).tolist()]
     problem = f"contains {len(candidates)} loops" if candidates else "is not a loop or a part of a loop"
     if number is None and not candidates and name.strip("/") not in graph.scopes.index:
         graph.find(name, request)

@@ -15,6 +15,7 @@ from ...graph.devices import colocate
 from ...graph.functions import (
     BRANCHING,
     CALLS,
+    WHILE_LOOPS,
     argument_sources,
     called_function,
     functions_in_attribute,
@@ -247,6 +248,13 @@ def inline_call(
             text = f"{node.name}:0"
         results.append(text)
     return InlinedBody(nodes, results, effects)
+
+
+def set_call(node: TFNodeDef, signature: Any) -> None:
+    """Sets the attributes of a call, given the signature of its function."""
+    node.attr["f"].func.name = signature.name
+    node.attr["Tin"].list.type.extend(argument.type for argument in signature.input_arg)
+    node.attr["Tout"].list.type.extend(result.type for result in signature.output_arg)
 
 
 def constant(name: str, tensor: Any) -> TFNodeDef:
@@ -550,9 +558,6 @@ def _own_shape(argument_def: Any, argument: int) -> Any:
 # -- dtypes and shapes ------------------------------------------------------------------------------
 
 
-_LOOP_TYPES = frozenset({"While", "StatelessWhile"})
-
-
 class ArgumentInfo(NamedTuple):
     """The known facts about an argument: its shape; for the handle of a variable, (dtype number, shape) of this."""
 
@@ -584,7 +589,7 @@ def argument_infos(
             yield ArgumentInfo(handle_data=(maker.attr["dtype"].type, maker.attr["shape"].shape))
         elif maker is not None and maker.op == "_Arg" and outer.get(maker.name, ArgumentInfo()).handle_data:
             yield outer[maker.name]
-        elif info is None or graph.types[call] in _LOOP_TYPES:  # a loop may change the shape of its variables
+        elif info is None or graph.types[call] in WHILE_LOOPS:  # a loop may change the shape of its variables
             yield ArgumentInfo()
         else:  # an argument may be an element of the dataset that the op takes, so its dtype may differ
             fits = info.shape is not None and info.dtype.removesuffix("_ref") == dtype_name(argument.type)

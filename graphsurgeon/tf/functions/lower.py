@@ -15,9 +15,9 @@ import numpy as np
 
 from ...errors import PlanError
 from ...graph.boundary import entering_tensors
-from ...graph.conditions import BRANCHES, CASES, implied_predicates
+from ...graph.conditions import implied_predicates
 from ...graph.control_flow import FLOW_SCOPE
-from ...graph.functions import BRANCHING, CALLS, callees_of, functions_in_node, reachable_functions
+from ...graph.functions import BRANCHING, CALLS, CONDITIONALS, callees_of, functions_in_node, reachable_functions
 from ...graph.graph import Graph, Mask
 from ...graph.names import free_name, op_name, tensor_name
 from ...graph.op_packages import refuse_unknown
@@ -50,7 +50,7 @@ from .definitions import (
     with_handles,
     with_library,
 )
-from .expand import FunctionCalls, InlinedBody, InlinedNodes, copy_node, is_stateful
+from .expand import FunctionCalls, InlinedBody, InlinedNodes, copy_node, is_stateful, set_call
 
 tf1 = tf.compat.v1
 _HANDLE_DTYPES = (tf.resource, tf.variant)
@@ -590,9 +590,7 @@ class FlowBuilder:
                 copy_handle_data(tensor, stand_in)
         kind = "StatefulPartitionedCall" if about.is_stateful else "PartitionedCall"
         call = graph_def.node.add(name=_CALL, op=kind, input=[t.op.name for t in enters], device=device)
-        call.attr["f"].func.name = name
-        call.attr["Tin"].list.type.extend(argument.type for argument in about.input_arg)
-        call.attr["Tout"].list.type.extend(result.type for result in about.output_arg)
+        set_call(call, about)
         if not about.output_arg:
             graph_def.node.add(name=_END, op="NoOp", input=[f"^{_CALL}"])
         called = reachable_functions([name], self.calls.definitions)
@@ -625,7 +623,7 @@ def _known_decisions(graph: Graph, values: Mapping[int, bool | int]) -> dict[int
         end: one for op, value in values.items() for end, one in implied_predicates(graph, (op, 0), value).items()
     }
     decisions = {}
-    for op in np.flatnonzero(graph.type_mask(BRANCHES + CASES)).tolist() if tensor_values else ():
+    for op in np.flatnonzero(graph.type_mask(CONDITIONALS)).tolist() if tensor_values else ():
         inputs = {k: tensor_values[end] for k, end in enumerate(graph.data.ends(op)) if end in tensor_values}
         if 0 in inputs:
             decisions[op] = inputs

@@ -28,7 +28,7 @@ from ...plan.function_source import code_of
 from ...plan.plan import Plan
 from ..copy.append import apply_effect
 from ..import_tensorflow import tf
-from ..open.call_sites import attribute_paths
+from ..open.signature import attribute_paths, part_names
 from ..open.snapshot import snapshot
 from ..private.eager import (
     eager,
@@ -601,16 +601,7 @@ def _results(concrete: Any) -> list[tuple[str, Any]]:
 def _parts(item: Any) -> list[str]:
     """Returns the names of the component tensors of a result, in TensorFlow's order; [""] for a plain tensor."""
     count = len(tf.nest.flatten(item, expand_composites=True))
-    if count == 1:
-        return [""]
-    if isinstance(item, (tf.RaggedTensor, tf.RaggedTensorSpec)):
-        splits = [f"row_splits_{i}" for i in range(count - 1)] if count > 2 else ["row_splits"]
-        return ["values", *splits]
-    if isinstance(item, (tf.SparseTensor, tf.SparseTensorSpec)):
-        return ["indices", "values", "dense_shape"]
-    if isinstance(item, (tf.IndexedSlices, tf.IndexedSlicesSpec)):
-        return ["values", "indices", "dense_shape"][:count]
-    return [str(i) for i in range(count)]
+    return [""] if count == 1 else part_names(type(item).__name__.removesuffix("Spec"), count)
 
 
 # -- captures ---------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from ..import_tensorflow import lazy_modules
 
 if TYPE_CHECKING:
     from . import (
-        call_sites,
         file_reader,
         fill_graph,
         layers,

@@ -31,8 +31,8 @@ from ...graph.layers import (
 )
 from ..protos import decode
 from ..run.errors import error_text
-from .call_sites import object_paths
 from .file_reader import read_bytes
+from .signature import object_paths
 
 _FUNCTIONS = ("activations", "constraints", "initializers", "losses", "metrics", "regularizers")
 _GRAPH_LAYER = "graphsurgeon>GraphLayer"

@@ -37,12 +37,11 @@ from ..values.file_variables import (
     point_at,
 )
 from . import file_reader
-from .call_sites import functions, meta_with_call, object_paths
 from .checkpoint_state import linked_away, refuse_linked_away
 from .layers import file_layers, is_keras_file, keras_model, saved_layers
 from .outputs import FileOutputs, with_shapes
 from .protos import bind_inputs, file_snapshot
-from .signature import extract_signature, signature_tensors, signatures
+from .signature import extract_signature, functions, meta_with_call, object_paths, signature_tensors, signatures
 from .trial_import import prepare, try_import
 
 #: The op type of stand-ins. It accepts tensors of any dtypes; a run fails with a message that contains the token.

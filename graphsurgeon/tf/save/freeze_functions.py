@@ -17,7 +17,15 @@ from typing import Any
 
 from ...errors import few
 from ...graph.conversion_verdict import VARIABLE, ConverterMessage
-from ...graph.functions import BRANCHING, CALLS, functions_in_node, reachable_functions
+from ...graph.functions import (
+    BRANCHING,
+    CALLS,
+    CONDITIONALS,
+    WHILE_LOOPS,
+    callees_of,
+    functions_in_node,
+    reachable_functions,
+)
 from ...graph.names import op_name
 from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFGraphDef, TFNodeDef
@@ -36,7 +44,6 @@ tf1 = tf.compat.v1
 #: Op type that passes on a variable -> the outputs that pass it on.
 _PASSES = {"Identity": (0,), "Switch": (0, 1), "Merge": (0,), "Enter": (0,), "Exit": (0,), "NextIteration": (0,),
            "PlaceholderWithDefault": (0,)}  # fmt: skip
-_LOOPS = frozenset({"While", "StatelessWhile"})
 _HANDLES = frozenset({tf.resource.as_datatype_enum, tf.variant.as_datatype_enum})
 
 
@@ -227,15 +234,11 @@ class _FunctionFreezer:
 
     def _calls(self, node: TFNodeDef, inputs: Mapping[int, int]) -> list[tuple[str, dict[int, int]]]:
         """Returns (function, its arguments that are no longer variables) for each function that a node calls."""
-        if node.op in self._definitions:
-            return [(node.op, dict(inputs))]
-        if node.op in CALLS:
-            return [(node.attr["f"].func.name, dict(inputs))]
-        if node.op in _LOOPS:
-            return [(node.attr[key].func.name, dict(inputs)) for key in ("body", "cond")]
-        if node.op in BRANCHING and 0 not in inputs:  # the condition must not be a variable
-            return [(called.name, {at - 1: dtype for at, dtype in inputs.items()}) for called in _branches(node)]
-        return []
+        shift = int(node.op in CONDITIONALS)
+        if node.op not in BRANCHING | CALLS | self._definitions.keys() or (shift and 0 in inputs):
+            return []  # the condition must not be a variable
+        arguments = {at - shift: dtype for at, dtype in inputs.items()}
+        return [(called.function, arguments) for called in callees_of(node, self._definitions)]
 
     def _turn(self, node: TFNodeDef, inputs: Mapping[int, int], body: _BodyState) -> list[TFNodeDef]:
         """Changes a node so that it reads plain tensors instead of variables; returns nodes to add."""
@@ -272,12 +275,12 @@ class _FunctionFreezer:
             return True
         # The condition of a loop is its last function, and its result is not a variable.
         out = variants[calls[0][0]].result_dtypes
-        if any(variants[name].result_dtypes != out for name, _ in calls[: None if node.op not in _LOOPS else 1]):
+        if any(variants[name].result_dtypes != out for name, _ in calls[: None if node.op not in WHILE_LOOPS else 1]):
             return False
-        if node.op in _LOOPS and out != inputs:
+        if node.op in WHILE_LOOPS and out != inputs:
             return False
         rename_calls(node, {name: stuck_op.name for name, stuck_op in variants.items()})
-        shift = int(node.op in BRANCHING and node.op not in _LOOPS)
+        shift = int(node.op in CONDITIONALS)
         _set_types(node, "T", inputs)
         _set_types(node, "Tin", {at - shift: dtype for at, dtype in inputs.items()})
         _set_types(node, "Tout", out)
@@ -336,12 +339,6 @@ def _set_types(node: TFNodeDef, key: str, types: Mapping[int, int]) -> None:
     """Writes dtypes into a list attribute of a node, if it has this attribute."""
     for at, dtype in types.items() if key in node.attr else ():
         node.attr[key].list.type[at] = dtype
-
-
-def _branches(node: TFNodeDef) -> list[TFNodeDef]:
-    if node.op in ("Case", "StatelessCase"):
-        return list(node.attr["branches"].list.func)
-    return [node.attr["then_branch"].func, node.attr["else_branch"].func]
 
 
 def _plain(op_type: str) -> str:
