@@ -210,11 +210,8 @@ class FunctionInstance:
         key = (call.op, callee.name_infix)
         if key not in self.children:
             graph = read_body(self.graph, callee.function, call.op)
-            path = (
-                join_scope(join_scope(self.path, call.scope), callee.name_infix)
-                if callee.name_infix
-                else join_scope(self.path, call.scope)
-            )
+            path = join_scope(self.path, call.scope)
+            path = join_scope(path, callee.name_infix) if callee.name_infix else path
             functions = (*self.functions, callee.function)
             self.children[key] = FunctionInstance(
                 graph, path, functions, call.op, self, callee.name_infix, callee.gradient
@@ -277,30 +274,25 @@ class CallTree:
         Raises:
             SelectionError: if a call on the way cannot be unfolded, or the name does not exist in it.
         """
-        name, part, path = op_name(name).rstrip("/"), self._root, list[str]()
-        while True:
-            rest = name[len(part.path) + 1 :] if part.path else name
+        name, part, path = op_name(name).rstrip("/"), self._root, dict[str, None]()
+        for part, rest in self._parts_around(name):
             if rest in part.graph.index or rest in part.graph.scopes.index:
-                return path
-            inner = self._through(part, rest, name)
-            if inner is None:
-                return path
-            call, part = inner
-            if not path or path[-1] != call:
-                path.append(call)
+                break
+            for call in filter(None, map(part.scopes.get, scopes_around(rest))):
+                self._refuse(part, call, f"reveal({name!r})")
+        while part.parent is not None:
+            path[join_scope(part.parent.path, part.parent.calls[part.call].scope)] = None
+            part = part.parent
+        return list(path)[::-1]
 
-    def _through(self, part: FunctionInstance, rest: str, name: str) -> tuple[str, FunctionInstance] | None:
-        """Returns the call that `rest` leads into, and the part of its function."""
-        for call in part.calls.values():
-            if not rest.startswith(f"{call.scope}/"):
-                continue
-            whole = join_scope(part.path, call.scope)
-            self._refuse(part, call, f"reveal({name!r})")
-            for called in call.functions:
-                inner = part.body(call, called, self._body)
-                if f"{name}/".startswith(f"{inner.path}/") and (called.name_infix or inner.path != name):
-                    return whole, inner
-        return None
+    def _parts_around(self, name: str) -> Iterator[tuple[FunctionInstance, str]]:
+        """Yields the graph and the functions that may contain a name, outer ones first, and the name in each."""
+        todo = [self._root]
+        for part in todo:
+            rest = name[len(part.path) + 1 :] if part.path else name
+            yield part, rest
+            inner = (one for scope in scopes_around(rest) for one in self._bodies(part, part.scopes.get(scope)))
+            todo += [one for one in inner if f"{name}/".startswith(f"{one.path}/")]
 
     def check_unfoldable(self, scope: str, request: str) -> None:
         """Refuses to unfold the call of a scope if none of its ops can be shown.
@@ -338,31 +330,13 @@ class CallTree:
 
     def find(self, scope: str) -> tuple[FunctionInstance, CallSite] | None:
         """Returns the call of a scope and the part that it is in; None if no call has this scope."""
-        part = self._root
-        while True:
-            rest = scope[len(part.path) + 1 :] if part.path else scope
-            inner = None
-            for call in part.calls.values():
-                if call.scope == rest:
-                    return part, call
-                if rest.startswith(f"{call.scope}/") and call.functions:
-                    bodies = [part.body(call, called, self._body) for called in call.functions]
-                    inner = next((one for one in bodies if scope.startswith(f"{one.path}/")), inner)
-            if inner is None:
-                return None
-            part = inner
+        parts = self._parts_around(scope)
+        return next(((part, part.scopes[rest]) for part, rest in parts if rest in part.scopes), None)
 
     def locate(self, op: str) -> tuple[FunctionInstance, int] | None:
         """Returns the part that an op is in, and its number there; None if no op has this name."""
-        todo = [self._root]
-        for part in todo:
-            rest = op[len(part.path) + 1 :] if part.path else op
-            if rest in part.graph.index:
-                return part, part.graph.index[rest]
-            for scope in scopes_around(rest):
-                inner = self._bodies(part, part.scopes.get(scope))
-                todo += [one for one in inner if op.startswith(f"{one.path}/")]
-        return None
+        parts = self._parts_around(op)
+        return next(((part, part.graph.index[rest]) for part, rest in parts if rest in part.graph.index), None)
 
     def consumers_of(
         self, op: str, inside: Callable[[FunctionInstance, int], bool]
@@ -604,28 +578,23 @@ class _Expander:
         arguments = [first + i for i in range(graph.size) if types[i] == "_Arg"]
         results = [first + i for i in range(graph.size) if types[i] == "_Retval"]
         drop[results] = True
-        inputs, ends = self.data.ends(op), [self.data.ends(i) for i in results]
+        ends = [self.data.ends(i) for i in results]
         result_sources = [end[0] for end in ends if end]
-        own = part.parent
+        own, outer = part.parent, op - part.call
         assert own is not None
+        for argument, end in zip(arguments, part.arguments, strict=True):
+            self.extra_inputs[argument] = [(outer + end[0], end[1])] if end is not None else []
         if part.gradient:
-            outer = op - part.call
-            for argument, end in zip(arguments, part.arguments, strict=True):
-                self.extra_inputs[argument] = [(outer + end[0], end[1])] if end is not None else []
             return
         if not own.calls[part.call].is_plain:
-            for argument, end in zip(
-                arguments, argument_sources(own.graph.nodes[part.call], inputs, len(arguments)), strict=True
-            ):
-                self.extra_inputs[argument] = [end] if end is not None else []
             self.extra_inputs.setdefault(op, []).extend(dict.fromkeys(result_sources))
             return
         drop[op] = not self.keep and all(ends)  # a result of a damaged function may be nothing
         drop[arguments] = True
-        self.replaced_tensors |= {(argument, 0): end for argument, end in zip(arguments, inputs, strict=False)}
+        self.replaced_tensors |= {(i, 0): self.extra_inputs[i][0] for i in arguments if self.extra_inputs[i]}
         self.replaced_tensors |= {(op, i): end[0] for i, end in enumerate(ends) if end}
-        control_outputs = dict.fromkeys(own.graph.functions[part.function].control_ret.values())
-        last = [first + graph.index[name] for name in control_outputs if name in graph.index]
+        control_outputs = set(own.graph.functions[part.function].control_ret.values())  # in random order
+        last = [first + i for i, name in enumerate(graph.names) if name in control_outputs]
         self.last_ops[op] = [*last, *(end[0] for end in result_sources)]
         before = [i for i, _ in self.control.ends(op)]
         if before:

@@ -164,7 +164,8 @@ def argument_sources(node: TFNodeDef, inputs: Sequence[T], count: int) -> list[T
     """
     if node.op in CONDITIONALS:
         return list(inputs[1:]) if len(inputs) == count + 1 else [None] * count
-    captured = len(node.attr["Targuments"].list.type) if "Targuments" in node.attr else -1
+    attributes = getattr(node, "attr", {})
+    captured = len(attributes["Targuments"].list.type) if "Targuments" in attributes else -1
     if 0 <= captured <= min(count, len(inputs) - 1):
         return [*[inputs[0]] * (count - captured), *inputs[1 : 1 + captured]]
     return list(inputs) if len(inputs) == count else [None] * count

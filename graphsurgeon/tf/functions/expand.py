@@ -235,9 +235,8 @@ def inline_call(
         if "frame_name" in node.attr:
             node.attr["frame_name"].s = scope.encode() + node.attr["frame_name"].s
         nodes.append(node)
-    lasting = set(inner.control_ret.values())
-    stateful = {n.name for n in inner.node_def if n.name in lasting and calls.has_effects(n)}
-    effects = [f"^{new_names[op]}" for op in dict.fromkeys(inner.control_ret.values()) if op in stateful]
+    lasting = set(inner.control_ret.values())  # in random order
+    effects = [f"^{new_names[n.name]}" for n in inner.node_def if n.name in lasting and calls.has_effects(n)]
     results = []
     for i, out in enumerate(inner.signature.output_arg):
         text = resolve(inner.ret[out.name])
