@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import SelectionError
 from .edges import Edges, Ints, stack_edges
-from .functions import READ_BY_GRADIENT, Callee, argument_sources, callees_of, gradient_of, is_inlinable, short_name
+from .functions import READ_BY_GRADIENT, Callee, argument_sources, called_function, callees_of, gradient_of, short_name
 from .graph import Graph, TensorInfo, UnfoldedOrigin
 from .names import free_name, join_scope, op_name, scopes_around
 
@@ -180,7 +180,11 @@ class FunctionInstance:
 
     def _call(self, op: int, callees: Sequence[Callee], gradient_function: str = "") -> CallSite:
         graph = self.graph
-        functions, name, plain = graph.functions, graph.names[op], is_inlinable(graph.nodes[op], graph.functions)
+        functions, name, plain = (
+            graph.functions,
+            graph.names[op],
+            bool(called_function(graph.nodes[op], graph.functions)),
+        )
         missing = tuple(one.function for one in callees if one.function not in functions)
         recursive = tuple(one.function for one in callees if one.function in self.functions)
         inside = tuple(

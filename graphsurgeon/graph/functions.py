@@ -110,20 +110,14 @@ def inline_suggestion(names: Sequence[str], nodes: Sequence[Any], functions: Map
 
 
 def called_function(node: TFNodeDef, functions: Container[str]) -> str:
-    """Returns the function that a node calls; empty if the node is not a call.
+    """Returns the function that a node calls; empty for other ops, also for conds, cases and loops.
 
     Args:
         node: its NodeDef.
         functions: the names of the known functions.
     """
-    if node.op in CALLS:
-        return str(node.attr["f"].func.name)
-    return node.op if node.op in functions else ""
-
-
-def is_inlinable(node: TFNodeDef, functions: Container[str] = ()) -> bool:
-    """Returns whether an op does nothing but call, so that the ops of its function can replace it."""
-    return node.op in CALLS or node.op in functions
+    called = callees_of(node, functions) if node.op in CALLS or node.op in functions else ()
+    return next((one.function for one in called), "")
 
 
 def gradient_of(
@@ -147,8 +141,8 @@ def gradient_of(
     own = next((attributes[key].s.decode("utf-8", "replace") for key in NAMES_OF_GRADIENTS if key in attributes), "")
     if own in gradients:
         return gradients[own], False
-    called = callees_of(node, functions) if is_inlinable(node, functions) else ()
-    return next(((gradients[one.function], True) for one in called if one.function in gradients), ("", False))
+    called = called_function(node, functions)
+    return (gradients[called], True) if called in gradients else ("", False)
 
 
 def argument_sources(node: TFNodeDef, inputs: Sequence[T], count: int) -> list[T | None]:

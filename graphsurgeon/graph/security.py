@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..errors import counted, few
-from .functions import CONDITIONALS, argument_sources, callees_of, is_inlinable
+from .functions import CONDITIONALS, argument_sources, called_function, callees_of
 from .graph import Graph
 from .lazy_graph import DeferredGraph, materialized_graph
 from .names import op_name
@@ -534,7 +534,7 @@ class _RiskFinder:
         sources: list[tuple[str, str]] = []
         for place, node in self._callers.get(function, ()):
             inputs = [one for one in node.input if one[:1] != "^"]
-            plain = is_inlinable(node, self._functions) or node.op in CONDITIONALS
+            plain = called_function(node, self._functions) or node.op in CONDITIONALS
             one = argument_sources(node, inputs, len(arguments))[arguments.index(argument)] if plain else None
             if one is None:
                 return None

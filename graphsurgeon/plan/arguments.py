@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import PlanError, counted
 from ..graph.devices import device_parts
-from ..graph.functions import callees_of, is_inlinable
+from ..graph.functions import called_function, callees_of
 from ..graph.graph import Graph
 from ..graph.layers import Layer
 from ..graph.names import free_name, scopes_around, tensor_name
@@ -49,7 +49,7 @@ def call_path(graph: Graph, name: str) -> list[str]:
 def _path_inside(graph: Graph, node: TFNodeDef, path: str, rest: str) -> list[str] | None:
     """The calls on the way to an op inside a call; None if there is no op of that name."""
     functions, calls, visited = graph.functions, [path], set[str]()
-    flow = not is_inlinable(node, functions)
+    flow = not called_function(node, functions)
     while True:
         inside = [one for one in callees_of(node, functions) if one.function in functions]
         fits = [one for one in inside if not one.name_infix or rest.startswith(f"{one.name_infix}/")]
@@ -65,7 +65,7 @@ def _path_inside(graph: Graph, node: TFNodeDef, path: str, rest: str) -> list[st
         if not lead:
             return None
         path, node, rest = f"{path}/{below}{lead}", nodes[lead], rest[len(lead) + 1 :]
-        if not is_inlinable(node, functions) and not flow:
+        if not called_function(node, functions) and not flow:
             calls.append(path)
             flow = True
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any
 
 from .import_tensorflow import is_loaded, tf
@@ -20,8 +21,15 @@ FOLDER = "op_definitions"
 _DISTRIBUTIONS = ("tensorflow", "tensorflow-cpu", "tensorflow-intel", "tensorflow-macos", "tensorflow-rocm")
 
 
-def op_definition(name: str) -> Any:
-    """Returns the OpDef of an op type, or None."""
+def op_definition(name: str, functions: Mapping[str, Any] = MappingProxyType({})) -> Any:
+    """Returns the OpDef of an op type, or None.
+
+    Args:
+        name: the op type.
+        functions: name -> FunctionDef. The name of a function is also an op type.
+    """
+    if name in functions:
+        return functions[name].signature
     if not is_loaded() and name in (definitions := table(installed_version())):
         return definitions[name]
     from .private import graphs
@@ -32,6 +40,12 @@ def op_definition(name: str) -> Any:
 def is_registered_op(name: str) -> bool:
     """Returns whether this op type is registered in TensorFlow."""
     return op_definition(name) is not None
+
+
+def is_stateful(name: str) -> bool:
+    """Returns whether TensorFlow defines an op type as stateful: its ops change or read lasting state."""
+    about = op_definition(name)
+    return about is not None and bool(about.is_stateful)
 
 
 def documentation(op_type: str) -> str:

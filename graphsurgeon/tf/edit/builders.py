@@ -26,7 +26,7 @@ from ..import_tensorflow import tf
 from ..private.c_api import functions_of
 from ..private.contexts import innermost_context
 from ..private.graphs import set_control_inputs
-from ..registry import op_definition
+from ..registry import is_stateful
 
 tf1 = tf.compat.v1
 _RESIZES = {
@@ -306,6 +306,5 @@ class _OpOrder:
 
 
 def _is_lasting(op: TFOp) -> bool:
-    about = op_definition(op.type)
     refers = any(tensor.dtype.name.endswith("_ref") for tensor in op.inputs)
-    return refers or (about is not None and about.is_stateful)
+    return refers or is_stateful(op.type)

@@ -18,7 +18,7 @@ from ...graph.functions import (
     WHILE_LOOPS,
     argument_sources,
     called_function,
-    functions_in_attribute,
+    callees_of,
     functions_in_node,
     own_gradient,
     reachable_functions,
@@ -32,7 +32,7 @@ from ..effects import CONTENT, FED, RANDOM, effect_finder
 from ..import_tensorflow import is_loaded, tf
 from ..messages import attr_value_pb2, graph_pb2, node_def_pb2, tensor_shape_pb2
 from ..open.outputs import dtype_name, dtypes, output_start, shape_proto
-from ..protos import encode, lacks_memory
+from ..protos import empty_graph, encode, lacks_memory
 from ..registry import op_definition
 
 #: Effects for which results need not wait.
@@ -73,7 +73,8 @@ class FunctionCalls:
             kind = node.op.removeprefix("Stateless")
             problem = f"{node.name!r} is a v2 {kind}, which is not inlined together with a whole graph"
             return problem, f"Replace it by a TF1 {kind}: ed.plan().inline({node.name!r})"
-        names = self._functions(node)
+        is_call = node.op in BRANCHING or self.called_function(node)
+        names = sorted(one.function for one in callees_of(node, self.definitions)) if is_call else []
         if not names:
             calls = [n for n, t in zip(self.base.names, self.base.types, strict=True)
                      if t in CALLS or t in self.definitions or (flow and t in BRANCHING)]  # fmt: skip
@@ -104,12 +105,6 @@ class FunctionCalls:
         if reason is not None:
             raise PlanError(request, *reason)
 
-    def _functions(self, node: TFNodeDef) -> list[str]:
-        """Returns the functions that a call, cond, case or loop may run; empty for other ops."""
-        if node.op in BRANCHING:
-            return sorted(name for value in node.attr.values() for name in functions_in_attribute(value))
-        return [name for name in [self.called_function(node)] if name]
-
     def _obstacle(self, name: str) -> str:
         """Returns why a function cannot be replaced by its ops; empty if it can."""
         inner, own = self.definitions[name], self.functions[name]
@@ -137,12 +132,6 @@ class FunctionCalls:
         return bool(self._effects_of(node) - _UNORDERED)
 
 
-def is_stateful(kind: str) -> bool:
-    """Returns whether TensorFlow defines an op type as stateful: its ops change or read lasting state."""
-    about = op_definition(kind)
-    return about is not None and bool(about.is_stateful)
-
-
 def flat_names(nodes: Iterable[TFNodeDef], functions: Mapping[str, Any]) -> Callable[[str], str]:
     """Returns a function that converts inputs of ops in a function to the notation of graphs.
 
@@ -157,7 +146,7 @@ def flat_names(nodes: Iterable[TFNodeDef], functions: Mapping[str, Any]) -> Call
     def signature_of(kind: str) -> Any:
         """Returns the OpDef of an op type; None if it is not known, or if it has only one output argument."""
         if kind not in signatures:
-            signature = functions[kind].signature if kind in functions else op_definition(kind)
+            signature = op_definition(kind, functions)
             signatures[kind] = signature if signature is not None and len(signature.output_arg) > 1 else None
         return signatures[kind]
 
@@ -540,9 +529,8 @@ def _read_body(graph: Graph, name: str, arguments: Mapping[str, ArgumentInfo]) -
         node = node_def_pb2.NodeDef(name=free, op="_Retval", input=[flat(inner.ret[result.name])])
         node.attr["T"].type = result.type
         nodes.append(node)
-    leads_to = reachable_functions(set().union(*(functions_in_node(n, functions) for n in nodes)), functions)
     owner = graph.outputs_of.owner if isinstance(graph.outputs_of, BodyOutputs) else graph.owner
-    shapes = BodyOutputs(nodes, lambda: [functions[f] for f in leads_to], arguments, owner)
+    shapes = BodyOutputs(nodes, functions, arguments, owner)
     about = {"functions_of": lambda: functions, "gradients_of": lambda: graph.gradients}
     return Graph.from_nodes(nodes, title=f"{name} of {graph.title}", outputs_of=shapes, **about)
 
@@ -600,7 +588,7 @@ class BodyOutputs:
 
     Args:
         nodes: the body; its arguments are ``_Arg`` ops, its results ``_Retval`` ops.
-        functions: a function that returns the definitions of all functions that the body calls, at any depth.
+        functions: name -> FunctionDef, with all functions that the body calls, at any depth.
         arguments: argument -> the known facts about it.
         owner: the live or deferred graph with the functions.
     """
@@ -608,7 +596,7 @@ class BodyOutputs:
     def __init__(
         self,
         nodes: Sequence[TFNodeDef],
-        functions: Callable[[], Iterable[Any]],
+        functions: Mapping[str, Any],
         arguments: Mapping[str, ArgumentInfo],
         owner: Any,
     ) -> None:
@@ -627,13 +615,9 @@ class BodyOutputs:
         node, waiting = self._nodes[number], lazy_graph_of(self.owner)
         if (is_loaded() and (waiting is None or waiting.is_importable)) or node.op == "_Retval":
             return self(number)
-        signature = self._signatures.get(node.op) or op_definition(node.op)
+        signature = op_definition(node.op, self._functions)
         output_types = None if signature is None else dtypes(signature.output_arg, node, signature)
         return None if output_types is None else [TensorInfo(dtype, None) for dtype in output_types]
-
-    @cached_property
-    def _signatures(self) -> dict[str, Any]:
-        return {function.signature.name: function.signature for function in self._functions()}
 
     def live_op(self, number: int) -> Any:
         """Returns the live op for an op of the body, from which shapes are read; None if TensorFlow made none."""
@@ -641,15 +625,14 @@ class BodyOutputs:
 
     @cached_property
     def _ops(self) -> dict[str, Any]:
-        from ..protos import empty_graph
-
         if (waiting := lazy_graph_of(self.owner)) is not None:
             waiting.check_importable()
             if waiting.is_view_only:
                 return {}
         graph_def = graph_pb2.GraphDef()
         graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
-        graph_def.library.function.extend(self._functions())
+        called = {name for node in self._nodes for name in functions_in_node(node, self._functions)}
+        graph_def.library.function.extend(self._functions[f] for f in reachable_functions(called, self._functions))
         for node in self._nodes:
             self._write_node(graph_def.node.add(), node)
         try:

@@ -33,11 +33,11 @@ from ..import_tensorflow import tf
 from ..private.eager import eager, keras_trains, note_use
 from ..private.functions import run_along
 from ..protos import empty_graph
-from ..registry import op_definition
+from ..registry import is_stateful, op_definition
 from ..run.errors import errors_as
 from ..run.sessions import require_trusted, session_of
 from ..values.variables import dims_of, fetch, shape_of
-from .expand import FunctionCalls, is_stateful
+from .expand import FunctionCalls
 
 tf1 = tf.compat.v1
 

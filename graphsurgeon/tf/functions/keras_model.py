@@ -17,9 +17,9 @@ from ...graph.traversal import backward, forward, producers
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ..import_tensorflow import tf
 from ..private.eager import eager, has_mask, keras_inputs, keras_layers
+from ..registry import is_stateful
 from ..values.variables import fetch
 from .definitions import attribute_digest
-from .expand import is_stateful
 from .graph_function import input_ends
 from .keras_layer import Keras, keras_layer
 from .layers import ModelCall, ModelOrigin, TrainingFacts, differs

@@ -37,6 +37,7 @@ from ..private.contexts import conditional, join_context, loop
 from ..private.functions import is_eager, restore_gradients
 from ..private.graphs import copy_handle_data, op_finder
 from ..protos import empty_graph
+from ..registry import is_stateful
 from ..run.errors import errors_as
 from .definitions import (
     Library,
@@ -50,7 +51,7 @@ from .definitions import (
     with_handles,
     with_library,
 )
-from .expand import FunctionCalls, InlinedBody, InlinedNodes, copy_node, is_stateful, set_call
+from .expand import FunctionCalls, InlinedBody, InlinedNodes, copy_node, set_call
 
 tf1 = tf.compat.v1
 _HANDLE_DTYPES = (tf.resource, tf.variant)

@@ -106,8 +106,7 @@ class FileOutputs:
 
     def _signature(self, node: TFNodeDef) -> Any:
         if node.op not in self._signatures:
-            function = self._functions.get(node.op)
-            self._signatures[node.op] = op_definition(node.op) if function is None else function.signature
+            self._signatures[node.op] = op_definition(node.op, self._functions)
         return self._signatures[node.op]
 
     def _required_dtypes(self, number: int) -> _Infos | None:

@@ -85,12 +85,12 @@ def bind_inputs(graph_def: TFGraphDef, meta: Any = None) -> tuple[str, ...]:
 
 def _unbound_inputs(graph_def: TFGraphDef) -> dict[str, int | None]:
     """Returns unbound input -> its dtype; None instead of a dtype if it is only a control input."""
-    library = {function.signature.name: function.signature for function in graph_def.library.function}
+    functions = {function.signature.name: function for function in graph_def.library.function}
     inputs: dict[str, int | None] = {}
     for node in graph_def.node:
         if not any(PREFIX in text for text in node.input):
             continue
-        signature = library.get(node.op) or op_definition(node.op)
+        signature = op_definition(node.op, functions)
         dtypes = [dtype for _, _, dtype in expand_arguments(signature.input_arg, node, signature)] if signature else []
         data = [text for text in node.input if not text.startswith("^")]
         for text, dtype in zip(data, [*dtypes, *[types_pb2.DT_FLOAT] * len(data)], strict=False):

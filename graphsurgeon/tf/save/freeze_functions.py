@@ -204,8 +204,7 @@ class _FunctionFreezer:
         return {at: dtype for at, dtype in dtypes.items() if at >= len(places) or places[at]}
 
     def _signature(self, node: TFNodeDef) -> Any:
-        definition = self._definitions.get(node.op)
-        return definition.signature if definition is not None else op_definition(node.op) or op_def_pb2.OpDef()
+        return op_definition(node.op, self._definitions) or op_def_pb2.OpDef()
 
     def _output(self, node: TFNodeDef, number: int, body: _BodyState) -> str:
         """Returns an output of a node in the notation of inputs."""

@@ -125,7 +125,7 @@ def test_results_have_no_outputs_and_the_inspector_and_the_search_know_shapes():
 
 def test_a_body_that_tensorflow_cannot_read_is_looked_at_without_shapes():
     node = tf1.NodeDef(name="odd", op="NoSuchOpAtAll")
-    asked = BodyOutputs([node], list, {"x": ArgumentInfo()}, tf.Graph())
+    asked = BodyOutputs([node], {}, {"x": ArgumentInfo()}, tf.Graph())
     assert asked(0) is None
 
 
