@@ -180,11 +180,8 @@ class FunctionInstance:
 
     def _call(self, op: int, callees: Sequence[Callee], gradient_function: str = "") -> CallSite:
         graph = self.graph
-        functions, name, plain = (
-            graph.functions,
-            graph.names[op],
-            bool(called_function(graph.nodes[op], graph.functions)),
-        )
+        functions, name = graph.functions, graph.names[op]
+        plain = bool(called_function(graph.nodes[op], functions))
         missing = tuple(one.function for one in callees if one.function not in functions)
         recursive = tuple(one.function for one in callees if one.function in self.functions)
         inside = tuple(
