@@ -85,11 +85,13 @@ def with_handles(
         for argument, candidates in zip(function.signature.input_arg, argument_data.get(name, ()), strict=False):
             if len(candidates) == 1 and argument.type == _RESOURCE and not argument.handle_data:
                 argument.handle_data.extend(*candidates.values())
-        inside = _HandleTypes(function, functions)
-        for node in inside.calls():
-            _infer_handle_data(
-                node, [inside.variable_info(text) for text in node.input if text[0] != "^"], functions, argument_data
-            )
+        arguments = {argument.name: argument for argument in function.signature.input_arg}
+        nodes = {node.name: node for node in function.node_def}
+        by_type = {node.op: node for node in function.node_def}
+        calling = {kind for kind, node in by_type.items() if callees_of(node, functions)}
+        for node in (node for node in function.node_def if node.op in calling):
+            inputs = [_variable_info(text, nodes, arguments) for text in node.input if text[0] != "^"]
+            _infer_handle_data(node, inputs, functions, argument_data)
     return functions
 
 
@@ -118,41 +120,24 @@ def _infer_handle_data(
                 candidates[at][b"".join(encode(one, deterministic=True) for one in what)] = what
 
 
-class _HandleTypes:
-    """Dtype and shape of the variables that the resource tensors in a function refer to."""
-
-    def __init__(self, function: Any, functions: Mapping[str, Any]) -> None:
-        self._functions = functions
-        self._arguments = {argument.name: argument for argument in function.signature.input_arg}
-        self._nodes = {node.name: node for node in function.node_def}
-
-    def calls(self) -> Iterator[Any]:
-        """Yields the ops that call functions."""
-        calling: dict[str, bool] = {}  # op type -> whether its ops call functions
-        for node in self._nodes.values():
-            if node.op not in calling:
-                calling[node.op] = bool(callees_of(node, self._functions))
-            if calling[node.op]:
-                yield node
-
-    def variable_info(self, text: str) -> Any:
-        """Returns dtype and shape of the variable of a handle; empty if they are not known."""
-        visited = set[str]()
-        while text not in visited:  # a damaged function may contain a cycle
-            visited.add(text)
-            name, _, rest = text.partition(":")
-            if name in self._arguments:
-                return self._arguments[name].handle_data
-            node = self._nodes.get(name)
-            if node is None:
-                return ()
-            if node.op == "VarHandleOp":
-                return [_DtypeAndShape(dtype=node.attr["dtype"].type, shape=node.attr["shape"].shape)]
-            if node.op in _IDENTITY_TYPES:
-                text = node.input[0]
-            elif node.op in _POSITIONAL_TYPES:
-                text = node.input[int(rest.rpartition(":")[2])]
-        return ()
+def _variable_info(text: str, nodes: Mapping[str, TFNodeDef], arguments: Mapping[str, Any]) -> Any:
+    """Returns dtype and shape of the variable of a handle in a function; empty if they are not known."""
+    visited = set[str]()
+    while text not in visited:  # a damaged function may contain a cycle
+        visited.add(text)
+        name, _, rest = text.partition(":")
+        if name in arguments:
+            return arguments[name].handle_data
+        node = nodes.get(name)
+        if node is None:
+            return ()
+        if node.op == "VarHandleOp":
+            return [_DtypeAndShape(dtype=node.attr["dtype"].type, shape=node.attr["shape"].shape)]
+        if node.op in _IDENTITY_TYPES:
+            text = node.input[0]
+        elif node.op in _POSITIONAL_TYPES:
+            text = node.input[int(rest.rpartition(":")[2])]
+    return ()
 
 
 _GRADIENTS = "graphsurgeon_gradients"
