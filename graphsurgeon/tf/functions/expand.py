@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -162,82 +161,6 @@ def flat_names(nodes: Iterable[TFNodeDef], functions: Mapping[str, Any]) -> Call
     return flat
 
 
-@dataclass(frozen=True)
-class InlinedBody:
-    """The nodes that replace a call.
-
-    Args:
-        nodes: the NodeDefs, with their new names and the inputs of the call.
-        results: for each result of the call, the tensor that replaces it.
-        effects: the ops with lasting effects, as control inputs; the results wait for them.
-    """
-
-    nodes: list[TFNodeDef]
-    results: list[str]
-    effects: list[str]
-
-    @property
-    def result_ops(self) -> list[str]:
-        """The ops that compute the results, as control inputs without duplicates."""
-        return list(dict.fromkeys(f"^{op_name(tensor)}" for tensor in self.results))
-
-
-def inline_call(
-    calls: FunctionCalls,
-    call: Any,
-    scope: str,
-    unused_name: Callable[[str], str],
-    names: Mapping[str, str] | None = None,
-) -> InlinedBody:
-    """Returns the nodes of a called function that replace the call.
-
-    Args:
-        calls: the functions of the graph.
-        call: the NodeDef of the call.
-        scope: the prefix of new names.
-        unused_name: a function that returns an unused name similar to a given name.
-        names: op of the function -> its new name; by default, `scope` and its old name.
-    """
-    inner = calls.definitions[calls.called_function(call)]
-    new_names = names or {n.name: scope + n.name for n in inner.node_def}
-    data = [text for text in call.input if text[0] != "^"]
-    before = [text for text in call.input if text[0] == "^"]
-    arguments = {a.name: text for a, text in zip(inner.signature.input_arg, data, strict=False)}
-    flat = flat_names(inner.node_def, calls.definitions)
-
-    def resolve(text: str) -> str:
-        if text[0] == "^":
-            outer = arguments.get(text[1:])
-            return f"^{new_names[text[1:]]}" if outer is None else f"^{op_name(outer)}"
-        return arguments.get(op_name(text)) or rename_input(flat(text), new_names)
-
-    nodes = []
-    for old in inner.node_def:
-        node = copy_node(old)
-        node.name = new_names[old.name]
-        node.input[:] = [resolve(text) for text in old.input]
-        if before and old.op != "Const" and not any(op_name(text) in new_names for text in old.input):
-            node.input.extend(before)
-        if call.device and not node.device:
-            node.device = call.device
-        colocate(node, new_names)
-        if "frame_name" in node.attr:
-            node.attr["frame_name"].s = scope.encode() + node.attr["frame_name"].s
-        nodes.append(node)
-    lasting = set(inner.control_ret.values())  # in random order
-    effects = [f"^{new_names[n.name]}" for n in inner.node_def if n.name in lasting and calls.has_effects(n)]
-    results = []
-    for i, out in enumerate(inner.signature.output_arg):
-        text = resolve(inner.ret[out.name])
-        if effects:
-            node = node_def_pb2.NodeDef(name=unused_name(f"{scope}result_{i}"), op="Identity", input=[text, *effects])
-            node.attr["T"].type = out.type
-            nodes.append(node)
-            text = f"{node.name}:0"
-        results.append(text)
-    return InlinedBody(nodes, results, effects)
-
-
 def set_call(node: TFNodeDef, signature: Any) -> None:
     """Sets the attributes of a call, given the signature of its function."""
     node.attr["f"].func.name = signature.name
@@ -286,22 +209,68 @@ class InlinedNodes:
         """Returns an unused name for a new op."""
         return free_name(preferred, self.nodes.__contains__, as_tensorflow=True)
 
-    def inline(self, call: str, scope: str, names: Mapping[str, str] | None = None) -> InlinedBody:
-        """Replaces a call; `scope` and `names` as for `inline_call`."""
+    def inline(self, call: str, scope: str, names: Mapping[str, str] | None = None) -> list[Any]:
+        """Replaces a call by the nodes of its function, and returns these nodes.
+
+        The results wait for ops with lasting effects.
+
+        Args:
+            call: the name of the call.
+            scope: the prefix of new names.
+            names: op of the function -> its new name; by default, `scope` and its old name.
+        """
         node = self.nodes.pop(call)
         function = self.calls.called_function(node)
-        names = names or {n.name: scope + n.name for n in self.calls.definitions[function].node_def}
-        body = inline_call(self.calls, node, scope, self.unused_name, names)
-        self.nodes.update((new.name, new) for new in body.nodes)
-        around = (*self.outer_functions.get(call, ()), function)
-        self.outer_functions.update(dict.fromkeys(names.values(), around))
-        self.tensors.update((f"{call}:{i}", tensor) for i, tensor in enumerate(body.results))
-        self.control_inputs[call] = self.last_ops(body) or [text for text in node.input if text[0] == "^"]
-        return body
+        inner = self.calls.definitions[function]
+        new_names = names or {n.name: scope + n.name for n in inner.node_def}
+        data, before = list[str](), list[str]()
+        for text in node.input:
+            (before if text[0] == "^" else data).append(text)
+        arguments = {a.name: text for a, text in zip(inner.signature.input_arg, data, strict=False)}
+        flat = flat_names(inner.node_def, self.calls.definitions)
 
-    def last_ops(self, body: InlinedBody) -> list[str]:
-        """Returns the control inputs that replace a control input from a call."""
-        return body.effects or body.result_ops
+        def resolve(text: str) -> str:
+            if text[0] == "^":
+                outer = arguments.get(text[1:])
+                return f"^{new_names[text[1:]]}" if outer is None else f"^{op_name(outer)}"
+            return arguments.get(op_name(text)) or rename_input(flat(text), new_names)
+
+        nodes = []
+        for old in inner.node_def:
+            new = copy_node(old)
+            new.name = new_names[old.name]
+            new.input[:] = [resolve(text) for text in old.input]
+            if before and old.op != "Const" and not any(op_name(text) in new_names for text in old.input):
+                new.input.extend(before)
+            if node.device and not new.device:
+                new.device = node.device
+            colocate(new, new_names)
+            if "frame_name" in new.attr:
+                new.attr["frame_name"].s = scope.encode() + new.attr["frame_name"].s
+            nodes.append(new)
+        lasting = set(inner.control_ret.values())  # in random order
+        effects = [f"^{new_names[n.name]}" for n in inner.node_def if n.name in lasting and self.calls.has_effects(n)]
+        results = [resolve(inner.ret[out.name]) for out in inner.signature.output_arg]
+        for i, out in enumerate(inner.signature.output_arg if effects else ()):
+            new = node_def_pb2.NodeDef(name=self.unused_name(f"{scope}result_{i}"), op="Identity")
+            new.input.extend([results[i], *effects])
+            new.attr["T"].type = out.type
+            nodes.append(new)
+            results[i] = f"{new.name}:0"
+        self.nodes.update((new.name, new) for new in nodes)
+        self.outer_functions.update(dict.fromkeys(new_names.values(), (*self.outer_functions.get(call, ()), function)))
+        self.tensors.update((f"{call}:{i}", tensor) for i, tensor in enumerate(results))
+        self.control_inputs[call] = self.last_ops(effects, [f"^{op_name(tensor)}" for tensor in results]) or before
+        return nodes
+
+    def last_ops(self, effects: list[str], results: list[str]) -> list[str]:
+        """Returns the control inputs that replace a control input from a call.
+
+        Args:
+            effects: the ops of its function with lasting effects, as control inputs.
+            results: the ops that compute its results, as control inputs.
+        """
+        return effects or list(dict.fromkeys(results))
 
     def resolve(self, tensor: str) -> str:
         """Returns the replacement of a tensor, through all nested calls; without one, the tensor itself."""

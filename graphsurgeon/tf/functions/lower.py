@@ -51,7 +51,7 @@ from .definitions import (
     with_handles,
     with_library,
 )
-from .expand import FunctionCalls, InlinedBody, InlinedNodes, copy_node, set_call
+from .expand import FunctionCalls, InlinedNodes, copy_node, set_call
 
 tf1 = tf.compat.v1
 _HANDLE_DTYPES = (tf.resource, tf.variant)
@@ -220,14 +220,14 @@ class Inliner(InlinedNodes):
             raise PlanError(
                 f"inlined({call.name!r})", f"its function {name!r} calls itself", "Leave this call as it is"
             )
-        body = self.inline(call.name, self._scope(call.name, self.calls.definitions[name]))
-        for node in body.nodes:
+        nodes = self.inline(call.name, self._scope(call.name, self.calls.definitions[name]))
+        for node in nodes:
             self._keep_shapes(node)
-        return body.nodes
+        return nodes
 
-    def last_ops(self, body: InlinedBody) -> list[str]:
+    def last_ops(self, effects: list[str], results: list[str]) -> list[str]:
         """Returns the ops with effects, and the ops that compute the results."""
-        return list(dict.fromkeys([*body.effects, *body.result_ops]))
+        return list(dict.fromkeys([*effects, *results]))
 
     def _keep_shapes(self, node: TFNodeDef) -> None:
         """Adds output shapes from the traced function to the NodeDef of a call, which does not contain them."""
