@@ -140,22 +140,22 @@ def flat_names(nodes: Iterable[TFNodeDef], functions: Mapping[str, Any]) -> Call
         nodes: the NodeDefs of the function.
         functions: name -> FunctionDef.
     """
-    by_name, signatures = {node.name: node for node in nodes}, dict[str, Any]()
-
-    def signature_of(kind: str) -> Any:
-        """Returns the OpDef of an op type; None if it is not known, or if it has only one output argument."""
+    signatures = dict[str, Any]()  # op type -> its OpDef, if it has several output arguments
+    producers = dict[str, TFNodeDef | None]()  # op -> its NodeDef, if it has several output arguments
+    for node in nodes:
+        kind = node.op
         if kind not in signatures:
             signature = op_definition(kind, functions)
             signatures[kind] = signature if signature is not None and len(signature.output_arg) > 1 else None
-        return signatures[kind]
+        producers[node.name] = None if signatures[kind] is None else node
 
     def flat(text: str) -> str:
         op, _, rest = text.partition(":")
         out, _, index = rest.partition(":")
-        if op not in by_name or not rest or not (index or "0").isdecimal() or len(index) > 9:
+        if op not in producers or not rest or not (index or "0").isdecimal() or len(index) > 9:
             return text
-        signature = signature_of(by_name[op].op)
-        start = output_start(out, by_name[op], signature) if signature is not None else 0
+        node = producers[op]
+        start = 0 if node is None else output_start(out, node, signatures[node.op])
         return f"{op}:{start + int(index or 0)}"
 
     return flat
