@@ -103,7 +103,7 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: CallTree | None = Non
 def all_details(
     tree: Tree, names: Sequence[str], facts: Facts, write: Callable[[Tensor], Any]
 ) -> list[page_types.Details]:
-    """Returns the details of several boxes, as `details_of` without rows about calls.
+    """Returns the details of several boxes, like `details_of`, but without rows about calls.
 
     Args:
         tree: the graph, with its hidden helpers.
