@@ -1025,10 +1025,10 @@ class Editor:
             signatures: for a SavedModel with several signatures: name -> (inputs, outputs). Default: the opened
                 signature. The other signatures of its file are saved too, with their names and defaults, unless
                 `inputs` and `outputs` name a part.
-            format: ``keras`` (``.keras``, the model of `keras_model`), ``graph_def`` (``.pb``, ``.pbtxt``, also
-                ``.gz``), ``meta_graph`` (``.meta``, with its checkpoint), ``checkpoint`` (``.ckpt``, also ``.ckpt-7``:
-                values only), ``saved_model`` (a folder in the form of TF1), ``saved_model_tf2`` (a folder, of a
-                `tf.Module`) or ``tflite`` (``.tflite``).
+            format: ``keras`` (``.keras``, the model of `keras_model`, not compiled), ``graph_def`` (``.pb``,
+                ``.pbtxt``, also ``.gz``), ``meta_graph`` (``.meta``, with its checkpoint), ``checkpoint`` (``.ckpt``,
+                also ``.ckpt-7``: values only), ``saved_model`` (a folder in the form of TF1), ``saved_model_tf2`` (a
+                folder, of a `tf.Module`) or ``tflite`` (``.tflite``).
             freeze: write variables as constants with their current values; for a GraphDef.
             values: the source of the values: a session, or a mapping of variable name to array. Default: `session()`.
                 ``"initial"``: like the default, but variables that have only their initial value are frozen with it.
@@ -1224,7 +1224,8 @@ class Editor:
         that the model does not keep.
 
         Args:
-            inputs, outputs: as in `function`. Default: those of the opened model, in its structure.
+            inputs, outputs: as in `function`. Default: those of the opened model. The result has the structure of the
+                opened model by default, and if you name exactly its tensors.
             training: as in `keras_layer`, for the rebuilt part: a tensor of this graph that is fed the training flag;
                 or an editor of the model opened for training, with the same plan applied.
             values: as in `function`. A layer of the model is rebuilt if the values of its variables have changed.

@@ -100,7 +100,11 @@ def model_of(editor: EditorLike, values: Any, inputs: Any, outputs: Any, trainin
     """
     graph, opened, renamed = editor.snapshot, editor.opened_graph, editor.history.renamed
     request = "keras_model()" if outputs is None else f"keras_model(outputs={outputs!r})"
-    ends = _ends(editor, inputs, outputs, "keras_model", request)
+    ends, model = _ends(editor, inputs, outputs, "keras_model", request), described(editor)
+    if outputs is not None and all(
+        [*getattr(ends, side).items()] == [*getattr(model, side).items()] for side in ("inputs", "outputs")
+    ):
+        inputs, ends = None, _ends(editor, None, None, "keras_model", request)  # in the structure of the opened model
     several = isinstance(inputs, list | tuple) or (inputs is None and len(ends.inputs) > 1)
     form = "dict" if isinstance(inputs, Mapping) else "list" if several else "one"
     if inputs is None and opened.origin is not None and opened.origin.inputs:

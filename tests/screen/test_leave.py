@@ -86,15 +86,20 @@ def test_the_usual_format_of_the_opened_model_is_proposed_first():
 
 
 def test_a_keras_model_is_saved_as_a_keras_file(tmp_path):
-    x = keras.Input((4,), name="x")
-    ed = gs.open(keras.Model(x, {"out": keras.layers.Dense(2)(x)}))
+    x, y = keras.Input((4,), name="x"), keras.Input((4,), name="y")
+    ed = gs.open(keras.Model({"x": x, "y": y}, {"out": keras.layers.Dense(2)(keras.layers.add([x, y]))}))
     form = ed.screen.save_form()
+    assert form["inputs"] == "x:0, y:0"
     assert form["formats"][0] == ("keras", "Keras model")
     path = str(tmp_path / "model")
     found = ed.screen.save(path, format="keras", inputs=form["inputs"], outputs=form["outputs"])
-    assert found["code"] == f"ed.save('{path}.keras', format='keras')", "the model keeps its structure"
+    ends = "inputs=['x:0', 'y:0'], outputs={'out': 'Identity:0'}"
+    assert found["code"] == f"ed.save('{path}.keras', format='keras', {ends})"
+    assert "the model is not compiled" in found["lines"][2]
     again = keras.models.load_model(f"{path}.keras")
-    np.testing.assert_array_equal(again(np.ones((3, 4)))["out"], ed.keras_model()(np.ones((3, 4)))["out"])
+    feeds = {key: np.ones((3, 4), np.float32) for key in "xy"}
+    np.testing.assert_array_equal(again(feeds)["out"], ed.keras_model()(feeds)["out"])
+    assert [one.name for one in ed.keras_model(["y:0", "x:0"], "Identity:0").inputs] == ["y", "x"]
     with tf.Graph().as_default() as graph:
         tf.multiply(tf1.placeholder(tf.float32, [], name="x"), 2.0, name="y")
     with refuses(PlanError, "the input 'x:0' has no dimension"):

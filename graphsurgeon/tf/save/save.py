@@ -584,7 +584,8 @@ def _keras(base: Graph, values: Any, options: SaveRequest) -> Saved:
         put_file(new, options.path)
     variables = [name for name in inspect_part(base, [*takes], [*gives]).variables if name in base.state.variables]
     needed = few(list(custom))
-    notes = [f"a program that loads it must give these classes as custom_objects: {needed}"] if custom else []
+    notes = ["the model is not compiled: call its method compile() before you train it"]
+    notes += [f"a program that loads it must give these classes as custom_objects: {needed}"] if custom else []
     notes += [*str(model.surgery).splitlines(), *proof.notes]
     return Saved(options.path, "keras", 0, tuple(variables), notes=notes, proof=proof.text)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from ...errors import PlanError, about, counted, one_or_all
 from ...graph.atomic_files import TargetExistsError, ensure_writable, write_atomic
 from ...graph.names import tensor_name, tensors_by_key
-from ...plan.editor_like import EditorLike, default_ends, described
+from ...plan.editor_like import EditorLike, default_ends
 from ...view import page_types
 from ..render_context import RenderContext
 from ..state import State
@@ -104,23 +104,13 @@ def save(
     ends = parse_ends(inputs), parse_ends(outputs)
     for key, names in zip(("inputs", "outputs"), ends, strict=True):
         refuse_unknown(editor, names, f"save({path!r}, {key}={names!r})", key)
-    if format == "keras":
-        ends = _keras_ends(editor, *ends)
-    options = _save_request(format, signature, *ends, values) | more
+    inputs, outputs = (one_or_all(one) if isinstance(one, list) else one for one in ends)
+    options = _save_request(format, signature, inputs, outputs, values) | more
     try:
         receipt = _write_file(editor, path, format, options)
     except TargetExistsError as error:
         return state, {"title": "Saved", "lines": [], "code": "", "existing": error.problem}
     return state.replace(saved=receipt).with_status(f"saved: {receipt['lines'][0]}"), receipt
-
-
-def _keras_ends(editor: EditorLike, inputs: Any, outputs: Any) -> tuple[Any, Any]:
-    """Returns inputs and outputs as `Editor.keras_model` takes them: the ends of an opened model keep its structure."""
-    model = described(editor)
-    if model.outputs and (tensors_by_key(inputs), tensors_by_key(outputs)) == (model.inputs, model.outputs):
-        return None, None
-    single = inputs if isinstance(inputs, dict) else one_or_all(inputs)
-    return single, outputs if isinstance(outputs, dict) else one_or_all(outputs)
 
 
 def _write_file(editor: EditorLike, path: str, format: str, options: dict[str, Any]) -> page_types.Report:
