@@ -268,7 +268,7 @@ def _all_feeds(
     needed = source.select(outputs=names, inputs=_cuts(copy, names) or None)
     ends = [*needed.boundary.inputs, *placeholders_in(needed.graph, needed.mask)]
     ends = [name for name in ends if name not in feeds]
-    return {**feeds, **random_feeds(source, dict.fromkeys(ends), np.random.RandomState(seed), "compare")}
+    return {**feeds, **random_feeds(source, dict.fromkeys(ends), seed, "compare")}
 
 
 def _differences(

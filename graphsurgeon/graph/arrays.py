@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from math import prod
 from typing import Any
 from zipfile import BadZipFile
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,3 +192,43 @@ def can_be_random(info: TensorInfo) -> bool:
         (True, False)
     """
     return info.shape is not None and info.dtype.startswith(("float", "bfloat", "int", "uint", "bool"))
+
+
+def random_array(tensor: str, info: TensorInfo, seed: int) -> NDArray[Any]:
+    """Returns the random feed of a tensor: normal numbers for floats, otherwise 0 and 1. Unknown sizes become 1.
+
+    A seed gives each tensor its own numbers.
+
+    Args:
+        tensor: the name of the tensor.
+        info: its dtype and shape; see `can_be_random`.
+        seed: the seed.
+
+    Example:
+        >>> random_array("x:0", TensorInfo("bool", (None, 4)), 1)
+        array([[ True, False, False, False]])
+    """
+    seeds, method, arguments = _random_draw(tensor, info, seed)
+    try:
+        dtype = np.dtype(info.dtype.removesuffix("_ref"))
+    except TypeError:  # such as bfloat16, before TensorFlow is imported; the run casts the array
+        dtype = np.dtype("float32")
+    return np.asarray(getattr(np.random.default_rng(seeds), method)(**arguments)).astype(dtype)
+
+
+def random_code(tensor: str, info: TensorInfo, seed: int) -> str:
+    """Returns the Python code of `random_array`, without the cast.
+
+    Example:
+        >>> random_code("x:0", TensorInfo("float32", (1, 4)), 0)
+        'np.random.default_rng([0, 2798849583]).standard_normal(size=(1, 4))'
+    """
+    seeds, method, arguments = _random_draw(tensor, info, seed)
+    return f"np.random.default_rng({seeds}).{method}({', '.join(f'{key}={one!r}' for key, one in arguments.items())})"
+
+
+def _random_draw(tensor: str, info: TensorInfo, seed: int) -> tuple[list[int], str, dict[str, Any]]:
+    """Returns the seeds, the method and the arguments of a `numpy.random.Generator` for the random feed of a tensor."""
+    size = {"size": tuple(1 if one is None else one for one in info.shape or ())}
+    floats = info.dtype.startswith(("float", "bfloat"))
+    return [seed, crc32(tensor.encode())], *(("standard_normal", size) if floats else ("integers", {"low": 2, **size}))

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import tf
 from ..errors import Kind, PlanError, SelectionError, about, few
-from ..graph.arrays import can_be_random, load_arrays
+from ..graph.arrays import can_be_random, load_arrays, random_array
 from ..graph.graph import TensorInfo
 from ..graph.names import op_name, tensor_name
 from ..graph.op_packages import unknown_words
@@ -152,32 +152,25 @@ def missing_feeds(editor: EditorLike, names: Iterable[str], request: str, reason
     return PlanError(f"{request}()", f"{few(missing)} {verb}{reason and ': '}{reason}", suggestion)
 
 
-def random_feeds(editor: EditorLike, names: Iterable[str], random: Any, request: str) -> dict[str, Any]:
+def random_feeds(editor: EditorLike, names: Iterable[str], seed: int, request: str) -> dict[str, Any]:
     """Returns random arrays for tensors; an axis of unknown size gets the size 1.
 
     Args:
         editor: the editor of the graph.
         names: the tensors.
-        random: a `numpy.random.RandomState`.
+        seed: the seed of `random_array`.
         request: the request, for messages.
 
     Raises:
         PlanError: a tensor is not numeric, or its rank is unknown; the error lists all of these tensors.
     """
-    tensors = {name: editor.tensor(name) for name in names}
-    lost = [name for name, tensor in tensors.items() if not _makes(tensor.dtype.base_dtype, tensor.shape.rank)]
+    graph = editor.snapshot
+    infos = {name: graph.info(*graph.tensor(name)) for name in names}
+    known = {name: info for name, info in infos.items() if info is not None and can_be_random(info)}
+    lost = [name for name in infos if name not in known]
     if lost:
         raise missing_feeds(editor, lost, request, "random values need a numeric dtype and a known rank")
-    values = {}
-    for name, tensor in tensors.items():
-        dtype, shape = tensor.dtype.base_dtype, [1 if d is None else d for d in tensor.shape.as_list()]
-        drawn = random.standard_normal(shape) if dtype.is_floating else random.randint(0, 2, shape)
-        values[name] = np.asarray(drawn).astype(dtype.as_numpy_dtype)
-    return values
-
-
-def _makes(dtype: Any, rank: int | None) -> bool:
-    return rank is not None and (dtype.is_floating or dtype.is_integer or dtype.is_bool)
+    return {name: random_array(name, info, seed) for name, info in known.items()}
 
 
 def refuse_no_seed(seed: Any, request: str, argument: str = "random") -> None:

@@ -170,10 +170,10 @@ def trace(
     refuse_inner(graph, [(graph.index[op_name(name)], 0) for name in targets], "trace()")
     needed_ops = ops_to_run(editor, targets, fed_tensors)
     open_ends = [name for name in placeholders_in(needed_ops.graph, needed_ops.mask) if name not in fed_tensors]
-    if open_ends and random is None:
-        raise missing_feeds(editor, open_ends, request)
-    draw = np.random.RandomState(random)
-    fed_tensors |= random_feeds(editor, open_ends, draw, request)
+    if open_ends:
+        if random is None:
+            raise missing_feeds(editor, open_ends, request)
+        fed_tensors |= random_feeds(editor, open_ends, random, request)
 
     if tf.run.sessions.has_external_effects(editor.graph) if isolated is None else isolated:
         tf.run.sessions.require_trusted(editor.graph, request)

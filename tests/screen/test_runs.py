@@ -389,3 +389,15 @@ def test_what_one_has_made_oneself_asks_nothing():
         tf.raw_ops.WriteFile(filename="/tmp/never", contents="x", name="w")
         tf.negative(1.0, name="y")
     assert gs.open(graph).screen.run_form()["risk"] == ""
+
+
+def test_a_typed_random_feed_of_the_same_shape_is_the_feed_of_an_empty_field():
+    """Default and typed random feeds follow one rule, so that their numbers are equal for one seed."""
+    with tf.Graph().as_default() as graph:
+        tf.cast(tf1.placeholder(tf.bool, [8], name="on"), tf.float32) + tf1.placeholder(tf.float32, [None], name="x")
+    screen = gs.open(graph).screen
+    values = []
+    for feeds in ({}, {"x:0": "random (1)", "on:0": "random (8)"}):
+        screen.run(feeds, seed=3)
+        values.append([one.tolist() for one in screen.state.run.trace.results.values()])
+    assert values[0] == values[1]

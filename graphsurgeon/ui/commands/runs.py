@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
 from ...errors import PlanError, SelectionError, SurgeryError, about, counted, few
-from ...graph.arrays import can_be_random, load_arrays
+from ...graph.arrays import can_be_random, load_arrays, random_array, random_code
 from ...graph.graph import Graph, TensorInfo, shape_text
 from ...graph.names import outer_name, rename_input
 from ...graph.open_graph import placeholders_in
@@ -361,15 +360,12 @@ def feed_of(tensor: str, text: str, info: TensorInfo | None = None, seed: int = 
     if text.endswith((".npy", ".npz")):
         return _from_file(tensor, Path(text), request)
     if (shape := _random_shape(text)) is not None:
-        dtype = _dtype_of(info)
-        count, how = prod(shape), "Type the name of a variable of the notebook"
+        drawn, count, how = _typed_info(info, shape), prod(shape), "Type the name of a variable of the notebook"
         if count > _MOST_RANDOM:
             raise PlanError(request, f"there are no random values: {counted(count, 'values')} are too many", how)
-        if not can_be_random(TensorInfo(dtype, shape)):
-            raise PlanError(request, f"there are no random values: the dtype is {dtype}", how)
-        rng = np.random.default_rng(_seeds(tensor, seed))
-        drawn = rng.integers(2, size=shape) if dtype.startswith(_WHOLE) else rng.standard_normal(shape)
-        return drawn.astype(np.float32 if dtype.startswith("bfloat") else dtype)
+        if not can_be_random(drawn):
+            raise PlanError(request, f"there are no random values: the dtype is {drawn.dtype}", how)
+        return random_array(tensor, drawn, seed)
     namespace: Any = vars(sys.modules["__main__"])
     first, *rest = text.split(".")
     if first in namespace and all(part.isidentifier() for part in (first, *rest)):
@@ -391,18 +387,12 @@ def feed_of(tensor: str, text: str, info: TensorInfo | None = None, seed: int = 
         raise PlanError(request, problem, suggestion) from None
 
 
-_WHOLE = ("int", "uint", "bool")
 _MOST_RANDOM = 10**9
 """The maximum number of random values of a feed."""
 
 
-def _dtype_of(info: TensorInfo | None) -> str:
-    return "float32" if info is None else info.dtype.removesuffix("_ref")
-
-
-def _seeds(tensor: str, seed: int) -> list[int]:
-    """Returns the seeds for a tensor, so that two tensors get different numbers."""
-    return [seed, crc32(tensor.encode())]
+def _typed_info(info: TensorInfo | None, shape: tuple[int, ...]) -> TensorInfo:
+    return TensorInfo("float32" if info is None else info.dtype, shape)
 
 
 def _random_shape(text: str) -> tuple[int, ...] | None:
@@ -413,10 +403,8 @@ def _random_shape(text: str) -> tuple[int, ...] | None:
 
 def _feed_code(tensor: str, text: str, info: TensorInfo | None, seed: int) -> str:
     """Returns the Python code of a typed feed."""
-    dtype = _dtype_of(info)
     if (shape := _random_shape(text)) is not None:
-        drawn = f"integers(2, size={shape})" if dtype.startswith(_WHOLE) else f"standard_normal({shape})"
-        return f"np.random.default_rng({_seeds(tensor, seed)}).{drawn}.astype({dtype!r})"
+        return random_code(tensor, _typed_info(info, shape), seed)
     if text.endswith((".npy", ".npz")):
         return f"np.load({text!r})" + (f"[{tensor!r}]" if text.endswith(".npz") else "")
     return text

@@ -104,8 +104,8 @@ def save(
     ends = parse_ends(inputs), parse_ends(outputs)
     for key, names in zip(("inputs", "outputs"), ends, strict=True):
         refuse_unknown(editor, names, f"save({path!r}, {key}={names!r})", key)
-    inputs, outputs = (one_or_all(one) if isinstance(one, list) else one for one in ends)
-    options = _save_request(format, signature, inputs, outputs, values) | more
+    takes, gives = (one_or_all(one) if isinstance(one, list) else one for one in ends)
+    options = _save_request(format, signature, takes, gives, values) | more
     try:
         receipt = _write_file(editor, path, format, options)
     except TargetExistsError as error:
