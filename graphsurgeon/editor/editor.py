@@ -197,7 +197,7 @@ class Editor:
         live = self._timeline.log.current_events()
         warnings = [*self.opened_graph.serving.notes]
         warnings += [text for event in live if event.result for text in event.result.warnings]
-        warnings += filter(None, [refusal_text(self.snapshot)])
+        warnings += filter(None, [self.values.missing_text, refusal_text(self.snapshot)])
         renamed = self.history.renamed
         new_ops = frozenset(renamed.get(op, op) for event in live for op in event.names)
         reach = "" if self.opened_graph.from_live_graph else self.risks().summary

@@ -95,8 +95,9 @@ class Values:
         self._model = opened_graph.for_graph(None, "")  # without the graph, which may be deleted
         self._timeline = timeline
         self._first = weakref.ref(graph_identity(opened_graph.graph))
-        self._has_initial_source = opened_graph.values is not None or bool(opened_graph.missing_values_reason)
-        self._missing_reason = opened_graph.missing_values_reason or (
+        self._missing_file = opened_graph.missing_values_reason
+        self._has_initial_source = opened_graph.values is not None or bool(self._missing_file)
+        self._missing_reason = self._missing_file or (
             "no session or checkpoint was given" if opened_graph.values is None else "not in the checkpoint"
         )
         same = getattr(opened_graph.values, "same", {})
@@ -133,6 +134,13 @@ class Values:
     def has_values(self) -> bool:
         """Whether the variables have values from a session, a file or a plan, not only initial ones."""
         return self.has_source or bool(self._timeline.events)
+
+    @property
+    def missing_text(self) -> str:
+        """The variables without a value because a file is missing, in one sentence; empty once there is a session."""
+        count = sum(not info.local for info in self.snapshot.state.variables.values())
+        lost = self._missing_file and self._session is None and count
+        return f"no value for {counted(count, 'variables')}: {self._missing_file}" if lost else ""
 
     @property
     def is_graph_changed(self) -> bool:

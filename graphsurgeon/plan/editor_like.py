@@ -24,6 +24,10 @@ class VariableValues(Protocol):
         """Whether there is a source of values for the variables."""
 
     @property
+    def missing_text(self) -> str:
+        """The variables without a value because a file is missing, in one sentence; empty once there is a session."""
+
+    @property
     def is_graph_changed(self) -> bool:
         """Whether plans have changed the graph since it was opened."""
 

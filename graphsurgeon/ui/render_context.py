@@ -106,7 +106,7 @@ class RenderContext:
         if self._model_text[0] is not graph or self._model_text[1] != undone:
             text = model_text(graph, default_ends(self.source), self.source.layers, undone)
             self._model_text = graph, undone, text
-        return self._model_text[2]
+        return " · ".join(filter(None, [self._model_text[2], self.source.values.missing_text]))
 
     def calls(self, state: State, pane: str) -> CallTree:
         """Returns the calls of the graph of a pane."""

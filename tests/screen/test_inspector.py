@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
@@ -15,7 +16,10 @@ from graphsurgeon.view.tree import Tree
 from tests.graphs import model, tiny
 from tests.plain import net
 from tests.refusal import refuses
+from tests.screen.screens import traits
 from tests.tf2 import sine
+
+tf1 = tf.compat.v1
 
 tf1 = tf.compat.v1
 
@@ -270,3 +274,38 @@ def test_the_sentence_about_a_model_names_its_ends_and_its_size():
     g = Graph.from_ops([(name, "Placeholder", []) for name in "abcde"])
     ends = Ends(inputs={name: f"{name}:0" for name in "abcde"})
     assert model_text(g, ends, NO_LAYERS) == "a, b, c and 2 more → 5 ops"
+
+
+@pytest.mark.parametrize("kind", ["meta", "saved_model", "saved_model_tf2"])
+@pytest.mark.parametrize("lost", ["*.index", "*.data-*"])
+def test_a_file_without_its_values_says_so_until_there_is_a_session(tmp_path, kind, lost):
+    path, values = tmp_path / "net", tmp_path
+    if kind == "saved_model_tf2":
+        module = tf.Module()
+        module.w = tf.Variable(2.0, name="w")
+        module.serve = tf.function(lambda x: x * module.w, input_signature=[tf.TensorSpec([None], name="x")])
+        tf.saved_model.save(module, str(path), signatures=module.serve)
+        values = path / "variables"
+    else:
+        with tf.Graph().as_default() as graph, tf1.Session() as session:
+            x = tf1.placeholder(tf.float32, [None], name="x")
+            y = tf.multiply(x, tf1.get_variable("w", initializer=2.0), name="y")
+            session.run(tf1.global_variables_initializer())
+            if kind == "meta":
+                tf1.train.Saver().save(session, str(path))
+                path = path.with_suffix(".meta")
+            else:
+                tf1.saved_model.simple_save(session, str(path), {"x": x}, {"y": y})
+                values = path / "variables"
+        del graph
+    assert "no value" not in str(gs.open(path)) + traits(gs.open(path).screen)["titles"]["model"]
+    for file in values.glob(lost):
+        file.unlink()
+    ed = gs.open(path)
+    problem = "there is no " if "index" in lost else "the checkpoint's data file is missing"
+    assert f"warning: no value for 1 variable: {problem}" in str(ed)
+    assert f" · no value for 1 variable: {problem}" in traits(ed.screen)["titles"]["model"]
+    if kind == "meta" and "index" in lost:
+        with pytest.warns(match="has an initial value"):
+            ed.session()
+        assert "no value" not in str(ed)

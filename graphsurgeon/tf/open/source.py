@@ -26,7 +26,7 @@ from ...graph.types import TFGraph, TFGraphDef
 from ..import_tensorflow import tf
 from ..messages import graph_pb2, meta_graph_pb2
 from ..protos import empty_graph, encode, naming_memory
-from ..values.checkpoint_reader import Checkpoint
+from ..values.checkpoint_reader import Checkpoint, refuse_incomplete
 from ..values.file_variables import (
     CheckpointValues,
     KeyedValues,
@@ -346,6 +346,7 @@ def _from_proto(proto: Any, path: Path | None, request: str, options: _OpenOptio
         file_graph = _read_meta(proto, request, options)
         init_ops = init_ops_of(proto, file_graph) if folder is not None else []
         values = _saved_values(proto, folder, file_graph, init_ops, feeds)
+        lack = "" if folder is None else _missing_values(folder / "variables" / "variables", folder)
         clear = not options.raw and (name == DEFAULT or len(signature_list) == 1)
         inputs, outputs = signature_tensors(proto, name) if options.signature is not None or clear else ({}, {})
         in_graph = all(op_name(tensor) in file_graph.index for tensor in (*inputs.values(), *outputs.values()))
@@ -356,8 +357,7 @@ def _from_proto(proto: Any, path: Path | None, request: str, options: _OpenOptio
             serving=ServingInfo(signature_list), init_ops=init_ops, asset_feeds=feeds,
             signature=name * bool(outputs), defaults=_defaults_of(signature_list, name, inputs),
             other_signatures=_others(proto, signature_list, name * bool(outputs), file_graph),
-            missing_values_reason=linked_away(str(folder / "variables" / "variables"), str(folder)) if folder is not
-            None else "", assets=assets,
+            missing_values_reason=lack, assets=assets,
         )  # fmt: skip
     if options.signature is not None:
         problem = "signature= chooses a signature of a SavedModel, and this is not a SavedModel"
@@ -370,9 +370,9 @@ def _from_proto(proto: Any, path: Path | None, request: str, options: _OpenOptio
         notes = bind_inputs(proto.graph_def, proto)
         file_graph, signature_list = _read_meta(proto, request, options), signatures(proto)
         values = _checkpoint_values(proto, path, file_graph)
-        lack = ""
+        lack = "" if path is None else _missing_values(_prefix(path), path.parent)
         if path is not None and values is None:
-            lack = linked_away(str(_prefix(path)), str(path.parent)) or f"there is no {_prefix(path).name}.index"
+            lack = lack or "the file does not contain a Saver"
         return OpenedGraph(
             file_graph.owner, "meta graph", "gs.open(meta_graph)", values=values, missing_values_reason=lack,
             other_signatures=_others(proto, signature_list, "", file_graph),
@@ -445,11 +445,9 @@ def _from_served(
     )  # this package has made the collections, so they are not damaged
     notes, ways = tuple(served_part.notes), object_paths(meta.object_graph_def)
     paths = {op: ways[number] for op, number in served_part.objects.items() if number in ways}
-    if served_part.valueless_variables:
-        notes = (
-            *notes,
-            f"no value for {counted(served_part.valueless_variables, 'variables')}: {lack or 'not in the checkpoint'}",
-        )
+    if served_part.valueless_variables and not lack:
+        lacking = counted(served_part.valueless_variables, "variables")
+        notes = (*notes, f"no value for {lacking}: not in the checkpoint")
     if name and options.signature is None and name != DEFAULT and len(signature_list) > 1:
         others = few([repr(candidate.name) for candidate in signature_list if candidate.name != name])
         notes = (f"this is signature {name!r}, the first by name; signature= opens another: {others}", *notes)
@@ -585,6 +583,19 @@ def _describe_ops(file_graph: Graph, op_type: str, count: int) -> str:
 
 def _prefix(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".gz").removesuffix(".meta"))
+
+
+def _missing_values(prefix: Path, folder: Path) -> str:
+    """Returns why the values of the variables of a file are missing: its checkpoint is; empty if it is complete."""
+    problem = linked_away(str(prefix), str(folder))
+    if problem:
+        return problem
+    try:
+        refuse_incomplete(str(prefix), "")
+    except OpenError as error:
+        absent = f"there is no {prefix.relative_to(folder).as_posix()}.index"
+        return error.problem if os.path.exists(f"{prefix}.index") else absent
+    return ""
 
 
 def _checkpoint_values(meta: Any, path: Path | None, file_graph: Graph) -> ValueSource | None:
