@@ -124,7 +124,9 @@ class PlainSubject:
     snapshot: Graph
     history: Any = field(default_factory=History)
     opened_graph: OpenedGraph = field(default_factory=lambda: OpenedGraph(None))
-    values: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(has_values=False, init_ops=([], {})))
+    values: SimpleNamespace = field(
+        default_factory=lambda: SimpleNamespace(has_values=False, missing_text="", init_ops=([], {}))
+    )
     layers: Layers = NO_LAYERS
     orphans: frozenset[str] = frozenset()
     changes: Changes = field(default_factory=Changes)
