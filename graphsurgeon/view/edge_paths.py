@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from itertools import chain, compress
 from typing import Any
 
@@ -115,8 +114,10 @@ def _towards(a: Points, b: Points) -> Points:
 Point = tuple[float, float]
 Rect = tuple[float, float, float, float]
 
-MAX_PLACES = 12
-"""The number of places that are tried for a label, near the middle of its edge."""
+LABEL_DISTANCE = 60.0
+"""The distance of a label from the consumer of a long edge along the edge, px. On shorter edges it is in the middle."""
+_PLACES = np.array([1, 4 / 3, 2 / 3, 5 / 3, 1 / 3])
+"""The points of an edge that are tried for its label, near `LABEL_DISTANCE` and near the middle, as multiples of it."""
 LABEL_ROOM, LABEL_MARGIN = 130.0, 6.0
 """How far labels may be right of the boxes of a picture, and their distance from its right border, px."""
 _BAND = 40.0
@@ -192,7 +193,8 @@ def place_labels(
     """Places the labels of edges next to them in a picture with these lines and of width `picture_width`.
 
     If there is no free place, or the edge is quiet, the label is removed; the inspector still shows it. The label of a
-    changed edge always stays: without a free place it is drawn over the middle of the edge. A label may begin inside
+    changed edge always stays: without a free place it is drawn over the middle of the edge. On a long edge, it is near
+    the consumer. A label may begin inside
     the picture and end right of it, at most by `room`, so that a narrow picture has labels too.
 
     Returns:
@@ -206,12 +208,13 @@ def place_labels(
     frames = [(b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1) for b in boxes]
     frames += [(g.x, g.y, g.x + g.w, g.y + 22) for g in groups]
     frames += [side for g in groups for side in _sides(g)]
-    samples = sample_lines(lines, 6)
+    fine = sample_lines(lines, 12)
+    samples = [points[::2] for points in fine]
     labeled: list[tuple[Edge, Points]] = []
     for edge in edges:
         if not edge.label and not edge.state:
             continue
-        points = sampled(edge.path, samples)
+        points = sampled(edge.path, fine)
         x, y = points[len(points) // 2].tolist()
         edge.label_x, edge.label_y = round(x, 1), round(y, 1)
         if edge.label:
@@ -255,17 +258,13 @@ def _free_places(
     """
     if not paths:
         return
-    near = np.full((len(paths), MAX_PLACES // 2, 2), np.nan)
-    for i, points in enumerate(paths):
-        order = _nearest(len(points))
-        near[i, : len(order)] = points[order]
     w, h = (np.array(side)[:, None] for side in zip(*sizes, strict=True))
-    x, y = (np.repeat(near[:, :, axis], 2, axis=1) for axis in (0, 1))
-    x = x + np.tile([1, -1], MAX_PLACES // 2) * (w / 2 + 4)
+    x, y = (np.repeat(near, 2, axis=1) for near in _near_consumers(paths))
+    x = x + np.tile([1, -1], x.shape[1] // 2) * (w / 2 + 4)
     rects = np.stack([x - w / 2, y - h / 2, x + w / 2, y + h / 2])
     free = (rects[0] >= 0) & (rects[2] <= width)
     occupied = np.array(frames).reshape(-1, 4).T
-    around = np.concatenate([np.nanmin(rects[:2], axis=2), np.nanmax(rects[2:], axis=2)])
+    around = np.concatenate([rects[:2].min(axis=2), rects[2:].max(axis=2)])
     label, frame = np.nonzero(_overlap(around[:, :, None], occupied[:, None]))
     if len(label):
         some, first = np.unique(label, return_index=True)
@@ -318,11 +317,17 @@ def _sides(g: Group) -> list[Rect]:
     ]
 
 
-@cache
-def _nearest(count: int) -> NDArray[np.int64]:
-    """Returns the numbers of the points between both ends that are nearest to the middle."""
-    order = sorted(range(1, count - 1), key=lambda i: abs(i - count // 2))
-    return np.array(order[: MAX_PLACES // 2], np.int64)
+def _near_consumers(paths: Sequence[Points]) -> Points:
+    """Returns the coordinates across and along of the points of each edge that are tried for its label, in order."""
+    points, counts = np.concatenate(paths), np.array([len(path) for path in paths])
+    steps = np.hypot(*np.diff(points, axis=0, prepend=points[:1]).T)
+    ends = np.cumsum(counts)
+    steps[ends[:-1]] = 1  # from the end of an edge to the start of the next one
+    passed = np.cumsum(steps)
+    last = passed[ends - 1][:, None]
+    half = (last - passed[ends - counts][:, None]) / 2
+    places = last - np.hstack([np.minimum(half, LABEL_DISTANCE) * _PLACES, half * _PLACES])
+    return np.stack([np.interp(places, passed, points[:, axis]) for axis in (0, 1)])
 
 
 CONTROL_MOST = 4

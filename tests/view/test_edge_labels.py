@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from math import hypot
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.view.boxes import SUBLABEL, Box, Edge, width
-from graphsurgeon.view.edge_paths import _dense, place_labels, sample_lines
+from graphsurgeon.view.edge_paths import LABEL_DISTANCE, _dense, place_labels, sample_lines
 from graphsurgeon.view.layout import inside_frames, place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
@@ -64,6 +65,13 @@ def test_a_label_avoids_a_long_line_between_its_sampled_points(far):
     assert edge.label_x < 200
 
 
+@pytest.mark.parametrize(("length", "far"), [(900, LABEL_DISTANCE), (60, 30)])
+def test_the_label_of_a_long_edge_is_near_its_consumer(length, far):
+    edge = Edge("e", "a", "b", 1, False, "a:0", label="int32 (2,)", path=[0])
+    place_labels([], [], [edge], [line(200, 10, 200, 10 + length)], 600.0)
+    assert edge.label_y == pytest.approx(10 + length - far, abs=0.1)
+
+
 PLACES = st.integers(0, 30).map(lambda n: n * 10.0)
 LINES = st.lists(st.tuples(PLACES, PLACES, PLACES, PLACES), min_size=1, max_size=12)
 
@@ -82,18 +90,20 @@ def test_a_label_stands_at_the_first_free_place_of_its_edge(lines, corners):
     taken = [(b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1) for b in boxes]
     w, h = width("int32 (2,)", SUBLABEL) + 2, SUBLABEL + 2
     for edge, points in zip(edges, paths, strict=True):
-        middle = len(points) // 2
-        order = sorted(range(1, len(points) - 1), key=lambda i: abs(i - middle))
-        tried = [(points[i][0] + side * (w / 2 + 4), points[i][1]) for i in order for side in (1, -1)]
+        (a, b), (c, d) = points[0], points[-1]
+        half = hypot(c - a, d - b) / 2
+        order = [near * n / 3 / (2 * half or 1) for near in (min(half, LABEL_DISTANCE), half) for n in (3, 4, 2, 5, 1)]
+        tried = [(c + (a - c) * part + side * (w / 2 + 4), d + (b - d) * part) for part in order for side in (1, -1)]
         for lines_there, (x, y) in product((dense, paths), tried):
             left, top, right, bottom = x - w / 2, y - h / 2, x + w / 2, y + h / 2
             if left < 0 or right > 300:
                 continue
             if any(left <= u <= right and top <= v <= bottom for p in (*paths, *lines_there) for u, v in p):
                 continue
-            if not any(left < c and a < right and top < d and b < bottom for a, b, c, d in taken):
+            if not any(left < r and q < right and top < v and u < bottom for q, u, r, v in taken):
                 taken.append((left, top, right, bottom))
-                assert (edge.label, edge.label_x, edge.label_y) == ("int32 (2,)", round(x, 1), round(y, 1))
+                assert edge.label == "int32 (2,)"
+                assert (edge.label_x, edge.label_y) == pytest.approx((x, y), abs=0.1)
                 break
         else:
             assert edge.label == ""
