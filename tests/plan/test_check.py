@@ -7,6 +7,7 @@ import pytest
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.plan import Plan
+from graphsurgeon.plan.steps.edit import RemoveStep
 from graphsurgeon.plan.type_check import axis_text, fitting_text, shapes_differ
 from tests.plain import chain, net, plain
 from tests.plan.edits import FITTING, fault
@@ -172,3 +173,9 @@ def test_candidates_are_few_and_no_helpers():
         "No tensor of tiny is float32 ()"
     )
     assert fitting_text(chain(3), TensorInfo("float32", ())).startswith("No tensor")
+
+
+def test_the_request_of_a_step_on_many_ops_names_three_of_them():
+    names = tuple(f"op{i}" for i in range(9))
+    assert RemoveStep(names, stitch=True).request == "remove(['op0', 'op1', 'op2', ...], stitch=True)"
+    assert RemoveStep(names[:8]).request == f"remove({[*names[:8]]})"

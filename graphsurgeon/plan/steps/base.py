@@ -20,6 +20,8 @@ from ...graph.names import join_scope
 from ...graph.selection import Selection
 from ..function_source import Sources
 
+_NAMED = 8
+"""The maximum length of a list that is complete in the request of a step."""
 #: The value of `values` that requests initial values instead of current values.
 INITIAL = "initial"
 
@@ -88,8 +90,10 @@ class Step(ABC):
 
     @cached_property
     def request(self) -> str:
-        """The request, for messages."""
-        return self.code(Sources()).removeprefix(".")
+        """The request, for messages. Of more than `_NAMED` names, only the first three are in it."""
+        given = ((name, getattr(self, name)) for name in roles_of(type(self)))
+        cut = {name: (*value[:3], Code("...")) for name, value in given if type(value) is tuple and len(value) > _NAMED}
+        return (replace(self, **cut) if cut else self).code(Sources()).removeprefix(".")
 
     @property
     def functions(self) -> dict[str, Callable[..., Any]]:
