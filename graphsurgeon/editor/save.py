@@ -51,7 +51,9 @@ def restore(
             "Leave session= out, or give ed.session(session)",
         )
     excluded = [exclude] if isinstance(exclude, str) else list(exclude)
-    return tf.values.restore.restore(target, checkpoint, names=_renames(names), exclude=excluded, **more)
+    restored = tf.values.restore.restore(target, checkpoint, names=_renames(names), exclude=excluded, **more)
+    values.note_assigned()
+    return restored
 
 
 def save(

@@ -137,10 +137,13 @@ class Values:
 
     @property
     def missing_text(self) -> str:
-        """The variables without a value because a file is missing, in one sentence; empty once there is a session."""
-        count = sum(not info.local for info in self.snapshot.state.variables.values())
-        lost = self._missing_file and self._session is None and count
-        return f"no value for {counted(count, 'variables')}: {self._missing_file}" if lost else ""
+        """The variables without a stored value because a file is missing, in one sentence; see `note_assigned`."""
+        count = sum(not info.local for info in self.snapshot.state.variables.values()) if self._missing_file else 0
+        return f"no stored value for {counted(count, 'variables')}: {self._missing_file}" if count else ""
+
+    def note_assigned(self) -> None:
+        """Notes that variables have got values from another source than the opened file."""
+        self._missing_file = ""
 
     @property
     def is_graph_changed(self) -> bool:
@@ -253,6 +256,8 @@ class Values:
             warn(sentence)
         timeline.log.note_value_sources(str(handover))
         timeline.log.sessions.add(new)
+        if session is not None:
+            self.note_assigned()
         if session is None or self._session is None or session is self._session:
             self._session = new
         return new

@@ -93,6 +93,9 @@ def transfer(
                 bar.step(size)
 
     repeat()
+    target: Any = to
+    if hasattr(target, "opened_graph"):
+        target.values.note_assigned()
     used_names, fed = {a.name for a, _ in pairs}, {b.name for _, b in pairs}
     return Transferred(
         tuple((a.name, b.name) for a, b in pairs),

@@ -25,7 +25,7 @@ class VariableValues(Protocol):
 
     @property
     def missing_text(self) -> str:
-        """The variables without a value because a file is missing, in one sentence; empty once there is a session."""
+        """The variables without a stored value because a file is missing, in one sentence."""
 
     @property
     def is_graph_changed(self) -> bool:

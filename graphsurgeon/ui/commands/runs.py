@@ -273,7 +273,9 @@ def _show_run(context: RenderContext, state: State, overlay: RunOverlay) -> Stat
         with suppress(SurgeryError):
             state = reveal(context, state, name, overlay.pane)
             break
-    return state.with_status(overlay.line, "warn" if first_bad or overlay.trace.stop_reason else "info")
+    missing = context.editor(overlay.pane).values.missing_text
+    text = f"{overlay.line} · initial values: {missing}" if missing else overlay.line
+    return state.with_status(text, "warn" if first_bad or overlay.trace.stop_reason or missing else "info")
 
 
 @look("fetch a whole tensor of the run as a picture", gesture="button")
