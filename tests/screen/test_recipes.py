@@ -60,7 +60,7 @@ def test_the_one_input_is_filled_in(ed):
     assert [row["value"] for row in entry(ed.screen, "set_input")["form"]] == ["x:0", "", "", "y:0"]
     with ed.graph.as_default():
         tf.sqrt(tf1.placeholder(tf.float32, name="other"), name="z")
-    assert entry(ed.screen, "set_input")["form"][0]["value"] == ""
+    assert [entry(ed.screen, "set_input")["form"][0][key] for key in ("value", "hint")] == ["", "x:0, other:0"]
 
 
 def test_an_entry_says_what_it_does_and_whether_it_adds_steps(ed):

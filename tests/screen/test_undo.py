@@ -128,7 +128,7 @@ def test_marks_and_selections_are_taken_back_among_steps_one_by_one():
         marks = [row["tensor"] for kind in ("inputs", "outputs") for row in shown["boundary"][kind]]
         seen.append((shown["status"]["text"], shown["selected"], marks, len(screen.draft)))
     assert seen == [
-        ("undone: muted: bypass in/b", ["d", "e"], ["a:0", "d:0"], 1),
+        ("undone: the change of a step: muted: bypass in/b", ["d", "e"], ["a:0", "d:0"], 1),
         ("undone: select d, e", ["d"], ["a:0", "d:0"], 1),
         ("undone: the marks of a:0", ["d"], ["d:0"], 1),
         ("undone: bypass in/b", ["d"], ["d:0"], 0),

@@ -158,11 +158,13 @@ def op_types(query: str = "", template: str = "", inputs: int | None = None, lim
 def attributes(node: TFNodeDef) -> Iterator[tuple[str, str, list[str]]]:
     """Yields the attributes of an op that a user can type, as (name, value as text for `Plan.set_attr`, choices).
 
+    Dtypes come last, because a change of a dtype alone is rarely wanted.
+
     Args:
         node: its NodeDef; None and unknown op types have no attributes.
     """
     definition = op_definition(node.op) if node is not None else None
-    for about in definition.attr if definition is not None else ():
+    for about in sorted(definition.attr, key=lambda one: one.type == "type") if definition is not None else ():
         if about.type in _KINDS and about.name in node.attr:
             value = node.attr[about.name]
             yield about.name, _as_typed_text(value), _choices(about)

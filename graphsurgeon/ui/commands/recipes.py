@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from ...errors import PlanError, SurgeryError, counted, one_of, one_or_all
+from ...errors import PlanError, SurgeryError, counted, few, one_of, one_or_all
 from ...graph.conversion_verdict import TARGETS
 from ...graph.names import free_name, tensor_name
 from ...plan.editor_like import EditorLike, default_ends
@@ -105,6 +105,8 @@ def _recipe_data(
     for wish in recipe.parameters:
         label = wish.label + more * (wish.name == recipe.table_parameter)
         hint = wish.hint or ("" if wish.required else "as it is")
+        if wish.kind == "input" and ends["inputs"]:
+            hint = few(ends["inputs"].values())
         form.append({"name": wish.name, "label": label, "value": _with_defaults(wish, ends), "hint": hint})
         if wish.choices:
             form[-1]["options"] = list(wish.choices)

@@ -145,8 +145,10 @@ def _difference(a: State, b: State) -> str:
     changed_parts = _changed_parts(a, b)
     if "draft" in changed_parts:
         old, new = (dict(zip(map(id, steps), steps, strict=True)) for steps in (_steps(a), _steps(b)))
-        step_list = [new[key] for key in new if key not in old] or [old[key] for key in old if key not in new]
-        return steps_text(step_list) if step_list else "the order of the steps"
+        added, removed = [new[key] for key in new if key not in old], [old[key] for key in old if key not in new]
+        if not added and not removed:
+            return "the order of the steps"
+        return "the change of a step: " * (len(added) == len(removed)) + steps_text(added or removed)
     if "marks" in changed_parts:
         before, now = ({*m.inputs, *m.outputs, *m.included} for m in (a.marks, b.marks))
         return f"the marks of {few(sorted(before ^ now or now))}"
