@@ -251,7 +251,7 @@ def _stale(effect: PlanResult) -> list[str]:
 
 def _idle(effect: PlanResult) -> list[str]:
     """Returns a warning that lists the tensors without a consumer that had one before."""
-    return [f"left without a reader: {few(idle, 6)}"] if (idle := _unused_tensors(effect)) else []
+    return [f"no longer used: {few(idle, 6)}"] if (idle := _unused_tensors(effect)) else []
 
 
 def _unused_tensors(effect: PlanResult) -> list[str]:

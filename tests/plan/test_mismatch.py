@@ -161,9 +161,9 @@ def test_what_changes_a_variable_must_have_one(step):
 
 def test_what_loses_its_last_reader_is_listed():
     g = net()
-    assert "left without a reader: y:0" in Plan(g).bypass("y").effect.warnings
+    assert "no longer used: y:0" in Plan(g).bypass("y").effect.warnings
     assert Plan(g).reroute("a:0", to="b:0", only="y").effect.warnings == ()
-    assert "left without a reader: a:0" in str(Plan(g).reroute("a:0", to="b:0"))
+    assert "no longer used: a:0" in str(Plan(g).reroute("a:0", to="b:0"))
     assert not any("reader" in w for w in Plan(g).insert("Relu", on="y:0", name="mid").effect.warnings)
 
 

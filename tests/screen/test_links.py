@@ -20,7 +20,7 @@ def named(text: str) -> list[tuple[str, str]]:
 
 def test_quoted_names_tensors_and_entries_of_a_list_are_names():
     assert named("connect('in/c:0', to='reader', input=0)") == [("in/c", "destination"), ("reader", "destination")]
-    assert named("left without a reader: in/c:0, gone and w.") == [
+    assert named("no longer used: in/c:0, gone and w.") == [
         ("in/c", "destination"), ("gone", "source"), ("w", "destination")
     ]  # fmt: skip
     assert named("copied to copy/, waiting for ^gone/x and ^in/c") == [
@@ -30,7 +30,7 @@ def test_quoted_names_tensors_and_entries_of_a_list_are_names():
 
 
 def test_words_are_not_names_even_where_an_op_is_called_so():
-    assert named("w is left without a reader, and w") == []
+    assert named("w is no longer used, and w") == []
     assert named("no values given: 1 variable is new") == []
     assert named("is") == []
 

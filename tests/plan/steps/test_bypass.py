@@ -48,7 +48,7 @@ def test_a_chain_a_scope_and_a_selection_are_bypassed_whole():
     assert now(Plan(g).bypass(["s/a", "s/b", "y", "t/c", "t/d"], input="x:0")) == {("w", 0): "x:0", ("sum", 0): "x:0"}
     after = Plan(g).bypass("s").after()
     assert after.input_names(after.index["s/b"]) == ["s/a:0", "s/one:0"]
-    assert "left without a reader: s/b:0" in Plan(g).bypass("s").effect.warnings
+    assert "no longer used: s/b:0" in Plan(g).bypass("s").effect.warnings
 
 
 def test_parts_that_are_not_connected_are_bypassed_one_by_one():
