@@ -259,10 +259,11 @@ def _free_places(
     if not paths:
         return
     w, h = (np.array(side)[:, None] for side in zip(*sizes, strict=True))
-    x, y = (np.repeat(near, 2, axis=1) for near in _near_consumers(paths))
-    x = x + np.tile([1, -1], x.shape[1] // 2) * (w / 2 + 4)
+    x, y, is_level = (np.repeat(near, 2, axis=1) for near in _near_consumers(paths))
+    side = np.tile([1, -1], x.shape[1] // 2)
+    x, y = x + side * np.where(is_level, 0, w / 2 + 4), y + side * np.where(is_level, h / 2 + 3, 0)
     rects = np.stack([x - w / 2, y - h / 2, x + w / 2, y + h / 2])
-    free = (rects[0] >= 0) & (rects[2] <= width)
+    free = (rects[:2] >= 0).all(axis=0) & (rects[2] <= width)
     occupied = np.array(frames).reshape(-1, 4).T
     around = np.concatenate([rects[:2].min(axis=2), rects[2:].max(axis=2)])
     label, frame = np.nonzero(_overlap(around[:, :, None], occupied[:, None]))
@@ -317,17 +318,25 @@ def _sides(g: Group) -> list[Rect]:
     ]
 
 
-def _near_consumers(paths: Sequence[Points]) -> Points:
-    """Returns the coordinates across and along of the points of each edge that are tried for its label, in order."""
+def _near_consumers(paths: Sequence[Points]) -> tuple[Points, Points, NDArray[np.bool_]]:
+    """Returns the points of each edge that are tried for its label, in order.
+
+    Returns:
+        their coordinates across and along, and whether the edge is level there: a label is then above or below it.
+    """
     points, counts = np.concatenate(paths), np.array([len(path) for path in paths])
     steps = np.hypot(*np.diff(points, axis=0, prepend=points[:1]).T)
     ends = np.cumsum(counts)
     steps[ends[:-1]] = 1  # from the end of an edge to the start of the next one
     passed = np.cumsum(steps)
     last = passed[ends - 1][:, None]
-    half = (last - passed[ends - counts][:, None]) / 2
+    start = passed[ends - counts][:, None]
+    half = (last - start) / 2
     places = last - np.hstack([np.minimum(half, LABEL_DISTANCE) * _PLACES, half * _PLACES])
-    return np.stack([np.interp(places, passed, points[:, axis]) for axis in (0, 1)])
+    (x, y), (old_x, old_y) = (
+        [np.interp(at, passed, points[:, axis]) for axis in (0, 1)] for at in (places, np.maximum(places - 0.5, start))
+    )
+    return x, y, np.abs(x - old_x) > 5 * np.abs(y - old_y)
 
 
 CONTROL_MOST = 4

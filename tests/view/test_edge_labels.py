@@ -72,6 +72,13 @@ def test_the_label_of_a_long_edge_is_near_its_consumer(length, far):
     assert edge.label_y == pytest.approx(10 + length - far, abs=0.1)
 
 
+def test_the_label_of_a_level_edge_is_below_or_above_it():
+    edge, other = (Edge(f"e{i}", "a", "b", 1, False, "a:0", label="int32 (2,)", path=[i]) for i in (0, 1))
+    place_labels([], [], [edge, other], [line(50, 40, 350, 40), line(50, 70, 350, 72)], 600.0)
+    assert (edge.label_x, edge.label_y - 40) == (290, pytest.approx((SUBLABEL + 2) / 2 + 3))
+    assert (other.label_x, other.label_y > 72) == (290, True)
+
+
 PLACES = st.integers(0, 30).map(lambda n: n * 10.0)
 LINES = st.lists(st.tuples(PLACES, PLACES, PLACES, PLACES), min_size=1, max_size=12)
 
@@ -93,10 +100,15 @@ def test_a_label_stands_at_the_first_free_place_of_its_edge(lines, corners):
         (a, b), (c, d) = points[0], points[-1]
         half = hypot(c - a, d - b) / 2
         order = [near * n / 3 / (2 * half or 1) for near in (min(half, LABEL_DISTANCE), half) for n in (3, 4, 2, 5, 1)]
-        tried = [(c + (a - c) * part + side * (w / 2 + 4), d + (b - d) * part) for part in order for side in (1, -1)]
+        right_by, below_by = (0, h / 2 + 3) if abs(c - a) > 5 * abs(d - b) else (w / 2 + 4, 0)
+        tried = [
+            (c + (a - c) * part + side * right_by, d + (b - d) * part + side * below_by)
+            for part in order
+            for side in (1, -1)
+        ]
         for lines_there, (x, y) in product((dense, paths), tried):
             left, top, right, bottom = x - w / 2, y - h / 2, x + w / 2, y + h / 2
-            if left < 0 or right > 300:
+            if left < 0 or top < 0 or right > 300:
                 continue
             if any(left <= u <= right and top <= v <= bottom for p in (*paths, *lines_there) for u, v in p):
                 continue
