@@ -92,6 +92,7 @@ def test_edits_of_several_ops_by_hand_by_method_and_by_code(page: Any) -> None:
     page.keyboard.press("Enter")
     said(page, "the waiting ops of before will wait for other")
 
+    fit(page)  # with two panes, the box is out of view
     box(page, "side/").click()
     choose(page, "first", "Insert a copy of the selection")
     answer(page, Scope_of_the_copy="again")

@@ -258,13 +258,18 @@ def test_undo_and_redo_restore_the_camera(widget_page):
 
 def test_a_panel_that_is_opened_and_closed_leaves_the_camera(widget_page):
     screen = plain_screen(destination=None)
-    screen.mark_input("split:0")
+    screen.mark_output("softmax2:0")
     shown = widget_page(screen)
     shown.page.set_viewport_size({"width": 1400, "height": 900})
     shown.page.get_by_role("button", name="Fit to window").click()
     before, tab = camera(shown), shown.page.get_by_role("tab", name="Boundary")
     tab.click()
-    assert camera(shown) != before
+    assert camera(shown) != before, "the marked box stays in view"
+    assert camera(shown).endswith("scale(1.0000)")
+    assert before.endswith("scale(1.0000)")
+    assert shown.page.evaluate("() => document.querySelector('.gs-box.gs-out').getBoundingClientRect().bottom") < (
+        shown.page.evaluate("() => document.querySelector('.gs-panel').getBoundingClientRect().top")
+    )
     tab.click()
     assert camera(shown) == before
 

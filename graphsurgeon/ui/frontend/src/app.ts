@@ -13,6 +13,7 @@ import { Pane, type PaneEvents } from "./canvas/pane";
 import { PlanBar } from "./panels/planbar";
 import { Popup } from "./panels/popup";
 import { WidgetSize } from "./panels/size";
+import { opOf } from "./state/places";
 import { Search } from "./panels/search";
 import { StatusBar } from "./panels/statusbar";
 import { Store, type ViewState } from "./state/store";
@@ -107,7 +108,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   const overlay = new Overlay(),
     panes = { source: new Pane("source", events, overlay), destination: new Pane("destination", events, overlay) },
     both = Object.values(panes),
-    updateSizes = () => both.forEach(pane => pane.updateSize());
+    updateSizes = (anew = false) => both.forEach(pane => pane.updateSize(anew));
   const inspector = new Inspector(id, model, post, {
     reveal: name => actions.reveal(store.state.active, name),
     fetchValue: name => actions.send("value", { name }),
@@ -183,7 +184,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
   });
 
   const dock = make("div.gs-dock"),
-    right = make("div.gs-right", {}, inspector.element);
+    right = make("div.gs-right", {}, inspector.element),
+    foot = make("div.gs-foot", {}, plan.element, status.element, plan.buttons);
   const main = make(
     "div.gs-main",
     {},
@@ -197,7 +199,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     ),
     right,
   );
-  root.append(top.element, main, make("div.gs-foot", {}, plan.element, status.element), widgetSize.grip, overlay.element, popup.layer);
+  root.append(top.element, main, foot, widgetSize.grip, overlay.element, popup.layer);
 
   /** Controls are offered if the verbs that they send are answered: else a saved page lacks them, and without a kernel they
    * are gray. */
@@ -244,12 +246,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
       pane.offer(...commands.atSelection(pane));
       pane.drawing.fade(faded ?? pane.scene?.legend?.faded ?? []);
     }
-    const b = model.get("boundary");
-    panes.source.keepVisible = [
-      ...selected.source,
-      ...Object.keys(b.boxes),
-      ...[...b.inputs, ...b.outputs].map(t => t.tensor.replace(/:\d+$/, "")),
-    ];
+    const { inputs, outputs } = model.get("boundary");
+    panes.source.keepVisible = [...selected.source, ...[...inputs, ...outputs].map(t => opOf(t.tensor))];
     root.classList.toggle("gs-picking", !!picking);
   }
 
@@ -333,13 +331,15 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   function show(next: PlanView): void {
     const from = actions.pane,
-      { size } = from;
+      { size } = from,
+      had = hasFocus(from.element);
     store.set({ alone: next !== "both", active: next === "both" ? from.name : next === "before" ? "source" : "destination" });
     const now = actions.pane;
     moveByCode(() => {
       updateSizes();
       align(now === from ? other(now) : now, from, size);
     });
+    if (had) focusPane(); // the pane with the focus may be hidden now
   }
 
   function other(pane: Pane): Pane {
@@ -383,7 +383,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     for (const [name, on] of Object.entries(now)) root.classList.toggle(`gs-no-${name}`, !on);
     search.dock(now.inspector ? right : null);
     for (const pane of both) pane.map.dockIn(now.outline ? dock : pane.canvas);
-    moveByCode(updateSizes);
+    moveByCode(() => updateSizes());
   }
 
   /** Panes have priority over side panels, unless the user has opened or closed these. */
@@ -442,10 +442,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
   function redraw(): void {
     tabs();
     for (const panel of [top, outline, inspector, status]) panel.draw();
-    const had = hasFocus(plan.element);
+    const had = hasFocus(foot);
     plan.draw();
     // a button that was just disabled or hidden cannot keep the keyboard focus
-    if ((had && !hasFocus(plan.element)) || root.querySelector(":disabled:focus")) focusPane();
+    if ((had && !hasFocus(foot)) || root.querySelector(":disabled:focus")) focusPane();
   }
 
   /** Updates the values of the op in the inspector. */
@@ -531,14 +531,16 @@ export function mount(model: Model, host: HTMLElement): () => void {
     typeof ResizeObserver === "undefined"
       ? null
       : new ResizeObserver(seen => {
-          moveByCode(updateSizes);
+          const old = width;
+          if (seen.some(e => e.target === root)) {
+            widgetSize.attach();
+            width = root.clientWidth;
+            root.classList.toggle("gs-w-narrow", width < NARROW);
+            root.classList.toggle("gs-w-small", width < SMALL);
+            fitSides();
+          }
+          moveByCode(() => updateSizes(width !== old));
           lineUp();
-          if (!seen.some(e => e.target === root)) return;
-          widgetSize.attach();
-          width = root.clientWidth;
-          root.classList.toggle("gs-w-narrow", width < NARROW);
-          root.classList.toggle("gs-w-small", width < SMALL);
-          fitSides();
         });
   for (const element of [root, panes.source.canvas, panes.destination.canvas]) size?.observe(element);
 

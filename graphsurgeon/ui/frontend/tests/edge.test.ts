@@ -111,6 +111,9 @@ test("the button on the edge at the pointer inserts an op there", () => {
   open();
   drawing().dispatchEvent(new MouseEvent("pointermove", { bubbles: true }));
   const plus = host.querySelector(".gs-plus")!;
+  // the space between the edge and the button is blank for a click
+  click(plus.querySelector("rect")!, { clientX: 500 });
+  expect(host.querySelector(".gs-popup-title, .gs-chosen")).toBe(null);
   click(plus.querySelector("path")!);
   expect(title()).toBe("Insert op between net/conv/Relu:0 and s/");
   drawing().dispatchEvent(new MouseEvent("pointermove", { bubbles: true, clientX: 500 }));

@@ -45,6 +45,58 @@ test("what is in the middle of one picture stands at the same place in the other
   expect([after.view.k, ...at(after, "b")]).toEqual([0.5, ...at(before, "b")]);
 });
 
+test("in a pane of another size the scale stays, and so does what is in view; another width of the widget fits the picture anew", () => {
+  const one = new Pane("source", events, new Overlay()),
+    resize = (w: number, anew = false) => {
+      Object.defineProperties(one.canvas, {
+        clientWidth: { configurable: true, value: w },
+        clientHeight: { configurable: true, value: 400 },
+      });
+      one.updateSize(anew);
+      return one.view.k;
+    },
+    boxes = Array.from({ length: 8 }, (_, i) => box(`b${i}`, { x: 100 * i, y: 20, w: 80 }));
+  resize(800);
+  one.update({ ...scene(boxes), w: 780 }, "");
+  expect(one.view.k).toBe(1);
+  const first = one.camera;
+  one.keepVisible = ["b7"];
+  // a second pane, or the inspector: the marked box stays in view
+  expect(resize(400)).toBe(1);
+  expect(one.view.contains(one.scene!.boxes[7]!, 400, 400)).toBe(true);
+  resize(800);
+  expect(one.camera).toEqual(first);
+  // without marks, the box that keys act on
+  one.keepVisible = [];
+  one.focus(one.drawing.find("b6")!, false, false);
+  expect(resize(200)).toBe(1);
+  expect(one.view.contains(one.scene!.boxes[6]!, 200, 400)).toBe(true);
+  resize(800);
+  expect(one.camera).toEqual(first);
+  // the whole widget gets narrower, and wider again
+  expect(resize(600, true)).toBeLessThan(1);
+  expect(resize(300)).toBeGreaterThan(0.7);
+  expect(resize(800, true)).toBe(1);
+  // another scene, for example with inferred shapes, is no move of the camera
+  one.update({ ...scene(boxes), w: 780 }, "");
+  expect(resize(600, true)).toBeLessThan(1);
+  expect(resize(800, true)).toBe(1);
+  // the user has zoomed: the scale stays in any case
+  one.view.zoom(0.5, 0, 0);
+  expect(resize(400, true)).toBe(0.5);
+});
+
+test("of new boxes that are too far apart for one view, the nearest to the middle is shown", () => {
+  const one = new Pane("source", events, new Overlay());
+  Object.defineProperties(one.canvas, { clientWidth: { value: 600 }, clientHeight: { value: 400 } });
+  one.update(scene([box("top"), box("head", { y: 2000 }), box("end", { y: 2100 })]), "");
+  one.view.moveTo(0, -1500, 1);
+  one.lookAt(["top", "head"]);
+  const inView = one.scene!.boxes.filter(({ x, y, w, h }) => one.view.contains({ x, y, w, h }, 600, 400)).map(({ name }) => name);
+  expect(inView).toContain("head");
+  expect(inView).not.toContain("top");
+});
+
 test("a picture that stands at one side, beside room, comes to the middle or up to the edge", () => {
   const one = pane("source", ["a", 0, 0]);
   const [wide] = one.scene!.boxes.map(b => b.w);

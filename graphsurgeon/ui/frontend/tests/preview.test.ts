@@ -27,16 +27,6 @@ test("a connection is fresh with both its ends", () => {
   expect(fresh(after, after)).toEqual([]);
 });
 
-test("a frame comes to the middle, between 75 % and full size", () => {
-  const view = new View(() => {});
-  view.frame({ x: 1000, y: 500, w: 100, h: 50 }, 600, 400);
-  expect([view.k, ...view.toPane(1050, 525)]).toEqual([1, 300, 200]);
-  view.frame({ x: 0, y: 0, w: 640, h: 100 }, 600, 400);
-  expect(view.k).toBeCloseTo(0.875);
-  view.frame({ x: 70, y: 30, w: 9000, h: 9000 }, 600, 400);
-  expect([view.k, ...view.toPane(70, 30)]).toEqual([0.75, 20, 20]);
-});
-
 test("what one goes to comes to the middle, unless it is in sight already", () => {
   const view = new View(() => {}),
     near = { x: 40, y: 40, w: 100, h: 50 };

@@ -234,7 +234,7 @@ test("without a boundary and a plan, the bar has neither a row nor tabs", async 
   const row = () => host.querySelector<HTMLElement>(".gs-plan-row")!,
     tabs = () => [...host.querySelectorAll(".gs-tabs [role=tab]")].map(tab => tab.textContent);
   expect([row().hidden, tabs()]).toEqual([true, []]);
-  const copy = () => [...host.querySelectorAll<HTMLElement>(".gs-plan button")].find(b => b.textContent === "Copy to scope\u2026")!;
+  const copy = () => [...host.querySelectorAll<HTMLElement>(".gs-foot button")].find(b => b.textContent === "Copy to scope\u2026")!;
   expect(copy().hidden).toBe(true);
   model.update({ selected: ["a"] });
   expect([row().hidden, tabs(), copy().hidden, !!copy().closest(".gs-doing")]).toEqual([true, [], false, true]);
@@ -249,4 +249,30 @@ test("without a boundary and a plan, the bar has neither a row nor tabs", async 
   model.update({ boundary: NO_BOUNDARY });
   expect([row().hidden, tabs()]).toEqual([true, []]);
   expect(document.activeElement).toBe(item("a"));
+});
+
+test("at the bottom the order of Tab is that of the screen: without a plan, the tabs are in the last line", () => {
+  const order = () =>
+      [...host.querySelectorAll(".gs-foot :is(.gs-plan-row, .gs-tabs, .gs-panel, .gs-status, .gs-doing)")].map(
+        e => e.className.split(" ")[0],
+      ),
+    last = ["gs-status", "gs-row"];
+  start();
+  const past = { history: [{ step: 1, text: "copy 1", ahead: false }] };
+  model.update({ plan: { ...NO_PLAN, ...past } });
+  expect(order()).toEqual(["gs-plan-row", "gs-panel", "gs-tabs", ...last]);
+  click(tab("History")!);
+  tab("History")!.focus();
+  model.update({ plan: { ...PLAN, ...past } });
+  expect(order()).toEqual(["gs-plan-row", "gs-tabs", "gs-panel", ...last]);
+  expect(document.activeElement).toBe(tab("History"));
+});
+
+test("the focus goes with the picture from before the plan to after it", () => {
+  start({ scenes: { source: scene([box("a")]), destination: scene([box("a"), box("b")]) }, plan: { ...PLAN, same: true } });
+  const pane = () => document.activeElement!.closest<HTMLElement>(".gs-pane")!.getAttribute("aria-label");
+  item("a").focus();
+  // before, after, both, and before again
+  const shown = ["source", "destination", "destination", "source"].map(() => (key(document.activeElement!, "d"), pane()));
+  expect(shown).toEqual(["source", "destination", "destination", "source"]);
 });

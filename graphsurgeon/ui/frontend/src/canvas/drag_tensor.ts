@@ -13,7 +13,9 @@ import type { Box, Edge, Group, InputCandidate, InputCandidates } from "../model
 
 const OFFERED = 12,
   ADAPTED = 4,
-  FIXABLE = ". Drop to list adapters";
+  FIXABLE = ". Drop to list adapters",
+  /** Only the input itself is checked during the drag: the plan, which is checked after the drop, may find faults further on. */
+  FITS = " fits. After the drop, the plan is checked";
 
 export class TensorDrag {
   /** The suggestion of an error. */
@@ -159,12 +161,15 @@ export class TensorDrag {
     const one = candidate ?? (inputs.length === 1 ? inputs[0] : undefined);
     const copied = this.#copyText(this.#actions.state.candidates);
     if (one)
-      return [`input ${one.input} of ${one.op}${one.reason ? `: ${one.reason}` : copied}${one.adaptable ? FIXABLE : ""}`, !one.reason];
+      return [
+        `input ${one.input} of ${one.op}${one.reason ? `: ${one.reason}` : copied || FITS}${one.adaptable ? FIXABLE : ""}`,
+        !one.reason,
+      ];
     if (!inputs.length)
       return this.#isReplaced(item.of) ? [`replace ${item.of.label}${copied}`, true] : [`${item.of.label} has no inputs`, false];
     const fit = inputs.filter(t => !t.reason);
     return fit.length
-      ? [(fit.length === 1 ? `input ${fit[0]!.input} of ${fit[0]!.op}` : `${fit.length} of its inputs`) + copied, true]
+      ? [fit.length === 1 ? `input ${fit[0]!.input} of ${fit[0]!.op}${copied || FITS}` : `${fit.length} of its inputs fit${copied}`, true]
       : [`input ${inputs[0]!.input} ${inputs[0]!.reason}${inputs[0]!.adaptable ? FIXABLE : ""}`, false];
   }
 

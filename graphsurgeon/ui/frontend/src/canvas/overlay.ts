@@ -63,7 +63,7 @@ export class Overlay {
     const r = this.element.getBoundingClientRect();
     this.#tip.hidden = !text;
     this.#tip.classList.toggle("gs-no", !good);
-    fill(this.#tip, `${good ? "\u2713" : "\u2715"} ${text}`);
+    fill(this.#tip, good ? text : `\u2715 ${text}`);
     const { offsetWidth: w, offsetHeight: hh } = this.#tip;
     this.#tip.style.left = `${Math.max(4, Math.min(at.clientX - r.left + 14, r.width - w - 6))}px`;
     this.#tip.style.top = `${Math.min(at.clientY - r.top + 16, r.height - hh - 6)}px`;

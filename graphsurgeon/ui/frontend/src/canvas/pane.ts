@@ -7,25 +7,17 @@ import { around, entry, fresh, nearest } from "../state/places";
 import { load, store } from "../state/stored";
 import { Minimap } from "./minimap";
 import type { Overlay } from "./overlay";
-import { type Drag, Pointer } from "./pointer";
+import { Pointer, type PointerEvents } from "./pointer";
 import { Drawing, type Item, MOTION } from "./scene";
 import { SelectionBar } from "./selection_bar";
 import { portOf } from "./shapes";
-import type { Box, Edge, Group, Mode, PaneName, Rect, Scene } from "../model/types.generated";
+import type { Box, Edge, Group, PaneName, Rect, Scene } from "../model/types.generated";
 import type { Choice } from "../panels/popup";
 import { type Transform, View } from "./view";
 
-export interface PaneEvents {
-  select(pane: Pane, names: string[], mode: Mode): void;
-  open(pane: Pane, item: Box | Group): void;
-  edge(pane: Pane, edge: Edge): void;
-  insert(pane: Pane, edge: Edge): void;
-  inserts(pane: Pane): boolean;
-  menu(pane: Pane, of: Item | Edge, x: number, y: number): void;
-  /** A drag begins here, on a box, a port or an edge; null for the default effect of a drag. */
-  drag(pane: Pane, e: PointerEvent): Drag | null;
+export interface PaneEvents extends PointerEvents<Pane> {
   move(pane: Pane): void;
-  /** The pane has the focus, and a box of it if `onBox` is true. */
+  /** The pane is the active one now; it has the focus on a box if `onBox` is true. */
   focus(pane: Pane, onBox: boolean): void;
   alone(pane: Pane): void;
 }
@@ -53,18 +45,16 @@ export class Pane {
   readonly canvas: HTMLElement;
   readonly map: Minimap;
   readonly bar = new SelectionBar();
-  readonly pointer: Pointer;
+  readonly pointer: Pointer<Pane>;
   #active: string | null = null;
   #anchor: string | null = null;
   #goal: { name: string; focus: boolean; read: boolean } | null = null;
-  /** The boxes to center as soon as the pane has a size. */
+  /** The boxes to bring into view as soon as the pane has a size. */
   #frameTarget: Rect | null = null;
   /** The new boxes to bring into view. */
   #newBoxes: Rect | null = null;
   /** The camera before the pane changed its size, and after it; a further change of size starts from the first one. */
   #sizeBase: { camera: Camera; at: string } | null = null;
-  /** The last framed boxes, and the camera then: if the user has not moved since, they are framed again at another size. */
-  #lastFrame: { rect: Rect; at: string } | null = null;
   #lookTargets: string[] = [];
   /** Names of boxes that stay visible when the pane changes its width. */
   keepVisible: string[] = [];
@@ -73,7 +63,7 @@ export class Pane {
   #gliding: Animation | undefined;
   /** Whether it is moved with an animation now. */
   isGliding = false;
-  /** The first camera, until there is another scene. */
+  /** The camera that the user has not moved since the first view. */
   #first = "";
   #width = 0;
   #height = 0;
@@ -97,20 +87,7 @@ export class Pane {
       make("div.gs-pane-title", {}, this.#title, this.#alone),
       this.canvas,
     );
-    this.pointer = new Pointer(
-      this,
-      {
-        select: (names, mode) => events.select(this, names, mode),
-        open: item => events.open(this, item),
-        edge: edge => events.edge(this, edge),
-        insert: edge => events.insert(this, edge),
-        inserts: () => events.inserts(this),
-        menu: (of, x, y) => events.menu(this, of, x, y),
-        drag: e => events.drag(this, e),
-        navigate: () => this.#hideHint(),
-      },
-      overlay,
-    );
+    this.pointer = new Pointer(this, events, overlay);
     // on the HTML element: a focus listener on an <svg> makes it a separate tab stop
     this.canvas.addEventListener("focusin", e => {
       const found = this.drawing.itemAt(e.target);
@@ -120,7 +97,8 @@ export class Pane {
     });
   }
 
-  #hideHint(): void {
+  /** The user has panned, zoomed or framed boxes. */
+  hideHint(): void {
     if (this.#hint.hidden) return;
     this.#hint.hidden = true;
     store(NAVIGATED, "yes");
@@ -172,6 +150,7 @@ export class Pane {
       return;
     }
     const hadFocus = hasFocus(this.svg),
+      isFirst = this.#first === this.#cameraKey(),
       anew = this.drawing.scene !== scene,
       oldPositions = anew && this.#hasView && !calm() ? this.drawing.positions() : null,
       from = { x: this.view.x, y: this.view.y, k: this.view.k };
@@ -181,7 +160,6 @@ export class Pane {
     const added = this.drawing.scene === scene ? null : around(fresh(this.drawing.scene, scene));
     this.drawing.draw(scene);
     if (anew) this.#newBoxes = follows && !back ? added : null;
-    if (anew) this.#first = "";
     if (back) {
       this.#setCamera(back);
       this.#hasView = true;
@@ -191,6 +169,7 @@ export class Pane {
       const [x, y] = entry(this.drawing.find(still.name)!.of, scene.direction);
       this.view.pan((still.x - x) * this.view.k, (still.y - y) * this.view.k);
     }
+    if (isFirst) this.#first = this.#cameraKey();
     // if the picture has shrunk out of view, a new view is chosen; a box that the user folded keeps its place
     if (this.#width && old && !back && !this.#anchor && !scene.boxes.some(box => this.view.sees(box, this.#width, this.#height)))
       this.#hasView = false;
@@ -220,8 +199,9 @@ export class Pane {
     this.#goal = { name, focus, read };
   }
 
-  /** Goes to the goal if the scene now shows it. */
+  /** Goes to the goal if the scene now shows it; the pane becomes the active one. */
   arrive(): void {
+    this.#events.focus(this, false);
     this.glide(() => this.#arrive());
   }
 
@@ -239,32 +219,27 @@ export class Pane {
     return [this.view.x, this.view.y, this.view.k].join();
   }
 
-  /** Sets the first view once the pane has a size, and again at another width until the user moves the camera. Later keeps the middle
-   * in the middle across, and does not move the top. */
-  updateSize(): void {
+  /** Sets the first view once the pane has a size. At another size, the scale stays, and what is in view stays in view. If the whole
+   * widget gets another width, `anew` chooses the first view again until the user moves the camera. */
+  updateSize(anew = false): void {
     this.forgetSize();
-    this.#applySize();
+    this.#applySize(anew);
   }
 
-  #applySize(): void {
-    const [w, hh] = this.size;
+  #applySize(anew = false): void {
+    const [w, hh] = this.size,
+      isFirst = this.#first === this.#cameraKey();
     if (!this.scene || !w || !hh) return;
-    const other = w !== this.#width || hh !== this.#height;
-    if (other && this.#lastFrame?.at === this.#cameraKey()) this.#frameTarget ??= this.#lastFrame.rect;
-    if (!this.#hasView || (w !== this.#width && this.#first === this.#cameraKey())) {
-      this.view.first(this.scene, w, hh);
-      this.#first = this.#cameraKey();
-    } else if (other) {
+    if (!this.#hasView || (anew && isFirst)) this.view.first(this.scene, w, hh);
+    else if (w !== this.#width || hh !== this.#height) {
       // a pane that gets its old size back gets its camera back, unless the user has moved it since
       if (this.#sizeBase?.at === this.#cameraKey()) this.#setCamera(this.#sizeBase.camera);
       else this.#sizeBase = { camera: this.camera, at: "" };
       if (w !== this.#width || hh !== this.#height) this.#fitInto(w);
       this.#sizeBase.at = this.#cameraKey();
     }
-    if (this.#frameTarget) {
-      this.view.frame(this.#frameTarget, w, hh, this.#hasView ? undefined : 1);
-      this.#lastFrame = { rect: this.#frameTarget, at: this.#cameraKey() };
-    }
+    if (!this.#hasView || isFirst) this.#first = this.#cameraKey();
+    if (this.#frameTarget) this.view.centre(this.#frameTarget, w, hh);
     this.#frameTarget = null;
     this.#hasView = true;
     this.#width = w;
@@ -273,25 +248,23 @@ export class Pane {
     this.#placeBar();
   }
 
-  /** Keeps the visible boxes visible in a pane of another width. */
+  /** Keeps the visible boxes in view in a pane of another size; else those that the user works with, or the box that keys act on. */
   #fitInto(width: number): void {
-    const seen = this.scene!.boxes.filter(box => this.view.contains(box, this.#width, this.#height)),
-      cared = this.keepVisible.map(name => this.drawing.find(name)?.of).filter(of => !!of) as Rect[],
-      still = cared.filter(of => this.view.sees(of, this.#width, this.#height));
-    this.view.pan((width - this.#width) / 2, 0);
-    this.#within(around(seen), around(still));
+    const { scene, view } = this,
+      [w, hh] = [this.#width, this.#height],
+      seen = scene!.boxes.filter(box => view.contains(box, w, hh)),
+      still = [this.keepVisible, [this.current?.of.name ?? ""]].map(names =>
+        around(names.flatMap(name => this.drawing.find(name)?.of ?? []).filter(of => view.sees(of, w, hh))),
+      );
+    view.pan((width - w) / 2, 0);
+    this.#within(around(seen), ...still);
   }
 
-  /** Pans as little as needed to show `all`, and zooms out to 75 % at most; if that is not enough, does the same for `some`. */
-  #within(all: Rect | null, some: Rect | null = all): void {
-    const [w, hh] = this.size,
-      least = Math.min(this.view.k, 0.75),
-      zoom = (r: Rect) => Math.min(1, (w - 40) / r.w, (hh - 40) / r.h),
-      r = all && zoom(all) >= least ? all : some;
-    if (!r) return;
-    const k = zoom(r);
-    if (k < this.view.k) this.#zoom(Math.max(least, k) / this.view.k);
-    this.view.show(r, w, hh);
+  /** Pans as little as needed to show the first of some rectangles that has enough space, or the beginning of the last; the scale stays. */
+  #within(...rects: (Rect | null)[]): void {
+    const all = rects.filter(r => !!r),
+      r = all.find(one => this.view.fits(one, ...this.size)) ?? all.at(-1);
+    if (r) this.view.show(r, ...this.size);
   }
 
   /** Brings new boxes into view, and again at another size until the user moves the camera; returns whether there is
@@ -299,7 +272,7 @@ export class Pane {
   bring(): boolean {
     const [w, hh] = this.size,
       added = this.#newBoxes;
-    if (!this.#hasView || !this.#width || !added) return false;
+    if (!this.#hasView || !added) return false;
     this.#within(around([added, ...this.scene!.boxes.filter(box => this.view.contains(box, w, hh))]), added);
     return true;
   }
@@ -336,7 +309,14 @@ export class Pane {
     const there = this.#lookTargets.map(name => this.drawing.find(name)?.of).filter(of => !!of) as Rect[];
     if (!this.scene || !this.#hasView || !there.length) return;
     this.#lookTargets = [];
-    this.#within(around(there));
+    this.#within(around(there), nearest(this.#middle, there));
+  }
+
+  /** The point of the picture in the middle of the pane. */
+  get #middle(): Rect {
+    const [w, hh] = this.size,
+      [x, y] = this.view.toScene(w / 2, hh / 2);
+    return { x, y, w: 0, h: 0 };
   }
 
   /** Shows actions at a part of the picture. */
@@ -403,10 +383,8 @@ export class Pane {
       const [x, y] = entry(item.of, this.scene!.direction);
       return { name: item.of.name, x, y };
     };
-    const [w, hh] = this.size,
-      [x, y] = this.view.toScene(w / 2, hh / 2);
     const common = [...this.drawing.items.values()].map(i => i.of).filter(of => "kind" in of && names.has(of.name));
-    return at(this.#anchor) ?? at(nearest({ x, y, w: 0, h: 0 }, common)?.name);
+    return at(this.#anchor) ?? at(nearest(this.#middle, common)?.name);
   }
 
   #onViewChange(): void {

@@ -56,42 +56,42 @@ export interface PointerTarget {
   readonly scene: Scene | null;
   readonly current: Item | null;
   toScene(x: number, y: number): [number, number];
-  itemAt(e: MouseEvent): Item | Edge | null;
+  itemAt(e: MouseEvent, target?: EventTarget | null): Item | Edge | null;
   focus(item: Item, show?: boolean): void;
   /** Cancels a pending move, because the user has moved the camera. */
   cancelMove(): void;
+  /** The user has panned, zoomed or framed boxes. */
+  hideHint(): void;
 }
 
-export interface PointerEvents {
-  select(names: string[], mode: Mode): void;
-  /** Unfolds or folds: `Actions.open` sends the verb, a command of ui/commands/folds.py. */
-  open(item: Box | Group): void;
-  edge(edge: Edge): void;
+export interface PointerEvents<P> {
+  select(pane: P, names: string[], mode: Mode): void;
+  /** Unfolds or folds: `Actions.open` sends the verb, a command of ui/commands/navigation.py. */
+  open(pane: P, item: Box | Group): void;
+  edge(pane: P, edge: Edge): void;
   /** Asks for an op to insert on an edge. */
-  insert(edge: Edge): void;
+  insert(pane: P, edge: Edge): void;
   /** Whether ops can be inserted now. */
-  inserts(): boolean;
-  menu(of: Item | Edge, x: number, y: number): void;
+  inserts(pane: P): boolean;
+  menu(pane: P, of: Item | Edge, x: number, y: number): void;
   /** A drag begins here, on a box, a port or an edge; null for the default effect of a drag. */
-  drag(e: PointerEvent): Drag | null;
-  /** The user has panned, zoomed or framed boxes. */
-  navigate(): void;
+  drag(pane: P, e: PointerEvent): Drag | null;
 }
 
 const CLICK_TOLERANCE = 4,
   /** The height of a line, px: the unit of the wheel in some browsers. */ LINE = 20;
 
-export class Pointer {
+export class Pointer<P extends PointerTarget> {
   #drag: Drag | null = null;
   /** Space is held; whether it has panned. */
   #space: { panned: boolean } | null = null;
   #hasMoved = false;
 
-  readonly #pane: PointerTarget;
-  readonly #events: PointerEvents;
+  readonly #pane: P;
+  readonly #events: PointerEvents<P>;
   readonly #overlay: Overlay;
 
-  constructor(pane: PointerTarget, events: PointerEvents, overlay: Overlay) {
+  constructor(pane: P, events: PointerEvents<P>, overlay: Overlay) {
     this.#pane = pane;
     this.#events = events;
     this.#overlay = overlay;
@@ -133,7 +133,7 @@ export class Pointer {
     const events = this.#events;
     if (this.#space) this.#space.panned = true;
     else if (e.shiftKey && e.button === 0) return this.#frame(e, e.ctrlKey || e.metaKey ? "add" : "set");
-    else if (e.button === 0 && e.pointerType !== "touch") return events.drag(e) ?? this.#pan(e);
+    else if (e.button === 0 && e.pointerType !== "touch") return events.drag(this.#pane, e) ?? this.#pan(e);
     return this.#pan(e);
   }
 
@@ -170,6 +170,7 @@ export class Pointer {
       },
       drop: () =>
         this.#events.select(
+          pane,
           touched().map(box => box.name),
           mode,
         ),
@@ -193,7 +194,7 @@ export class Pointer {
       pane.cancelMove();
     });
     canvas.addEventListener("pointermove", e => {
-      if (!from) return drawing.hover(pane.itemAt(e), events.inserts() ? pane.toScene(e.clientX, e.clientY) : undefined);
+      if (!from) return drawing.hover(pane.itemAt(e), events.inserts(pane) ? pane.toScene(e.clientX, e.clientY) : undefined);
       if (!this.#hasMoved) {
         if (isClick(from, e)) return;
         this.#hasMoved = true;
@@ -206,7 +207,7 @@ export class Pointer {
       const drag = from && this.#hasMoved && e.type === "pointerup" ? this.#drag : null;
       from = null;
       drag?.drop(e);
-      if (drag) events.navigate();
+      if (drag) pane.hideHint();
       this.stop();
     };
     canvas.addEventListener("pointerup", end);
@@ -217,21 +218,23 @@ export class Pointer {
         this.#hasMoved = false;
         return;
       }
-      const found = pane.itemAt(e);
+      // the space between an edge and its + keeps the + visible, and is blank for a click
+      const target = e.target as Element,
+        found = pane.itemAt(e, target.matches(".gs-plus rect") ? drawing.root : target);
       if (found && "g" in found) {
         pane.focus(found, false);
-        events.select([found.of.name], e.ctrlKey || e.metaKey ? "toggle" : e.shiftKey ? "add" : "set");
+        events.select(pane, [found.of.name], e.ctrlKey || e.metaKey ? "toggle" : e.shiftKey ? "add" : "set");
       } else if (found) {
-        if ((e.target as Element).closest(".gs-plus")) events.insert(found);
-        else events.edge(found);
+        if (target.closest(".gs-plus") && !target.matches("rect")) events.insert(pane, found);
+        else events.edge(pane, found);
       } else {
         focus(pane.current?.g);
-        events.select([], "set");
+        events.select(pane, [], "set");
       }
     });
     canvas.addEventListener("dblclick", e => {
       const found = pane.itemAt(e);
-      if (found && "g" in found && opens(found.of)) events.open(found.of);
+      if (found && "g" in found && opens(found.of)) events.open(pane, found.of);
     });
     canvas.addEventListener("contextmenu", e => {
       const found = pane.itemAt(e);
@@ -239,8 +242,8 @@ export class Pointer {
       // otherwise, the notebook opens its own menu
       consume(e);
       if ("g" in found) pane.focus(found, false);
-      else events.edge(found);
-      events.menu(found, e.clientX, e.clientY);
+      else events.edge(pane, found);
+      events.menu(pane, found, e.clientX, e.clientY);
     });
     canvas.addEventListener(
       "wheel",
@@ -254,7 +257,7 @@ export class Pointer {
           const unit = e.deltaMode === 1 ? LINE : 1;
           pane.view.pan(-e.deltaX * unit, -e.deltaY * unit);
         }
-        events.navigate();
+        pane.hideHint();
       },
       { passive: false },
     );

@@ -186,8 +186,8 @@ export function drawPort([x, y]: [number, number], kind: string): SVGGElement {
   return g;
 }
 
-/** The button that inserts an op, next to a point of an edge. It also reacts to clicks in the space between, so that the pointer can
- * go there. */
+/** The button that inserts an op, next to a point of an edge. It also reacts to the pointer in the space between, so that the pointer
+ * can go there. */
 export function drawPlus([px, py]: [number, number], direction: Direction): SVGGElement {
   const down = direction === "TB",
     [x, y] = down ? [px - PLUS, py] : [px, py - PLUS];

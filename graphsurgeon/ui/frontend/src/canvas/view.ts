@@ -4,7 +4,6 @@ import type { Rect, Scene } from "../model/types.generated";
 
 export const LEAST = 0.1,
   MOST = 3,
-  FRAMED_LEAST = 0.75,
   FIRST_LEAST = 0.65;
 const MARGIN = 20;
 
@@ -57,18 +56,6 @@ export class View {
     this.show(from ?? start, width, height);
   }
 
-  /** Centers `r`: at the current scale if it fits, else between 75 % (or `least`) and full size; if it is too large, shows its beginning. */
-  frame(r: Rect, width: number, height: number, least = FRAMED_LEAST): void {
-    const most = fitting(r, width, height),
-      k = (this.k = this.k >= least && this.k <= most ? this.k : Math.max(least, Math.min(1, most)));
-    const w = r.w * k,
-      hh = r.h * k,
-      room = MARGIN * 2;
-    this.x = (w + room > width ? MARGIN : (width - w) / 2) - r.x * k;
-    this.y = (hh + room > height ? MARGIN : (height - hh) / 2) - r.y * k;
-    this.#onChange();
-  }
-
   /** Whether a part of `r` is visible. */
   sees(r: Rect, width: number, height: number): boolean {
     const [x, y] = this.toPane(r.x, r.y);
@@ -79,6 +66,11 @@ export class View {
   contains(r: Rect, width: number, height: number): boolean {
     const [x, y] = this.toPane(r.x, r.y);
     return x >= 0 && y >= 0 && x + r.w * this.k <= width && y + r.h * this.k <= height;
+  }
+
+  /** Whether `r` has space in a pane, with a margin. */
+  fits(r: Rect, width: number, height: number): boolean {
+    return fitting(r, width, height) >= this.k;
   }
 
   /** The whole scene in the pane. */

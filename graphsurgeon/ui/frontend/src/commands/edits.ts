@@ -80,13 +80,14 @@ export class Edits {
   }
 
   /** Finds op types with one input, which can be dragged onto an edge. */
-  async #insertable(query: string): Promise<Entry[] | null> {
+  async #insertable(query: string, values: () => Record<string, string>): Promise<Entry[] | null> {
     const { popup } = this.actions.ui,
       found = await this.actions.send("op_types", { query, names: [], inputs: 1 });
     const drag = (op: string) => () => {
+      const name = values().name || null;
       popup.close();
       return this.boxDrag.beginType(op, (pane, edge) =>
-        this.actions.post("insert", { op, on: edge.tensor, name: null, only: [this.actions.ends(pane, edge)[1]!.name] }),
+        this.actions.post("insert", { op, on: edge.tensor, name, only: [this.actions.ends(pane, edge)[1]!.name] }),
       );
     };
     return found && found.map(type => ({ ...type, drag: drag(type.name) }));
@@ -97,7 +98,7 @@ export class Edits {
     this.actions.ui.popup.form(
       only.length ? `Insert op between ${tensor} and ${similarText(only)}` : `Insert op after ${tensor}`,
       [
-        { name: "op", label: "Op type (one input)", value: "Identity", find: query => this.#insertable(query) },
+        { name: "op", label: "Op type (one input)", value: "Identity", find: (query, values) => this.#insertable(query, values) },
         { name: "name", label: "Name", hint: FREE },
       ],
       "Insert",
@@ -159,7 +160,7 @@ export class Edits {
         entry("remove", remove, () => this.remove(pane, of, false)),
         entry("stitch", `${remove} and reconnect`, () => this.remove(pane, of, true)),
         { text: `Replace ${theirs("inputs")} by placeholders`, run: () => post("detach", { names, side: "inputs" }) },
-        one && !of.name.startsWith("~") && { text: "Rename\u2026", run: () => this.attrs.rename(of.name) },
+        one && this.choice("rename", pane, of, { run: () => this.attrs.rename(of.name) }),
         { text: "Place on a device\u2026", run: () => this.attrs.place(names, "/cpu:0") },
         this.choice("attribute", pane, of, { run: () => this.attribute(pane, of) }),
       ],

@@ -84,6 +84,7 @@ const TABLE = [
       ["remove", ["Shift+Delete"], "", "", "remove"],
       ["type", ["y"], "y", "replace all similar ops", "replace"],
       ["attribute", ["a"], "a", "set an attribute of the selection", "set_attr"],
+      ["rename", ["F2"], "F2", "rename an op or a scope", "rename"],
       ["edit", ["e"], "e", "all edits\u2026", "rename"],
       ["recipes", ["Shift+R"], "Shift+R", "recipes: inference form, input shapes, splits, TFLite", "recipes"],
     ],

@@ -230,6 +230,11 @@ export class Registry {
       stitch: [remove(true), "Remove and reconnect", editable],
       type: [(pane, item) => item && this.edits.type(pane, item.of), "Replace all similar ops\u2026", editable],
       attribute: [(pane, item) => item && this.edits.attribute(pane, item.of), "Set an attribute\u2026", editable],
+      rename: [
+        (_pane, item) => item && this.edits.attrs.rename(item.of.name),
+        "Rename\u2026",
+        (pane, of) => !of?.name.startsWith("~") && editable(pane, of),
+      ],
       edit: [(pane, item) => item && this.edits.menu(pane, item.of, below(pane)!), "Edit\u2026", editable],
       undo: [() => actions.post("undo", {}), "Undo", can("undo")],
       redo: [() => actions.post("redo", {}), "Redo", can("redo")],
@@ -338,7 +343,7 @@ export class Registry {
           !isFold(of!) && { text: "Insert op\u2026", verb: "insert" as const, off, run: () => edits.insert(actions.tensorOf(of!.name)) },
         entry("type", "Replace similar\u2026", () => edits.type(pane, of!)),
         entry("stitch", "Remove", () => edits.remove(pane, of!, true)),
-        one && !of!.name.startsWith("~") && { text: "Rename\u2026", verb: "rename" as const, off, run: () => edits.attrs.rename(of!.name) },
+        one && this.choice("rename", pane, of, { run: () => edits.attrs.rename(of!.name) }),
         { text: "More\u2026", run: () => this.boxMenu(pane, of!, place()) },
       ].filter(c => !!c),
     ];

@@ -44,6 +44,8 @@ interface Tab {
 
 export class PlanBar {
   readonly element = make("section");
+  /** The buttons, which are after the status. */
+  readonly buttons = make("div");
   #openTab = "";
   #tabList: Tab[] = [];
   #faults = 0;
@@ -176,34 +178,39 @@ export class PlanBar {
         hidden: !canCopy,
         onclick: () => this.copy(),
       }),
-      marked = isMarked(boundary);
+      marked = isMarked(boundary),
+      planned = plan.steps.length > 0,
+      panel = h(
+        "div.gs-panel",
+        {
+          key: "panel",
+          id: this.#panelId,
+          role: "tabpanel",
+          tabindex: 0,
+          hidden: !open,
+          "aria-labelledby": open && `${this.id}-tab-${open.id}`,
+        },
+        open && { ...open.body(), key: open.id },
+      );
     this.#openTab = open?.id ?? "";
     draw(
       this.element,
       h(
         "section.gs-plan",
-        { "aria-label": "Plan", class: plan.steps.length > 0 && "gs-planned" },
+        { "aria-label": "Plan", class: planned && "gs-planned" },
         h(
           "div.gs-plan-row",
           { hidden: !marked },
           h("div.gs-summary", { tabindex: -1, role: "group", "aria-label": "Boundary" }, marked && this.#summary(boundary)),
           h("div.gs-copying", { hidden: !canCopy }, this.#copyFields(), marked && copy),
         ),
-        this.#tabBar(open),
-        h(
-          "div.gs-panel",
-          {
-            id: this.#panelId,
-            role: "tabpanel",
-            tabindex: 0,
-            hidden: !open,
-            "aria-labelledby": open && `${this.id}-tab-${open.id}`,
-          },
-          open && { ...open.body(), key: open.id },
-        ),
-        h("div.gs-row.gs-doing", !marked && copy, this.#buttons(plan)),
+        // without a plan, the tabs are in the last line, below the panel; the order of Tab is that of the screen
+        planned && this.#tabBar(open),
+        panel,
+        !planned && this.#tabBar(open),
       ),
     );
+    draw(this.buttons, h("div.gs-row.gs-doing", { role: "group", "aria-label": "Plan actions" }, !marked && copy, this.#buttons(plan)));
     if (inTabs && !hasFocus(this.element)) this.#focusTab();
   }
 
@@ -215,7 +222,7 @@ export class PlanBar {
     const stop = open ?? this.#tabList[0];
     return h(
       "div.gs-tabs",
-      { role: "tablist", "aria-label": "Plan", onkeydown: rove },
+      { key: "tabs", role: "tablist", "aria-label": "Plan", onkeydown: rove },
       this.#tabList.map(t =>
         h(
           "button.gs-tab",

@@ -16,8 +16,8 @@ export interface Field {
   /** whether the value is a name, whose last part is selected */ isName?: boolean;
   /** the choices, and their texts */ options?: [string, string][] | undefined;
   /** suggestions while the person types */ list?: string[];
-  /** finds the entries that match the typed text, the best first; the value must be one of them */ find?:
-    ((query: string) => Promise<Entry[] | null>) | undefined;
+  /** finds the entries that match the typed text, the best first; the value must be one of them. `values` are those of the form */ find?:
+    ((query: string, values: () => Record<string, string>) => Promise<Entry[] | null>) | undefined;
 }
 
 /** An entry of a searched list: its value and its description. */
@@ -190,6 +190,7 @@ export class Popup {
   #ask(role: string, title: string, above: Child, fields: Field[], yes: string, run: (values: Record<string, string>) => unknown): void {
     // in a form without other text fields, a click on an entry is the answer
     const choosing = fields.every(f => f.find || f.options),
+      values = (): Record<string, string> => Object.fromEntries(fields.map((f, i) => [f.name, this.#inputs[i]!.value.trim()])),
       finders = fields.map(
         (f, i) =>
           f.find &&
@@ -197,6 +198,7 @@ export class Popup {
             f,
             `${this.id}-found-${i}`,
             () => this.#inputs[i],
+            values,
             () => this.#draw(),
           ),
       );
@@ -204,10 +206,10 @@ export class Popup {
       problem = "",
       invalid = -1;
     const answer = async () => {
-      const values = Object.fromEntries(fields.map((f, i) => [f.name, this.#inputs[i]!.value.trim()]));
+      const given = values();
       this.close();
       try {
-        await run((typed = values));
+        await run((typed = given));
       } catch (error) {
         if (!(error instanceof CommandError)) throw error;
         if (this.open) return; // another question is open by now
@@ -398,6 +400,7 @@ class Finder {
     private readonly field: Field,
     private readonly id: string,
     private readonly input: () => HTMLInputElement | HTMLSelectElement | undefined,
+    private readonly values: () => Record<string, string>,
     private readonly redraw: () => void,
   ) {}
 
@@ -453,7 +456,7 @@ class Finder {
   ask(): void {
     const typed = () => this.input()?.value.trim(),
       query = typed() ?? "";
-    this.#last = this.field.find!(query).then(found => {
+    this.#last = this.field.find!(query, this.values).then(found => {
       if (query !== typed() || !found) return;
       this.#entries = found;
       this.#point(0);
