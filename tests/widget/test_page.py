@@ -274,6 +274,17 @@ def test_a_panel_that_is_opened_and_closed_leaves_the_camera(widget_page):
     assert camera(shown) == before
 
 
+def test_the_bar_at_the_selection_has_a_place_in_a_narrow_pane(widget_page):
+    shown = widget_page(plain_screen(destination=None))
+    shown.page.set_viewport_size({"width": 600, "height": 900})
+    shown.item("split").click()
+    shown.settle("select")
+    bar = shown.page.get_by_role("toolbar", name="Actions for the selection")
+    bar.get_by_role("button", name="More").wait_for()
+    pane = shown.page.locator(".gs-pane-source .gs-canvas").bounding_box()
+    assert bar.bounding_box()["width"] < pane["width"] < 638, "in one line, it would be wider"
+
+
 def test_double_click_unfolds_in_place_and_folds_again(widget_page):
     shown = widget_page()
     box = shown.page.evaluate(BOX % "mixed/")
