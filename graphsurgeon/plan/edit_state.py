@@ -69,7 +69,7 @@ class EditState:
         self.graph = MutableGraph(base, lambda: backend.layers(base).names)
         self.faults: list[Fault] = []
         self.warnings: list[str] = []
-        self.links: list[AddedEdge] = []
+        self.links: list[AddedEdge] = []  # since the last search for cycles
         self.copies: list[CopyResult] = []
         self.downstream_copies: list[DownstreamCopy] = []
         self.replaced: list[ReplacedMatch] = []
@@ -83,8 +83,10 @@ class EditState:
         self._changes: dict[int, OpChange] = {}  # attributes and devices
         self._previous_controls: dict[int, list[int]] = {}
         self._step_of: dict[int, int] = {}  # op with new inputs or attributes -> the last step that has set them
-        self._copy_names: list[dict[str, int]] = []  # for each copy, the ops in its records: name at that time -> op
-        self._former_names: dict[str, int] = {}
+        # For each copy, the ops that it names: name at the time of the copy -> op.
+        self._copy_names: list[dict[str, int]] = []
+        self._former_names: dict[str, int] = {}  # former name -> the last op that had it
+        self._renamed: set[int] = set()
 
     # -- queries --------------------------------------------------------------------------------
 
@@ -97,7 +99,7 @@ class EditState:
     def edited_ops(self) -> set[int]:
         """The existing ops with other inputs, and all ops with other attributes, devices or control inputs."""
         rewired = {op for op, _ in self._previous if op < self.base.size}
-        return rewired | self._changes.keys() | self._previous_controls.keys()
+        return rewired | self._changes.keys()
 
     def find_ops(self, request: str, *groups: Sequence[str]) -> list[list[int]]:
         """Returns the numbers of groups of ops that are given by name.
@@ -145,6 +147,12 @@ class EditState:
         self.warnings += copied.warnings
         if connect:
             self._previous |= copied.joined_inputs()
+
+    def set_input_map(self, input_map: Mapping[Tensor, tuple[str, int]]) -> CopyResult:
+        """Sets the tensors that enter the last copy; returns the copy."""
+        self._copy_names[-1] |= {name: self.graph.index[name] for name, _ in input_map.values()}
+        self.copies[-1] = replace(self.copies[-1], input_map=dict(input_map))
+        return self.copies[-1]
 
     def add_node(self, node: NewNode) -> int:
         """Adds a single new op; returns its number."""
@@ -203,6 +211,7 @@ class EditState:
         if not acyclic:
             self.links += [AddedEdge(self.step, op, i) for i in dict.fromkeys(added) if not graph.waits_for(op, i)]
         graph.change_control_inputs(op, removed, added)
+        self._changes.setdefault(op, OpChange())
         self.needs_new_graph |= op < self.base.size
 
     def change(self, op: int, change: OpChange) -> None:
@@ -227,7 +236,13 @@ class EditState:
         dropped = set(ops)
         self.graph.drop(ops)
         self.copies = [_without_dropped(copied, dropped) for copied in self.copies]
-        self._previous = {key: old for key, old in self._previous.items() if key[0] not in dropped}
+        self.links = [link for link in self.links if link.op not in dropped]
+        # An input that had a dropped tensor had it only inside of the plan.
+        self._previous = {
+            key: "" if isinstance(old, tuple) and old[0] in dropped else old
+            for key, old in self._previous.items()
+            if key[0] not in dropped
+        }
         for records in (self._added, self._changes, self._previous_controls, self._step_of):
             for op in dropped & records.keys():
                 records.pop(op)
@@ -242,6 +257,7 @@ class EditState:
     def rename(self, names: Mapping[int, str]) -> None:
         """Renames ops."""
         self._former_names.update((self.graph.names[op], op) for op in names)
+        self._renamed.update(names)
         self.graph.rename(names)
 
     def move_edits_to_copies(self, copied: Mapping[int, int]) -> None:
@@ -265,7 +281,7 @@ class EditState:
             for waiting in graph.control_consumers(op):
                 if size <= waiting < first:
                     graph.set_control_inputs(waiting, [place(one) for one in graph.control_inputs(waiting)])
-        for op in graph.edited_ops:
+        for op in graph.rewired_ops:
             if op in copied:
                 for at, (source, port) in enumerate(graph.inputs(op)):
                     graph.set_input(copied[op], at, (place(source), port))
@@ -302,7 +318,7 @@ class EditState:
             place = np.where(gone, -1, np.cumsum(~gone) - 1).astype(np.int32)
             copies = [replace(c, positions=np.where(c.positions < 0, -1, place[c.positions])) for c in copies]
             copies = [replace(c, input_map=current_externals(after, c)) for c in copies]
-        moved = sorted(op for op in {*self._former_names.values()} if op < size and names[op] != self.base.names[op])
+        moved = sorted(op for op in self._renamed if op < size and names[op] != self.base.names[op])
         renamed = {self.base.names[op]: names[op] for op in moved}
         if renamed:
             after = replace(after, state_of=lambda: self.base.state.renamed(renamed))
@@ -329,7 +345,7 @@ class EditState:
 
     def _with_final_names(self, copied: CopyResult, ops: Mapping[str, int]) -> CopyResult:
         """Returns a copy after all renames. `ops` contains the ops that the copy names, by their names at that time."""
-        if not self._former_names:
+        if not self._renamed:
             return copied
         new = {name: self.graph.names[op] for name, op in ops.items() if self.graph.names[op] != name}
         return copied.with_new_names(end_renamer(new)) if new else copied
@@ -339,6 +355,8 @@ class EditState:
         graph, base = self.graph, self.base
         for (op, at), previous in self._previous.items():
             tensor = graph.source(op, at)
+            if tensor[0] in graph.dropped:  # only in a plan with faults
+                continue
             if isinstance(previous, str):
                 yield Connection(graph.name(tensor), graph.names[op], at, previous)
             elif tensor != previous:
@@ -348,13 +366,13 @@ class EditState:
     def _named_changes(self) -> Iterable[tuple[str, OpChange]]:
         """Yields the changes of ops, by name."""
         names = self.graph.names
-        for op in dict.fromkeys([*self._changes, *self._previous_controls]):
-            change, now = self._changes.get(op, OpChange()), self.graph.control_inputs(op)
+        for op, change in self._changes.items():
+            now = self.graph.control_inputs(op)
             before = self._previous_controls.get(op, now)
             old, gone = set(before), self.graph.dropped.union(now)
             added = tuple(names[i] for i in now if i not in old)
             removed = tuple(names[i] for i in before if i not in gone)
-            if op in self._changes or added or removed:
+            if change != OpChange() or added or removed:
                 yield names[op], replace(change, added_controls=added, removed_controls=removed)
 
     def _replacements(self) -> Iterable[Replacement]:

@@ -82,7 +82,7 @@ class _ConsumerIndex:
 
 
 class MutableGraph:
-    """A graph that steps change and query; `frozen` returns it as a value.
+    """A graph that steps change and query; `snapshot` returns it as a value.
 
     Args:
         graph: the graph to start from.
@@ -201,9 +201,12 @@ class MutableGraph:
         """Returns (op, input) for each consumer of a tensor, in order."""
         return sorted(end for end, port in self._consumers.row(tensor[0]).items() if port == tensor[1])
 
-    def consumed_outputs(self, op: int) -> list[int]:
-        """Returns the outputs of an op that other ops read, in order."""
-        return sorted(set(self._consumers.row(op).values()))
+    def consumers_by_output(self, op: int) -> dict[int, list[tuple[int, int]]]:
+        """Returns, for each output of an op that other ops read, (op, input) for each consumer; all in order."""
+        out: dict[int, list[tuple[int, int]]] = {}
+        for end, port in sorted(self._consumers.row(op).items()):
+            out.setdefault(port, []).append(end)
+        return dict(sorted(out.items()))
 
     def waits_for(self, op: int, source: int) -> bool:
         """Returns whether an op has another op as a control input."""
@@ -237,7 +240,7 @@ class MutableGraph:
         return sorted({*out, *new}) if new else out
 
     @property
-    def edited_ops(self) -> list[int]:
+    def rewired_ops(self) -> list[int]:
         """The ops of the original graph with other inputs or control inputs."""
         return sorted(op for op in self._rows.keys() | self._control_inputs.keys() if op < self.graph.size)
 
@@ -285,13 +288,19 @@ class MutableGraph:
         self.set_control_inputs(op, self.graph.control.row(op).tolist())
 
     def drop(self, ops: Sequence[int]) -> None:
-        """Removes new ops that no op reads or waits for. Their numbers stay, so that no other op gets a new number."""
+        """Removes new ops that no other op reads, and the waits for them.
+
+        Their numbers stay, so that no other op gets a new number. No name leads to them.
+        """
         self.rename({op: f"_removed_{op}" for op in ops})
+        self.index.new.update((f"_removed_{op}", -1) for op in ops)
         for op in ops:
             for at, (source, _) in enumerate(self.inputs(op)):
                 del self._consumers.row(source)[op, at]
             self._rows[op] = []
             self.set_control_inputs(op, [])
+            for waiting in self.control_consumers(op):
+                self.change_control_inputs(waiting, [op], ())
             self.types[op], self._nodes[op] = "NoOp", None
         self.dropped.update(ops)
 

@@ -103,5 +103,5 @@ def _remove(links: Sequence[AddedEdge], graph: MutableGraph) -> None:
     for link in reversed(links):
         if link.input is None:
             graph.change_control_inputs(link.op, [link.source], ())
-        else:
+        elif link.previous[0] not in graph.dropped:
             graph.set_input(link.op, link.input, link.previous)

@@ -13,15 +13,15 @@ from enum import Enum
 from functools import cache, cached_property
 from inspect import isabstract
 from itertools import repeat
-from typing import Annotated, Any, ClassVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Self, Union, cast, get_args, get_origin, get_type_hints
 
 from ...errors import counted, few, one_or_all
 from ...graph.names import join_scope
 from ...graph.selection import Selection
 from ..function_source import Sources
 
-_NAMED = 8
-"""The maximum length of a list that is complete in the request of a step."""
+#: The maximum length of a list of names that is complete in the request of a step.
+_MAX_NAMES = 8
 #: The value of `values` that requests initial values instead of current values.
 INITIAL = "initial"
 
@@ -90,10 +90,20 @@ class Step(ABC):
 
     @cached_property
     def request(self) -> str:
-        """The request, for messages. Of more than `_NAMED` names, only the first three are in it."""
+        """The request, for messages."""
+        return self.shortened().code(Sources()).removeprefix(".")
+
+    def shortened(self) -> Self:
+        """Returns the step for messages: lists of more than `_MAX_NAMES` names have only the first three names."""
         given = ((name, getattr(self, name)) for name in roles_of(type(self)))
-        cut = {name: (*value[:3], Code("...")) for name, value in given if type(value) is tuple and len(value) > _NAMED}
-        return (replace(self, **cut) if cut else self).code(Sources()).removeprefix(".")
+        return replace(
+            self,
+            **{
+                name: (*value[:3], Code("..."))
+                for name, value in given
+                if type(value) is tuple and len(value) > _MAX_NAMES and all(isinstance(one, str) for one in value)
+            },
+        )
 
     @property
     def functions(self) -> dict[str, Callable[..., Any]]:

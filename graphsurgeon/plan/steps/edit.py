@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Annotated, Any, ClassVar
 
 from ...errors import PlanError, SurgeryError, counted, did_you_mean, few
@@ -115,9 +115,9 @@ class BypassStep(Step):
         enters = _entering(graph, inside)
         below = _below(graph, inside, enters)
         readers = {
-            (op, port): [end for end in graph.consumers_of((op, port)) if end[0] not in inside]
+            (op, port): [end for end in ends if end[0] not in inside]
             for op in sorted(below)
-            for port in graph.consumed_outputs(op)
+            for port, ends in graph.consumers_by_output(op).items()
         }
         leaves = [tensor for tensor, ends in readers.items() if ends]
         output = self._named_end(state, "output", self.output, leaves)
@@ -154,7 +154,8 @@ class BypassStep(Step):
         """Returns the only entering tensor that leads to all leaving tensors and fits them; refuses any other count."""
         if len(entering) == len(leaving) == 1:
             return entering[0]  # a tensor that does not fit gets a fault later
-        candidates = _substitutes(graph, inside, entering, leaving)
+        below = cache(lambda tensor: _below(graph, inside, [tensor]))
+        candidates = _substitutes(graph, entering, leaving, below)
         if len(candidates) == 1:
             return candidates[0]
         if candidates:
@@ -163,7 +164,7 @@ class BypassStep(Step):
             raise PlanError(self.request, problem, f"Choose one: input={graph.name(candidates[0])!r}")
         sides = [few([_tensor_text(graph, t) for t in side], 4) for side in (entering, leaving)]
         problem = f"no entering tensor can replace all leaving tensors: {sides[0]} against {sides[1]}"
-        fitting = {out: _substitutes(graph, inside, entering, [out]) for out in leaving}
+        fitting = {out: _substitutes(graph, entering, [out], below) for out in leaving}
         pairs = [(t, out) for t in entering for out in leaving if t in fitting[out]]
         way = f"input={graph.name(pairs[0][0])!r}, output={graph.name(pairs[0][1])!r}" if pairs else ""
         suggestion = f"Choose the tensors: {way}" if way else "Select ops that keep the shape"
@@ -216,7 +217,7 @@ class SetStep(Step):
 
     @cached_property
     def request(self) -> str:
-        return self.code(None).removeprefix(".")
+        return self.shortened().code(None).removeprefix(".")
 
     def resolve(self, state: EditState) -> None:
         """Sets attributes or the device of ops."""
@@ -265,7 +266,7 @@ class RenameStep(Step):
             if not ops:
                 now = state.new_name(old)
                 near = f"An earlier step renamed it to {now!r}" if now else ""
-                near = near or did_you_mean(old, [*state.after.scopes.names[1:], *state.after.names])
+                near = near or did_you_mean(old, [*state.after.scopes.names[1:], *state.after.index])
                 raise PlanError(self.request, f"no op and no scope is called {old!r}", near)
             names_by_op.update({op: names[old] + graph.names[op][len(old) :] for op in ops})
         self._refuse(state, names_by_op)
@@ -352,11 +353,20 @@ def _below(graph: MutableGraph, inside: set[int], tensors: Sequence[Tensor]) -> 
 
 
 def _substitutes(
-    graph: MutableGraph, inside: set[int], entering: Sequence[Tensor], leaving: Sequence[Tensor]
+    graph: MutableGraph,
+    entering: Sequence[Tensor],
+    leaving: Sequence[Tensor],
+    below: Callable[[Tensor], Container[int]],
 ) -> list[Tensor]:
-    """Returns the tensors that enter some ops, lead to all given leaving tensors, and fit them."""
+    """Returns the tensors that enter some ops, lead to all given leaving tensors, and fit them.
+
+    Args:
+        graph: the graph.
+        entering, leaving: the tensors that enter the ops, and those that must be replaced.
+        below: returns those of the ops that are computed from a tensor.
+    """
     fitting = [tensor for tensor in entering if all(_fits(graph, tensor, out) for out in leaving)]
-    return [t for t in fitting if {op for op, _ in leaving} <= _below(graph, inside, [t]).keys()]
+    return [t for t in fitting if all(op in below(t) for op, _ in leaving)]
 
 
 def _parts(graph: Graph, numbers: list[int]) -> Iterator[list[int]]:
@@ -389,11 +399,12 @@ def _stitch(state: EditState, request: str, removed: set[int], pairs: dict[Tenso
     """
     graph = state.graph
     edges: list[Edge] = []
+    entering, below = _entering(graph, removed), cache(lambda tensor: _below(graph, removed, [tensor]))
     for gap in sorted(removed):
         readers = [(op, at) for op, at in graph.consumers_of((gap, 0)) if op not in removed]
         new = _above(graph, (gap, 0), removed) if readers else None
         if readers and len(removed) > 1 and (new is None or not _fits(graph, new, (gap, 0))):
-            others = _substitutes(graph, removed, _entering(graph, removed), [(gap, 0)])
+            others = _substitutes(graph, entering, [(gap, 0)], below)
             new = others[0] if len(others) == 1 else new
         if new is not None:  # otherwise `readers_fault` reports the consumer
             pairs[gap, 0] = new

@@ -51,7 +51,7 @@ class OnCopiesStep(Step):
         graph, size = state.after, state.base.size
         removed = graph.mask(sorted(state.removed))
         edited = graph.mask(op for op in state.edited_ops if op < size) & ~removed
-        if not edited.any() and not (state.removed and graph.size > size):
+        if not edited.any() and not (state.removed and graph.size - len(state.graph.dropped) > size):
             problem = "no earlier step changes an existing op"
             raise PlanError(request, problem, "Leave on_copies out, or call it after the edits")
         fault = readers_fault(graph, removed, request)
@@ -119,8 +119,7 @@ class OnCopiesStep(Step):
         loose = place[np.flatnonzero(_ops_with_new_shapes(base, graph)[: base.size])]
         state.graph.without_shapes(loose[loose >= 0].tolist())
         state.move_edits_to_copies({op: int(place[op]) for op in copied.ops.tolist()})
-        copied = replace(state.copies[-1], input_map=current_externals(state.after, copied))
-        state.copies[-1] = copied
+        copied = state.set_input_map(current_externals(state.after, copied))
         state.downstream_copies.append(
             DownstreamCopy(copied, tuple(_names(graph, edited)), self.until, tuple(affected.unchanged))
         )
@@ -136,9 +135,11 @@ def _copy_renamed_ops(state: EditState, request: str) -> None:
     ops = [op for op, (old, new) in pairs if old != new]
     if not ops:
         return
-    edited = sorted(state.edited_ops.intersection(ops))
-    if edited:
-        problem = f"{state.graph.names[edited[0]]!r} is renamed and also changed"
+    edited, index = sorted(state.edited_ops.intersection(ops)), state.graph.index
+    taken = [name for op in ops if (name := base.names[op]) in index and index[name] not in ops]
+    if edited or taken:
+        problem = f"the name {taken[0]!r} now belongs to a new op" if taken else ""
+        problem = problem or f"{state.graph.names[edited[0]]!r} is renamed and also changed"
         raise PlanError(request, problem, "Apply these steps without on_copies, or leave the rename out")
     names = {base.names[op]: state.graph.names[op] for op in ops}
     state.rename({op: base.names[op] for op in ops})

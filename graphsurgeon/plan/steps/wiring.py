@@ -136,8 +136,13 @@ class DetachStep(Step):
             if side == "inputs":
                 edges = [(op, at, t) for op in inside for at, t in enumerate(graph.inputs(op)) if t[0] not in inside]
             else:
-                outputs = [(op, port) for op in inside for port in graph.consumed_outputs(op)]
-                edges = [(op, at, t) for t in outputs for op, at in graph.consumers_of(t) if op not in inside]
+                edges = [
+                    (reader, at, (op, port))
+                    for op in inside
+                    for port, ends in graph.consumers_by_output(op).items()
+                    for reader, at in ends
+                    if reader not in inside
+                ]
             tensors: dict[Tensor, list[tuple[int, int]]] = {}
             for op, at, tensor in sorted(edges):
                 if (self.only is None or op in chosen) and op not in excluded:

@@ -548,7 +548,7 @@ def _keras(base: Graph, values: Any, options: SaveRequest) -> Saved:
     request = options.request
     if not options.path.endswith(".keras"):
         problem = "Keras only loads files whose names end in .keras"
-        raise PlanError(request, problem, f"Save {options.path + '.keras'!r}")
+        raise PlanError(request, problem, f"Give it such a name: path={options.path + '.keras'!r}")
     require_trusted(base.owner, request)  # Keras traces the layers
     try:
         model = options.keras_model()

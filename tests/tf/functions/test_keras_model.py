@@ -387,7 +387,7 @@ def test_an_edited_model_is_saved_as_a_keras_file(several, tmp_path):
 
 def test_a_keras_file_needs_its_suffix_and_is_fed_at_its_inputs(tmp_path):
     ed = gs.open(keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, "relu"), keras.layers.Dense(2)]))
-    with refuses(PlanError, "Keras only loads files whose names end in .keras", f"Save '{tmp_path / 'b.keras'}'"):
+    with refuses(PlanError, "Keras only loads files whose names end in .keras", f"path='{tmp_path / 'b.keras'}'"):
         ed.save(tmp_path / "b", format="keras")
     inner = next(name for name in ed.snapshot.names if name.endswith("Relu"))
     with refuses(PlanError, f"'{inner}:0' cannot be fed: the inputs of the model are ", "Leave it out of feeds="):

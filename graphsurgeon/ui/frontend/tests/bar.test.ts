@@ -19,7 +19,7 @@ test("the bar at the selection has what can be done with it", () => {
   click(item("a/b"));
   expect(bar().hidden).toBe(false);
   expect(texts()).toEqual([
-    "Copy to scope\u2026",
+    "Copy\u2026",
     "Mark boundary",
     "Insert op\u2026",
     "Replace similar\u2026",
@@ -30,7 +30,7 @@ test("the bar at the selection has what can be done with it", () => {
   click(item("s/"));
   expect(texts()).toEqual([
     "Unfold",
-    "Copy to scope\u2026",
+    "Copy\u2026",
     "Mark boundary",
     "Replace similar\u2026",
     "Remove",
@@ -38,7 +38,7 @@ test("the bar at the selection has what can be done with it", () => {
     "More\u2026",
   ]);
   click(item("c"), { ctrlKey: true });
-  expect(texts()).toEqual(["Copy to scope\u2026", "Mark boundary", "Replace similar\u2026", "Remove", "More\u2026"]);
+  expect(texts()).toEqual(["Copy\u2026", "Mark boundary", "Replace similar\u2026", "Remove", "More\u2026"]);
   press("Remove");
   expect(last()).toEqual(["remove", { names: ["s/", "c"], stitch: true }]);
 });

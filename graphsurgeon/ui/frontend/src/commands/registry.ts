@@ -337,7 +337,7 @@ export class Registry {
       around(boxes),
       [
         one && this.choice("open", pane, of, { run: () => actions.open(pane, of!) }),
-        entry("copy", model.get("boundary").ops ? "Copy region\u2026" : "Copy to scope\u2026"),
+        entry("copy", model.get("boundary").ops ? "Copy region\u2026" : "Copy\u2026"),
         entry("mark_boundary", "Mark boundary"),
         one &&
           !isFold(of!) && { text: "Insert op\u2026", verb: "insert" as const, off, run: () => edits.insert(actions.tensorOf(of!.name)) },
