@@ -28,15 +28,7 @@ test("the bar at the selection has what can be done with it", () => {
     "More\u2026",
   ]);
   click(item("s/"));
-  expect(texts()).toEqual([
-    "Unfold",
-    "Copy\u2026",
-    "Mark boundary",
-    "Replace similar\u2026",
-    "Remove",
-    "Rename\u2026",
-    "More\u2026",
-  ]);
+  expect(texts()).toEqual(["Unfold", "Copy\u2026", "Mark boundary", "Replace similar\u2026", "Remove", "Rename\u2026", "More\u2026"]);
   click(item("c"), { ctrlKey: true });
   expect(texts()).toEqual(["Copy\u2026", "Mark boundary", "Replace similar\u2026", "Remove", "More\u2026"]);
   press("Remove");
