@@ -204,7 +204,7 @@ TABLE: list[tuple[Any, ...]] = [
      lambda ed, _: ed.save("a.pb", outputs="y:0", freeze=True, values="initial"), untold),
     ("tf/save/save.py:_frozen_untrained", "values=session", lambda ed: ed.save("a.pb", outputs="y:0", freeze=True),
      lambda ed, _: ed.save("a.pb", outputs="y:0", freeze=True, values=ready(ed)), untold),
-    ("tf/save/save.py:_keras", "Save 'a.keras'",
+    ("tf/save/save.py:_keras", "path='a.keras'",
      lambda ed: ed.save("a", format="keras", inputs="x:0", outputs="z:0"),
      lambda ed, _: ed.save("a.keras", inputs="x:0", outputs="z:0")),
     ("tf/save/save.py:_keras#3", "Leave it out of feeds=",
