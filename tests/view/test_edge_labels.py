@@ -6,7 +6,7 @@ from itertools import product
 from math import hypot
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from graphsurgeon.graph.graph import Graph, TensorInfo
@@ -85,6 +85,8 @@ LINES = st.lists(st.tuples(PLACES, PLACES, PLACES, PLACES), min_size=1, max_size
 
 @given(LINES, st.lists(st.tuples(PLACES, PLACES), max_size=6))
 def test_a_label_stands_at_the_first_free_place_of_its_edge(lines, corners):
+    # At this slope, rounding decides whether an edge is level.
+    assume(all(abs(a - c) != 5 * abs(b - d) or (a, b) == (c, d) for a, b, c, d in lines))
     boxes = [Box(f"b{i}", "op", f"b{i}", "b", "", 1, "other", x=x, y=y, w=64, h=40) for i, (x, y) in enumerate(corners)]
     edges = [Edge(f"e{i:02}", "a", "b", 1, False, "a:0", label="int32 (2,)") for i in range(len(lines))]
     for i, edge in enumerate(edges):
