@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from typing import NamedTuple
@@ -38,7 +38,6 @@ class OutputTable:
 
     Args:
         parts: the ranges of ops, in order.
-        unshaped: the ops with outputs of known dtype and unknown shape.
 
     Example:
         >>> one, two = TensorInfo("float32", (1,)), TensorInfo("int32", (2,))
@@ -46,15 +45,11 @@ class OutputTable:
         >>> known = OutputTable.from_graph(graph).with_ops((1, lambda i: [two]))
         >>> known(0) == [one], known(1) == [two], known.subset(np.array([1], np.int32), 2)(0) == [two]
         (True, True, True)
-        >>> loose = known.without_shapes([1])
-        >>> loose(0) == [one], loose(1)[0], loose.subset(np.array([1], np.int32), 2)(0)[0].shape
-        (True, TensorInfo(dtype='int32', shape=None), None)
     """
 
-    def __init__(self, parts: Sequence[_OutputRange], unshaped: frozenset[int] = frozenset()) -> None:
+    def __init__(self, parts: Sequence[_OutputRange]) -> None:
         self._ranges = parts
         self._starts = [part.first for part in parts]
-        self._unshaped = unshaped
 
     @classmethod
     def from_graph(cls, graph: Graph) -> OutputTable:
@@ -67,8 +62,7 @@ class OutputTable:
         first, lookup, numbers = self._ranges[at]
         if lookup is None:
             return None
-        infos = lookup(number - first if numbers is None else int(numbers[number - first]))
-        return [TensorInfo(t.dtype, None) for t in infos] if infos and number in self._unshaped else infos
+        return lookup(number - first if numbers is None else int(numbers[number - first]))
 
     def with_ops(self, *ranges: tuple[int, OutputsOf | None]) -> OutputTable:
         """Returns a table with more ops.
@@ -76,9 +70,7 @@ class OutputTable:
         Args:
             ranges: (number of the first op, function that numbers its ops from 0).
         """
-        return OutputTable(
-            [*self._ranges, *(_OutputRange(first, lookup, None) for first, lookup in ranges)], self._unshaped
-        )
+        return OutputTable([*self._ranges, *(_OutputRange(first, lookup, None) for first, lookup in ranges)])
 
     def subset(self, remaining: NDArray[np.integer], size: int) -> OutputTable:
         """Returns a table for a graph with only some of the ops.
@@ -94,12 +86,7 @@ class OutputTable:
             mine = (remaining[begin:until] - first).astype(np.int32)
             if len(mine):
                 parts.append(_OutputRange(begin, lookup, mine if numbers is None else numbers[mine]))
-        unshaped = np.flatnonzero(np.isin(remaining, list(self._unshaped))) if self._unshaped else remaining[:0]
-        return OutputTable(parts or [_OutputRange(0, None, None)], frozenset(unshaped.tolist()))
-
-    def without_shapes(self, ops: Iterable[int]) -> OutputTable:
-        """Returns a table with unknown shapes for the outputs of some ops."""
-        return OutputTable(self._ranges, self._unshaped.union(ops))
+        return OutputTable(parts or [_OutputRange(0, None, None)])
 
 
 #: The ops that close a TF1 loop: the ops of the next round, and the ops that read their values.

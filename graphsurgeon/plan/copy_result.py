@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import few
 from ..graph.boundary import Tensor
-from ..graph.graph import Edges, Graph, Ints, TensorInfo
+from ..graph.graph import Edges, Graph, Ints, Mask, TensorInfo
 from ..graph.names import join_scope, op_name
 from ..graph.variables import QUEUE_TYPES, TABLE_TYPES, CollectionEntry, VariableInfo, rename_variable
 from .dependencies import Closure
@@ -185,6 +185,7 @@ class CopyResult:
             plan.
         keys: shared key of state or of a loop -> the key of the copy.
         warnings: the warnings about the copy.
+        unshaped: source ops whose copies have outputs of unknown shapes, because they get other inputs.
     """
 
     step: CopyStep
@@ -204,6 +205,7 @@ class CopyResult:
     role: str = "copy"
     keys: Mapping[str, str] = field(default_factory=dict)
     warnings: Sequence[str] = ()
+    unshaped: frozenset[int] = frozenset()
 
     @property
     def source(self) -> Graph:
@@ -363,6 +365,21 @@ def current_externals(graph: Graph, copy_result: CopyResult) -> dict[Tensor, tup
     return {t: (graph.names[reads[t][0]], reads[t][1]) for t in copy_result.input_map if t in reads}
 
 
+def renumbered(copies: Iterable[CopyResult], graph: Graph, removed: Mask) -> list[CopyResult]:
+    """Returns copies after other ops of the graph that contains them are removed.
+
+    Args:
+        copies: the copies.
+        graph: the graph before the removal.
+        removed: a mask of the removed ops.
+    """
+    place = np.where(removed, -1, np.cumsum(~removed, dtype=np.int32) - 1).astype(np.int32)
+    return [
+        replace(c, input_map=current_externals(graph, c), positions=np.where(c.positions < 0, -1, place[c.positions]))
+        for c in copies
+    ]
+
+
 def without_ops(copy_result: CopyResult, dropped: Iterable[int]) -> CopyResult:
     """Returns a copy of a whole graph without the copies of some source ops, which are given by number."""
     removed = copy_result.source.mask(dropped)
@@ -406,7 +423,11 @@ def append_copy(base: MutableGraph, copy_result: CopyResult) -> None:
     total = lead + len(ops)
 
     def outputs_of(i: int) -> Sequence[TensorInfo] | None:
-        return [stand_ins[i].info] if i < lead else graph.outputs(int(ops[i - lead]))
+        if i < lead:
+            return [stand_ins[i].info]
+        op = int(ops[i - lead])
+        infos = graph.outputs(op)
+        return [TensorInfo(info.dtype, None) for info in infos] if infos and op in copy_result.unshaped else infos
 
     base.add(
         [*spots, *copy_result.names],

@@ -16,7 +16,7 @@ from ..graph.rewiring import Edge, graph_without_ops
 from ..graph.variables import end_renamer
 from .backend import Backend
 from .copy_resolver import resolve_copy
-from .copy_result import Connection, CopyResult, append_copy, current_externals
+from .copy_result import Connection, CopyResult, append_copy, renumbered
 from .edge_checks import rewire_fault
 from .fault import Fault, refuse
 from .mutable_graph import MutableGraph
@@ -71,7 +71,7 @@ class EditState:
         self.warnings: list[str] = []
         self.links: list[AddedEdge] = []  # since the last search for cycles
         self.copies: list[CopyResult] = []
-        self.downstream_copies: list[DownstreamCopy] = []
+        self.downstream_copies: list[DownstreamCopy] = []  # one for each copy with the role "slice", in order
         self.replaced: list[ReplacedMatch] = []
         self.removed: dict[int, int] = {}  # op of the base -> the step that removes it, after all steps
         self.pruned: set[int] = set()  # removed ops of resolved conds; other ops of these conds may stay
@@ -100,6 +100,12 @@ class EditState:
         """The existing ops with other inputs, and all ops with other attributes, devices or control inputs."""
         rewired = {op for op, _ in self._previous if op < self.base.size}
         return rewired | self._changes.keys()
+
+    @property
+    def renamed_ops(self) -> list[int]:
+        """The existing ops with other names than before all steps, in order."""
+        names, size = self.graph.names, self.base.size
+        return sorted(op for op in self._renamed if op < size and names[op] != self.base.names[op])
 
     def find_ops(self, request: str, *groups: Sequence[str]) -> list[list[int]]:
         """Returns the numbers of groups of ops that are given by name.
@@ -310,16 +316,11 @@ class EditState:
     def effect(self) -> PlanResult:
         """Returns the sum as a value, by the final names of all ops."""
         names, size, after = self.graph.names, self.base.size, self.after
-        dropped = sorted(self.graph.dropped)
         copies = [self._with_final_names(*pair) for pair in zip(self.copies, self._copy_names, strict=True)]
-        if dropped:  # the ops of the base keep their numbers
-            after = replace(graph_without_ops(after, dropped), owner=after.owner)
-            gone = np.isin(np.arange(self.graph.size), dropped)
-            place = np.where(gone, -1, np.cumsum(~gone) - 1).astype(np.int32)
-            copies = [replace(c, positions=np.where(c.positions < 0, -1, place[c.positions])) for c in copies]
-            copies = [replace(c, input_map=current_externals(after, c)) for c in copies]
-        moved = sorted(op for op in self._renamed if op < size and names[op] != self.base.names[op])
-        renamed = {self.base.names[op]: names[op] for op in moved}
+        if dropped := sorted(self.graph.dropped):
+            copies = renumbered(copies, after, after.mask(dropped))
+            after = replace(graph_without_ops(after, dropped), owner=after.owner)  # ops of the base keep their numbers
+        renamed = {self.base.names[op]: names[op] for op in self.renamed_ops}
         if renamed:
             after = replace(after, state_of=lambda: self.base.state.renamed(renamed))
         downstream = iter(self.downstream_copies)
@@ -384,7 +385,7 @@ class EditState:
 
 def _without_dropped(copied: CopyResult, dropped: set[int]) -> CopyResult:
     """Returns a copy without the ops that are never made."""
-    stay = np.array([int(at) not in dropped for at in copied.positions[copied.ops]], np.bool_)
+    stay = ~np.isin(copied.positions[copied.ops], list(dropped))
     if stay.all():
         return copied
     positions = copied.positions.copy()

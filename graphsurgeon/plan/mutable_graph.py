@@ -115,7 +115,6 @@ class MutableGraph:
         self._left_counts: dict[str, int] = {}  # lower-case name or scope -> how many ops of `graph` have left it
         self._original_counts: dict[str, int] = {}  # ... -> how many ops of `graph` were in it
         self.dropped: set[int] = set()  # new ops that were removed again
-        self._unshaped: set[int] = set()  # ops with outputs of unknown shape
         self._loops: dict[int, int] | None = None
         self._looping: bool | None = None
         self._snapshot: Graph | None = graph
@@ -158,8 +157,7 @@ class MutableGraph:
         if i < self.graph.size:
             return self.graph.outputs(i)
         first, _, _, outputs_of = self._block(i)
-        infos = None if outputs_of is None else outputs_of(i - first)
-        return [TensorInfo(info.dtype, None) for info in infos] if infos and i in self._unshaped else infos
+        return None if outputs_of is None else outputs_of(i - first)
 
     def info(self, i: int, port: int) -> TensorInfo | None:
         """Returns dtype and static shape of an output, or None."""
@@ -304,11 +302,6 @@ class MutableGraph:
             self.types[op], self._nodes[op] = "NoOp", None
         self.dropped.update(ops)
 
-    def without_shapes(self, ops: Iterable[int]) -> None:
-        """Makes the shapes of the outputs of some new ops unknown."""
-        self._unshaped.update(ops)
-        self._snapshot = None
-
     def add(
         self,
         names: Sequence[str],
@@ -376,8 +369,6 @@ class MutableGraph:
             about["outputs_of"] = OutputTable.from_graph(graph).with_ops(
                 *((first, outputs_of) for first, _, _, outputs_of in blocks)
             )
-            if self._unshaped:
-                about["outputs_of"] = about["outputs_of"].without_shapes(self._unshaped)
         after = replace(graph, **about)
         if self._rows:
             after = rewire_inputs(

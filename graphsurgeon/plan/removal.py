@@ -17,7 +17,7 @@ from ..graph.names import op_name
 from ..graph.rewiring import graph_without_ops
 from ..graph.selection import Selection
 from ..graph.traversal import backward
-from .copy_result import current_externals
+from .copy_result import renumbered
 from .dependencies import variable_parts
 from .fault import Fault
 from .plan_result import PlanResult
@@ -229,14 +229,7 @@ def remove_ops(effect: PlanResult) -> PlanResult:
         effect,
         after=graph_without_ops(graph, order),
         first_new=effect.first_new - len(order),
-        copies=tuple(
-            replace(
-                c,
-                input_map=current_externals(graph, c),
-                positions=np.where(c.positions < 0, -1, c.positions - len(order)),
-            )
-            for c in effect.copies
-        ),
+        copies=tuple(renumbered(effect.copies, graph, removed)),
         connections=tuple(c for c in effect.connections if c.to not in removed_names),
         warnings=tuple(warnings),
     )

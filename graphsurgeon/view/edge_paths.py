@@ -192,10 +192,10 @@ def place_labels(
 ) -> float:
     """Places the labels of edges next to them in a picture with these lines and of width `picture_width`.
 
-    If there is no free place, or the edge is quiet, the label is removed; the inspector still shows it. The label of a
-    changed edge always stays: without a free place it is drawn over the middle of the edge. On a long edge, it is near
-    the consumer. A label may begin inside
-    the picture and end right of it, at most by `room`, so that a narrow picture has labels too.
+    The label of a long edge is near its consumer. If there is no free place, or the edge is quiet, the label is
+    removed; the inspector still shows it. The label of a changed edge always stays: without a free place it is drawn
+    over the middle of the edge. A label may begin inside the picture and end right of it, at most by `room`, so that a
+    narrow picture has labels too.
 
     Returns:
         the width of the picture with its labels.

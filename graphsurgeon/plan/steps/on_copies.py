@@ -114,11 +114,10 @@ class OnCopiesStep(Step):
         copied = state.resolve_copy(step)
         # The other warnings of a copy step apply only to copies that the user requests.
         warnings = [one for one in copied.warnings if warning_kind(one) in (Kind.CUSTOM_GRADIENT, Kind.SEED)]
-        state.add_copy(replace(copied, role="slice", warnings=warnings), connect=False)
-        place = copied.positions
-        loose = place[np.flatnonzero(_ops_with_new_shapes(base, graph)[: base.size])]
-        state.graph.without_shapes(loose[loose >= 0].tolist())
-        state.move_edits_to_copies({op: int(place[op]) for op in copied.ops.tolist()})
+        unshaped = frozenset(np.flatnonzero(_ops_with_new_shapes(base, graph)[: base.size]).tolist())
+        copied = replace(copied, role="slice", warnings=warnings, unshaped=unshaped)
+        state.add_copy(copied, connect=False)
+        state.move_edits_to_copies(dict(zip(copied.ops.tolist(), copied.positions[copied.ops].tolist(), strict=True)))
         copied = state.set_input_map(current_externals(state.after, copied))
         state.downstream_copies.append(
             DownstreamCopy(copied, tuple(_names(graph, edited)), self.until, tuple(affected.unchanged))
@@ -130,20 +129,18 @@ def _copy_renamed_ops(state: EditState, request: str) -> None:
 
     The original ops get their old names back.
     """
-    base, size = state.base, state.base.size
-    pairs = enumerate(zip(base.names, state.graph.names[:size], strict=True))
-    ops = [op for op, (old, new) in pairs if old != new]
+    base, size, ops, index = state.base, state.base.size, state.renamed_ops, state.graph.index
     if not ops:
         return
-    edited, index = sorted(state.edited_ops.intersection(ops)), state.graph.index
-    taken = [name for op in ops if (name := base.names[op]) in index and index[name] not in ops]
+    edited, mask = sorted(state.edited_ops.intersection(ops)), base.mask(ops)
+    owners = {name: index[name] for op in ops if (name := base.names[op]) in index}
+    taken = [name for name, op in owners.items() if op >= size or not mask[op]]
     if edited or taken:
         problem = f"the name {taken[0]!r} now belongs to a new op" if taken else ""
         problem = problem or f"{state.graph.names[edited[0]]!r} is renamed and also changed"
         raise PlanError(request, problem, "Apply these steps without on_copies, or leave the rename out")
     names = {base.names[op]: state.graph.names[op] for op in ops}
     state.rename({op: base.names[op] for op in ops})
-    mask = base.mask(ops)
     values = (getattr(state.steps[step], "values", None) for step in state.revalued)
     values_source = next((one for one in values if one != INITIAL), None)
     step = CopyStep(
