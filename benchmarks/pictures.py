@@ -135,7 +135,7 @@ def legibility(scene: Scene) -> dict[str, float]:
     boxes = scene["boxes"]
     rects = np.array([(b["x"], b["y"], b["x"] + b["w"], b["y"] + b["h"]) for b in boxes]).reshape(-1, 4)
     place = {b["id"]: i for i, b in enumerate(boxes)}
-    samples = sample_lines(scene["lines"], 10)
+    samples = sample_lines([_points(text) for text in scene["lines"]], 10)
     lines = [sampled(e["path"], samples) for e in scene["edges"]]
     length = sum(float(np.hypot(*np.diff(line, axis=0).T).sum()) for line in lines)
     through = 0
@@ -157,6 +157,11 @@ def legibility(scene: Scene) -> dict[str, float]:
         "over": (int(over.sum()) - len(boxes)) // 2,
         "area": scene["w"] * scene["h"] / 1e6,
     }
+
+
+def _points(text: str) -> Any:
+    """Returns the points of a line of a scene."""
+    return np.array(text.replace(",", " ").replace("C", " ").split(), float).reshape(-1, 2)
 
 
 def _crossings(edges: Any, lines: list[Any]) -> tuple[int, int]:

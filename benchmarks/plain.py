@@ -12,6 +12,8 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from graphsurgeon.view import page_types
 from graphsurgeon.view.boxes import HEADING, size_of, width
 from graphsurgeon.view.edge_paths import place_labels
@@ -88,14 +90,14 @@ def place(scene: Scene, *, direction: str = "auto", **_: Any) -> PlacedScene:
             box, was = boxes[at_box], scene.boxes[at_box]
             x, y = at(thing["pos"])
             box.w, box.h, box.x, box.y = was.w, was.h, x - was.w / 2, y - was.h / 2
-    paths, lines = {}, list[str]()
+    paths, lines = {}, list[Any]()
     for line in found.get("edges", []):
         points = [at(token.removeprefix("e,")) for token in line["pos"].split()]
         first, rest = (points[1], points[2:]) if line["pos"].startswith("e,") else (points[0], points[1:])
         if line["pos"].startswith("e,"):  # the tip: a straight curve
             rest += [rest[-1], points[0], points[0]]
         paths[number[line["tail"]], number[line["head"]]] = [len(lines)]
-        lines.append(f"{first[0]},{first[1]}C{' '.join(f'{x},{y}' for x, y in rest)}")
+        lines.append(np.array([first, *rest]))
     places = {box.id: i for i, box in enumerate(boxes)}
     edges = [replace(e, path=paths[places[e.source], places[e.target]]) for e in scene.edges]
     w, h = right - left + 2 * MARGIN, top - bottom + 2 * MARGIN

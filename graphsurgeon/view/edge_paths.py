@@ -111,6 +111,9 @@ def _towards(a: Points, b: Points) -> Points:
     return out
 
 
+_CELL_WIDTH, _COLUMNS = 32.0, 1024
+"""The width of the cells by which points are sorted, px, and their number in a row; the last one is wider."""
+
 Point = tuple[float, float]
 Rect = tuple[float, float, float, float]
 
@@ -124,20 +127,32 @@ _BAND = 40.0
 """The height of the bands of a picture by which placed labels are grouped, px."""
 
 
-def line_texts(paths: Sequence[Any], start: Any, down: bool) -> Iterator[str]:
-    """Yields the lines of a scene: SVG path data of curves, without the ``M`` at the start.
+def placed_lines(paths: Sequence[Points], start: Any, down: bool) -> list[Points]:
+    """Returns the lines of a level in the picture, as points with x and y, rounded to a tenth of a px.
 
     Args:
-        paths: the control points of each curve, across and along.
-        start: the corner of their level, across and along.
+        paths: the control points of each line, across and along.
+        start: the corner of the level, across and along.
         down: whether across is x.
     """
-    if not paths:
-        return
+    if not len(paths):
+        return []
     points = np.round(np.concatenate(paths) + start, 1)[:, :: 1 if down else -1]
-    form = "\n".join(f"%g,%gC{'%g,%g ' * (len(path) - 1)}" for path in paths)
-    for text in (form % tuple(points.ravel().tolist())).split("\n"):
-        yield text.rstrip("C ")
+    return np.split(points, np.cumsum([len(path) for path in paths])[:-1])
+
+
+def line_texts(lines: Sequence[Points]) -> list[str]:
+    """Returns the SVG path data of lines, without the ``M`` at the start.
+
+    Example:
+        >>> line_texts([np.array([[0, 0], [0, 5], [0, 5.5], [0, 10]])])
+        ['0,0C0,5 0,5.5 0,10']
+    """
+    if not lines:
+        return []
+    form = "\n".join(f"%g,%gC{'%g,%g ' * (len(points) - 1)}" for points in lines)
+    texts = form % tuple(np.concatenate(lines).ravel().tolist())
+    return [text.rstrip("C ") for text in texts.split("\n")]
 
 
 def path_data(lines: Sequence[str], path: Iterable[int]) -> str:
@@ -155,17 +170,17 @@ def path_data(lines: Sequence[str], path: Iterable[int]) -> str:
     return f"M{first}" + "".join(f"C{curves}" for line in rest if (curves := line.partition("C")[2]))
 
 
-def sample_lines(lines: Sequence[str], per_curve: int = 12) -> list[Points]:
+def sample_lines(lines: Sequence[Points], per_curve: int = 12) -> list[Points]:
     """Returns points along each line of a scene.
 
     Example:
-        >>> [points.tolist() for points in sample_lines(["0,0C0,5 0,5 0,10"], 2)]
+        >>> [points.tolist() for points in sample_lines([np.array([[0, 0], [0, 5], [0, 5], [0, 10]])], 2)]
         [[[0.0, 0.0], [0.0, 5.0], [0.0, 10.0]]]
     """
     if not lines:
         return []
-    flat = np.array(" ".join(lines).replace(",", " ").replace("C", " ").split(), float).reshape(-1, 2)
-    curves = np.array([line.count(",") // 3 for line in lines])
+    flat = np.concatenate(lines)
+    curves = np.array([len(points) // 3 for points in lines])
     before = np.cumsum(curves) - curves
     firsts = np.repeat(np.arange(len(lines)), curves) + 3 * np.arange(curves.sum())
     a, b, c, d = (flat[firsts + i][:, None] for i in range(4))
@@ -186,7 +201,7 @@ def place_labels(
     boxes: Sequence[Box],
     groups: Sequence[Group],
     edges: Sequence[Edge],
-    lines: Sequence[str],
+    lines: Sequence[Points],
     picture_width: float,
     room: float = 0.0,
 ) -> float:
@@ -215,8 +230,9 @@ def place_labels(
         if not edge.label and not edge.state:
             continue
         points = sampled(edge.path, fine)
-        x, y = points[len(points) // 2].tolist()
-        edge.label_x, edge.label_y = round(x, 1), round(y, 1)
+        if edge.state:
+            x, y = points[len(points) // 2].tolist()
+            edge.label_x, edge.label_y = round(x, 1), round(y, 1)
         if edge.label:
             labeled.append((edge, points))
     labeled.sort(key=lambda one: (not one[0].state, not one[0].label.startswith("×"), one[0].id))
@@ -264,14 +280,9 @@ def _free_places(
     x, y = x + side * np.where(is_level, 0, w / 2 + 4), y + side * np.where(is_level, h / 2 + 3, 0)
     rects = np.stack([x - w / 2, y - h / 2, x + w / 2, y + h / 2])
     free = (rects[:2] >= 0).all(axis=0) & (rects[2] <= width)
-    occupied = np.array(frames).reshape(-1, 4).T
-    around = np.concatenate([rects[:2].min(axis=2), rects[2:].max(axis=2)])
-    label, frame = np.nonzero(_overlap(around[:, :, None], occupied[:, None]))
-    if len(label):
-        some, first = np.unique(label, return_index=True)
-        met = _overlap(rects[:, label], occupied[:, frame, None])
-        free[some] &= ~np.logical_or.reduceat(met, first)
     free &= ~_meet_points(rects, free, np.concatenate(lines))
+    occupied = np.array(frames).reshape(-1, 4).T
+    free[free] = ~_overlap(rects[:, free][:, :, None], occupied[:, None]).any(axis=1)
     clear = free & ~_meet_points(rects, free, _dense(lines))
     labels = defaultdict[int, list[Rect]](list)  # by the bands of the picture that they touch
     masks = np.stack([clear, free], axis=1).tolist()
@@ -291,16 +302,26 @@ def _free_places(
 def _meet_points(rects: Points, tried: NDArray[np.bool_], points: Points) -> NDArray[np.bool_]:
     """Returns which of the rectangles that are tried contain a point."""
     left, top, right, bottom = rects[:, tried]
-    across, along = points[np.argsort(points[:, 1])].T  # few points are at the height of a label
-    begin, end = np.searchsorted(along, top), np.searchsorted(along, bottom, "right")
-    count = end - begin
-    number = np.repeat(np.arange(len(count)), count)
+    cells = _cell(*points.T)
+    order = np.argsort(cells, kind="stable")  # fast, because the points of a line are in order
+    (x, y), cells = points[order].T, cells[order]
+    ends = np.stack([top, bottom])  # a label touches one row of cells, or two
+    begin, end = np.searchsorted(cells, _cell(left, ends)), np.searchsorted(cells, _cell(right, ends), "right")
+    begin, count = begin.ravel(), (end - begin).ravel()
+    number = np.repeat(np.arange(len(count)), count) % len(left)
     at = np.arange(count.sum()) + np.repeat(begin - np.cumsum(count) + count, count)
-    met = np.zeros(len(count), np.bool_)
-    met[number[(left[number] <= across[at]) & (across[at] <= right[number])]] = True
+    x, y, met = x[at], y[at], np.zeros(len(left), np.bool_)
+    met[number[(left[number] <= x) & (x <= right[number]) & (top[number] <= y) & (y <= bottom[number])]] = True
     out = np.zeros_like(tried)
     out[tried] = met
     return out
+
+
+def _cell(x: Points, y: Points) -> NDArray[np.int32]:
+    """Returns the number of the cell of a grid that contains each point. Rows of cells are as high as a label."""
+    row, column = (y * (1 / (SUBLABEL + 2))).astype(np.int32), (x * (1 / _CELL_WIDTH)).astype(np.int32)
+    cells: NDArray[np.int32] = row * _COLUMNS + np.minimum(column, _COLUMNS - 1)
+    return cells
 
 
 def _overlap(a: Any, b: Any) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import LayoutError, counted
 from . import graphviz, page_types
 from .boxes import HEADING, Box, Edge, Group, frames, size_of, width
-from .edge_paths import LABEL_ROOM, line_texts, place_labels
+from .edge_paths import LABEL_ROOM, Points, line_texts, place_labels, placed_lines
 from .graphviz import Engine, LayoutCancelled, LayoutTimeout
 from .levels import BUSY, SPACING, Level, Line, Run, Structure, grid, laid_out, rank_items
 from .scene import Scene
@@ -48,8 +48,8 @@ Key = Any
 class PlacedScene:
     """A scene with coordinates: px, y downwards, everything within (0, 0) and (w, h).
 
-    `lines` has the SVG path data of the lines that form the edges, without the ``M`` at the start. `columns` maps each
-    frame, and "" for the picture, to its boxes and frames that begin a new column.
+    `lines` has the points of the lines that form the edges: a start, and three points for each curve. `columns` maps
+    each frame, and "" for the picture, to its boxes and frames that begin a new column.
     """
 
     rev: str
@@ -59,7 +59,7 @@ class PlacedScene:
     boxes: list[Box]
     groups: list[Group]
     edges: list[Edge]
-    lines: list[str]
+    lines: list[Points]
     stats: page_types.SceneStats
     columns: dict[str, list[str]]
 
@@ -70,7 +70,7 @@ class PlacedScene:
             "boxes": [box_data(b) for b in self.boxes],
             "groups": [_group_data(g) for g in self.groups],
             "edges": [_edge_data(e) for e in self.edges],
-            "lines": self.lines, "stats": self.stats.copy(), "columns": dict(self.columns),
+            "lines": line_texts(self.lines), "stats": self.stats.copy(), "columns": dict(self.columns),
         }  # fmt: skip
 
 
@@ -459,11 +459,11 @@ class _Picture:
         ]
         boxes, groups = [b for b in items if isinstance(b, Box)], [g for g in items if isinstance(g, Group)]
         lines = layout.paths[: len(ends)]
-        texts, room = list(line_texts(lines, start, self.down)), LABEL_ROOM if level < 0 else 0.0
+        placed, room = placed_lines(lines, start, self.down), LABEL_ROOM if level < 0 else 0.0
         self._equal_levels[equal] = (
-            place_labels(boxes, groups, edges, texts, w, room),
+            place_labels(boxes, groups, edges, placed, w, room),
             [[one.x, one.y, one.w, one.h] for one in items],
-            [np.round((points + start)[:, ::turn], 1).ravel().tolist() for points in lines],
+            [points.ravel().tolist() for points in placed],
             [(edge.label_x, edge.label_y) if edge.label else () for edge in edges],
         )
         return self._equal_levels[equal]
@@ -474,7 +474,7 @@ class _Picture:
         boxes = [replace(box, hidden=dict(box.hidden)) for box in scene.boxes]
         groups = [replace(group) for group in scene.groups]
         corner = {-1: (MARGIN, MARGIN)}
-        numbers, texts = dict[tuple[int, tuple[Key, Key]], int](), list[str]()
+        numbers, drawn = dict[tuple[int, tuple[Key, Key]], int](), list[Points]()
         for level in self.order:
             layout, start = self.levels[level], np.array(corner[level])
             for key, (a, b) in zip(self.items[level], (layout.positions + start).tolist(), strict=False):
@@ -487,8 +487,8 @@ class _Picture:
                     inner = self._inner(key[1])
                     corner[key[1]] = a + inner[0], b + inner[1]
             lines = self.structures[level][1]
-            numbers |= {(level, ends): len(texts) + i for i, ends in enumerate(lines)}
-            texts += line_texts(layout.paths[: len(lines)], start, self.down)
+            numbers |= {(level, ends): len(drawn) + i for i, ends in enumerate(lines)}
+            drawn += placed_lines(layout.paths[: len(lines)], start, self.down)
         edges = [copy(edge) for edge in scene.edges]
         for edge, parts in zip(edges, self.parts, strict=True):
             edge.path = [numbers[line] for line in parts]
@@ -498,4 +498,4 @@ class _Picture:
             columns[name] = [self._name(keys[number]) for number in layout.starts]
         across, along = self.levels[-1].size
         w, h = (round(v + 2 * MARGIN, 1) for v in ((across, along) if self.down else (along, across)))
-        return PlacedScene(scene.rev, w, h, self.direction, boxes, groups, edges, texts, scene.stats.copy(), columns)
+        return PlacedScene(scene.rev, w, h, self.direction, boxes, groups, edges, drawn, scene.stats.copy(), columns)

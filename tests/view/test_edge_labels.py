@@ -5,22 +5,23 @@ from __future__ import annotations
 from itertools import product
 from math import hypot
 
+import numpy as np
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.view.boxes import SUBLABEL, Box, Edge, width
-from graphsurgeon.view.edge_paths import LABEL_DISTANCE, _dense, place_labels, sample_lines
+from graphsurgeon.view.edge_paths import LABEL_DISTANCE, Points, _dense, place_labels, sample_lines, straight
 from graphsurgeon.view.layout import inside_frames, place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
 from tests.view.graphs import towers
 
 
-def line(a: float, b: float, c: float, d: float) -> str:
-    """Path data of a straight line from (a, b) to (c, d)."""
-    return f"{a},{b}C{a + (c - a) / 3},{b + (d - b) / 3} {c - (c - a) / 3},{d - (d - b) / 3} {c},{d}"
+def line(a: float, b: float, c: float, d: float) -> Points:
+    """A straight line from (a, b) to (c, d) as a curve."""
+    return straight((a, b), (c, d))
 
 
 def test_edge_labels_cover_nothing():
@@ -96,9 +97,9 @@ def test_a_label_stands_at_the_first_free_place_of_its_edge(lines, corners):
     edges = [Edge(f"e{i:02}", "a", "b", 1, False, "a:0", label="int32 (2,)") for i in range(len(lines))]
     for i, edge in enumerate(edges):
         edge.path = [i]
-    texts = [line(*ends) for ends in lines]
-    place_labels(boxes, [], edges, texts, 300.0)
-    samples = sample_lines(texts, 6)
+    curves = [line(*ends) for ends in lines]
+    place_labels(boxes, [], edges, curves, 300.0)
+    samples = sample_lines(curves, 6)
     paths = [points.tolist() for points in samples]
     dense = [_dense(samples).tolist()]
     taken = [(b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1) for b in boxes]
@@ -131,12 +132,15 @@ def test_a_label_stands_at_the_first_free_place_of_its_edge(lines, corners):
 
 
 @pytest.mark.parametrize(
-    ("d", "points"),
+    ("curves", "points"),
     [
-        (line(0, 0, 10, 0), [(0, 0), (5, 0), (10, 0)]),
-        ("0,0C0,8 8,8 8,0", [(0, 0), (4, 6), (8, 0)]),
-        ("1,1C1,1 3,1 3,1 3,1 5,1 5,1 5,2 5,2 5,3", [(1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (5, 2), (5, 3)]),
+        (line(0, 0, 12, 0), [(0, 0), (6, 0), (12, 0)]),
+        ([(0, 0), (0, 8), (8, 8), (8, 0)], [(0, 0), (4, 6), (8, 0)]),
+        (
+            [(1, 1), (1, 1), (3, 1), (3, 1), (3, 1), (5, 1), (5, 1), (5, 2), (5, 2), (5, 3)],
+            [(1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (5, 2), (5, 3)],
+        ),
     ],
 )
-def test_points_along_a_line(d, points):
-    assert [tuple(point) for point in sample_lines([d], 2)[0].tolist()] == points
+def test_points_along_a_line(curves, points):
+    assert [tuple(point) for point in sample_lines([np.array(curves)], 2)[0].tolist()] == points
