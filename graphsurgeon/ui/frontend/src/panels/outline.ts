@@ -28,10 +28,12 @@ export class Outline {
     this.#scroll();
   }
 
-  /** The selection of the picture is visible here, too. */
+  /** The selection of the picture is visible here, too. Positions are read when all panels are drawn: the page is laid out once. */
   #scroll(): void {
-    const first = this.#entry(".gs-selected");
-    if (first && !hasFocus(this.element)) scrollToEntry(first, this.element);
+    requestAnimationFrame(() => {
+      const first = this.#entry(".gs-selected");
+      if (first && !hasFocus(this.element)) scrollToEntry(first, this.element);
+    });
   }
 
   #entry(which: string): HTMLElement | null {
