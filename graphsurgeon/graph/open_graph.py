@@ -384,7 +384,8 @@ def likely_ends(graph: Graph) -> Ends:
     """Returns the likely inputs and outputs of a graph without a signature.
 
     Inputs are placeholders, and other ops with values from outside the graph, with consumers. Outputs are the results
-    in `outputs_of` that depend on an input. Ops that train, save, summarize or check a model are left out.
+    in `outputs_of` that depend on an input. Ops that train, save, summarize or check a model are left out, and so are
+    the losses and metrics of a graph that trains, which are its scalar results, with the inputs that only they need.
 
     Example:
         >>> g = Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("save/y", "SaveV2", ["y"])])
@@ -396,9 +397,18 @@ def likely_ends(graph: Graph) -> Ends:
     helps = np.array([kind.endswith(("Summary", "SummaryV2")) for kind in types], np.bool_)
     left_out = in_scopes(graph, HELPER_SCOPES) | (helps[number] if len(types) else False)
     fed = graph.type_mask(FEED_TYPES | INPUT_TYPES) & (graph.consumers.degrees > 0) & ~orphan_mask(graph)
-    inputs = [f"{graph.names[i]}:0" for i in np.flatnonzero(fed & backward(graph, ~left_out)).tolist()]
+    inputs = np.flatnonzero(fed & backward(graph, ~left_out)).tolist()
     results = [tensor for tensor, rank in _ranked_outputs(graph, left_out).items() if rank == _UNFED * (not inputs)]
-    return Ends(inputs=tensors_by_key(inputs), outputs=tensors_by_key(results))
+    answers = [tensor for tensor in results if not _is_scalar(graph, tensor)]
+    if answers and len(answers) < len(results) and training_ops(graph).any():
+        results, needed = answers, backward(graph, graph.mask(graph.tensor(tensor)[0] for tensor in answers))
+        inputs = [i for i in inputs if needed[i]]
+    return Ends(inputs=tensors_by_key([f"{graph.names[i]}:0" for i in inputs]), outputs=tensors_by_key(results))
+
+
+def _is_scalar(graph: Graph, tensor: str) -> bool:
+    info = graph.declared_info(*graph.tensor(tensor))
+    return info is not None and info.shape == ()
 
 
 def _ranked_outputs(graph: Graph, left_out: Mask | None) -> dict[str, int]:

@@ -60,7 +60,7 @@ def test_a_marked_region_is_what_the_form_proposes_and_saving_cuts_it_out(tmp_pa
 
 
 def test_the_form_proposes_the_likely_ends_of_a_graph_without_a_signature():
-    """All inputs, however many; and results that only gradients, summaries and checks read."""
+    """All inputs, however many; and results that only gradients, summaries and checks read, without the loss."""
     with tf.Graph().as_default() as graph:
         parts = [tf1.placeholder(tf.float32, [2], name=f"in_{i}") for i in range(8)]
         y = tf.multiply(tf.add_n(parts), tf1.get_variable("w", [2]), name="net/y")
@@ -68,12 +68,25 @@ def test_the_form_proposes_the_likely_ends_of_a_graph_without_a_signature():
         tf1.summary.histogram("values", tf.identity(y, name="net/out"))
     form = gs.open(graph).screen.save_form()
     assert form["inputs"] == ", ".join(f"in_{i}:0" for i in range(8))
-    assert form["outputs"] == "loss:0, net/out:0"
+    assert form["outputs"] == "net/out:0"
     names = likely_ends(gs.open(graph).snapshot)
-    assert (list(names.inputs.values()), list(names.outputs.values())) == (
-        [p.name for p in parts],
-        ["loss:0", "net/out:0"],
-    )
+    assert (list(names.inputs.values()), list(names.outputs.values())) == ([p.name for p in parts], ["net/out:0"])
+
+
+@pytest.mark.parametrize(("trains", "answers"), [(True, True), (True, False), (False, True)])
+def test_the_loss_of_a_graph_that_trains_is_an_output_only_without_other_results(trains, answers):
+    with tf.Graph().as_default() as graph:
+        x, labels = tf1.placeholder(tf.float32, [None, 2], name="x"), tf1.placeholder(tf.float32, [None, 2], name="y")
+        logits = tf.matmul(x, tf1.get_variable("w", [2, 2]), name="logits")
+        loss = tf.reduce_mean(tf.square(logits - labels), name="loss")
+        if answers:
+            tf.nn.softmax(logits, name="answer")
+        if trains:
+            tf1.train.GradientDescentOptimizer(0.1).minimize(loss)
+    ends = likely_ends(gs.open(graph).snapshot)
+    loss_only = trains and not answers
+    assert list(ends.inputs) == ["x", "y"] if loss_only or not trains else ["x"]
+    assert set(ends.outputs) == ({"loss"} if loss_only else {"answer"} if trains else {"loss", "answer"})
 
 
 def test_the_usual_format_of_the_opened_model_is_proposed_first():
