@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -245,6 +246,8 @@ def replace_op(plan: Plan, context: RecipeContext, op: int, tensor: str, consume
 def remove_unused(plan: Plan, start: Graph, candidates: Iterable[str], kept_ops: Container[str] = ()) -> Plan:
     """Returns the plan, extended to remove ops that have lost all their consumers.
 
+    A NoOp no longer waits for the removed ops that only read a value.
+
     Args:
         plan: the steps so far.
         start: the graph before these steps.
@@ -252,24 +255,35 @@ def remove_unused(plan: Plan, start: Graph, candidates: Iterable[str], kept_ops:
         kept_ops: ops that stay.
     """
     graph = plan.after()
-    removed: set[int] = set()
+    removed, waits = set[int](), defaultdict[int, list[str]](list)
     todo = [graph.index[name] for name in candidates if name in graph.index]
     while todo:
         op = todo.pop()
         old = start.index.get(graph.names[op])
-        consumers = [r for edges in (graph.consumers, graph.control_consumers) for r in edges.row(op).tolist()]
+        consumers, waiting = (edges.row(op).tolist() for edges in (graph.consumers, graph.control_consumers))
+        waiting = [waiter for waiter in waiting if waiter not in removed]
         if op in removed or old is None or graph.types[op] in _NEVER_REMOVED or graph.names[op] in kept_ops:
             continue
         if any(reader not in removed for reader in consumers):
             continue
+        if waiting and (graph.types[op] not in _READS or any(graph.types[waiter] != "NoOp" for waiter in waiting)):
+            continue
         if not len(start.consumers.row(old)) and not len(start.control_consumers.row(old)):
             continue
         removed.add(op)
+        for waiter in waiting:
+            waits[waiter].append(graph.names[op])
         todo += graph.all_inputs.row(op).tolist()
-    mask = graph.mask(sorted(removed))
+    names = [graph.names[op] for op in sorted(removed)]
+    for waiter, ops in waits.items():
+        plan = plan.remove_control(graph.names[waiter], after=ops)
+    graph = plan.after()
+    mask = graph.mask(graph.index[name] for name in names)
     mask &= ~protected_ops(graph, mask)
     return plan.remove([graph.names[i] for i in np.flatnonzero(mask).tolist()]) if mask.any() else plan
 
 
+#: Ops that only read a value. Another op that waits for them need not wait.
+_READS = ("Const", "Identity", "ReadVariableOp")
 #: Ops that feed a graph or hold its state. They are not removed even if they have no consumers.
 _NEVER_REMOVED = INPUT_TYPES | VARIABLE_TYPES | {"_Arg"}

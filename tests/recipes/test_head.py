@@ -137,3 +137,16 @@ def test_an_output_whose_op_is_replaced_keeps_its_name(tmp_path):
     assert ed.outputs == {"y": "y:0"}
     ed.undo()
     assert ed.outputs == {"y": "y:0"}
+
+
+def test_the_weights_of_the_old_head_go_even_if_a_noop_waits_for_their_reads():
+    """As in a frozen TF2 function, whose last op waits for all reads of variables."""
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 4], name="x")
+        weights, bias = (tf.identity(tf.ones(shape), name=name) for name, shape in (("w", [4, 5]), ("b", [5])))
+        y = tf.nn.softmax(tf.nn.bias_add(tf.matmul(x, weights, name="logits"), bias), name="y")
+        with tf.control_dependencies([tf.group(weights.op, bias.op, name="done")]):
+            tf.identity(y, name="answer")
+    after = gs.recipes.replace_head(gs.open(graph), 3).after()
+    assert {"w", "b", "logits"}.isdisjoint(after.names)
+    assert {"done", "y", "answer"} <= set(after.names)
