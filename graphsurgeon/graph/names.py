@@ -86,20 +86,19 @@ class Scopes:
     def named(self, name: str) -> list[str]:
         """Returns the scopes with this name, or with a path that ends with it; case is ignored, and so is the root.
 
+        TensorFlow may have added a number to the name.
+
         Example:
-            >>> Scopes.from_names(["a/conv/x", "a/Conv/y", "b/conv2/z"]).named("conv")
-            ['a/conv', 'a/Conv']
+            >>> Scopes.from_names(["a/conv/x", "a/Conv_1/y", "b/conv2/z"]).named("conv")
+            ['a/conv', 'a/Conv_1']
             >>> Scopes.from_names(["a/b/x"]).named("a/b")
             ['a/b']
         """
-        end, (paths, starts) = f"/{name.lower()}", self._paths
-        line = f"{end}\n"
-        positions, at = [], paths.find(line)
-        while at >= 0:
-            positions.append(at)
-            at = paths.find(line, at + 1)
+        end, (paths, starts) = f"/{re.escape(name.lower())}(_[0-9]+)?", self._paths
+        positions = [found.start() for found in re.finditer(f"{end}\n", paths)]
         numbers = dict.fromkeys(np.searchsorted(starts, positions, "right").tolist())
-        return [self.names[i] for i in numbers if f"/{self.names[i].lower()}".endswith(end)]  # `\n` may be in a name
+        whole = re.compile(f".*{end}", re.DOTALL)  # `\n` may be in a name
+        return [self.names[i] for i in numbers if whole.fullmatch(f"/{self.names[i].lower()}")]
 
     @cached_property
     def _paths(self) -> tuple[str, Ints]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import counted
 from ..graph.arrays import size_text, variable_bytes
-from ..graph.graph import Graph, Ints
+from ..graph.graph import Graph, Ints, Mask
 from ..graph.names import join_scope, op_name
 from ..graph.selection import Selection
 from ..graph.variables import VariableInfo
@@ -354,13 +354,20 @@ def hits_data(
     return {"hits": first, "total": len(ops), "boxes": boxes}
 
 
-def scope_hits(graph: Graph, query: str) -> list[page_types.Hit]:
+def scope_hits(graph: Graph, query: str, hidden: Mask) -> list[page_types.Hit]:
     """Returns the name scopes whose path equals a query, or ends with it; up to `_SCOPES`, outer scopes first.
 
-    A scope with the name of an op only contains helpers of the op, and is left out.
+    A scope with the name of an op only contains helpers of the op, and is left out. Scopes that the picture hides, such
+    as those of variables, are left out if there are others.
+
+    Args:
+        graph: the graph.
+        query: the query.
+        hidden: the ops that the picture hides.
     """
     path = query.strip().strip("/")
     scope_names = [n for n in graph.scopes.named(path) if n not in graph.index] if path else []
+    visible = [n for n in scope_names if not hidden[graph.scopes.ops_below(graph.scopes.index[n])].all()]
     return [
         {
             "name": f"{n}/",
@@ -368,5 +375,5 @@ def scope_hits(graph: Graph, query: str) -> list[page_types.Hit]:
             "op": counted(int(graph.scope_mask(n).sum()), "ops"),
             "inside": "",
         }
-        for n in sorted(scope_names, key=lambda n: (n.count("/"), n))[:_SCOPES]
+        for n in sorted(visible or scope_names, key=lambda n: (n.count("/"), n))[:_SCOPES]
     ]

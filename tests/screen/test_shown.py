@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import graphsurgeon as gs
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.ui.page_data import plan_data, scope_hits
@@ -23,8 +25,17 @@ def test_shared_variables_are_in_the_plan_bar():
 
 def test_scopes_are_found_by_name_but_not_the_place_of_an_op_s_helpers():
     ops = [("y/axis", "Const", []), ("y", "Sum", ["y/axis"]), ("net/y/a", "Neg", ["y"]), ("net/y/b", "Neg", ["y"])]
-    assert [(hit["name"], hit["op"]) for hit in scope_hits(Graph.from_ops(ops), "Y")] == [("net/y/", "2 ops")]
-    assert scope_hits(Graph.from_ops(ops), " ") == []
+    graph = Graph.from_ops(ops)
+    assert [(hit["name"], hit["op"]) for hit in scope_hits(graph, "Y", graph.mask([]))] == [("net/y/", "2 ops")]
+    assert scope_hits(graph, " ", graph.mask([])) == []
+
+
+@pytest.mark.parametrize(
+    ("hidden", "found"), [([0], ["net/dense_1/"]), ([1], ["dense/"]), ([0, 1], ["dense/", "net/dense_1/"])]
+)
+def test_hidden_scopes_are_found_only_if_there_are_no_others(hidden, found):
+    graph = Graph.from_ops([("dense/kernel", "VarHandleOp", []), ("net/dense_1/MatMul", "MatMul", [])])
+    assert [hit["name"] for hit in scope_hits(graph, "dense", graph.mask(hidden))] == found
 
 
 def test_variables_have_sizes_and_the_names_that_a_later_step_gives_them():

@@ -185,7 +185,7 @@ def find(
     # this may make the live graph of a file
     ops = search_hits(searchable.graph, query, context.facts.attribute_text, layers, hidden)
     shown_hits = hits_data(searchable.graph, ops, context.panes[pane].scene, spots[ops])
-    scopes = scope_hits(searchable.graph, query)
+    scopes = scope_hits(searchable.graph, query, hidden)
     return state, {**shown_hits, "hits": scopes + shown_hits["hits"], "total": len(scopes) + shown_hits["total"]}
 
 
