@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import html
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from ..errors import LayoutError, counted
 from ..graph.concurrency import gc_paused
 from ..graph.graph import Graph, Ints
 from ..graph.names import begins_with
-from ..plan.plan_result import PlanResult
+from ..plan.plan_result import NewNode, PlanResult
 from ..view import page_types
 from ..view.comparison import align_scenes
 from ..view.first_picture import Endpoints, first_unfolded, pinned_ops
@@ -29,6 +29,8 @@ from .run_results import RunOverlay
 
 LAYOUTS = 4
 """The number of layouts that a pane keeps."""
+_MOST_ADDED = 12
+"""The maximum number of new ops that are not in copies and whose folds are opened."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,18 +244,20 @@ def draw_both(
     return True
 
 
-def opening_of_copies(
+def opening_of_new_ops(
     tree: Tree, effect: PlanResult, open_folds: frozenset[str], same_graph: bool, budget: int = MAX_BOXES
 ) -> frozenset[str]:
-    """Returns the folds to open in a first picture of a destination: the copies, opened as their originals are.
+    """Returns the folds to open in a first picture of a destination.
+
+    They are the copies, opened as their originals are, and the folds that would hide other new ops.
 
     Args:
         tree: the destination after the plan.
         effect: the effect of the plan.
         open_folds: fold keys open in the source pane.
-        same_graph: whether source and destination are the same graph. Then copies are only opened within the budget,
+        same_graph: whether source and destination are the same graph. Then the folds are only opened within the budget,
             and the rest is open as in the source.
-        budget: the number of boxes up to which copies are opened.
+        budget: the number of boxes up to which folds are opened.
     """
     keys = set() if same_graph else set(first_unfolded(tree))
     prefixes = {f"{copied.step.to}/" if copied.step.to else "" for copied in effect.copies}
@@ -263,10 +267,16 @@ def opening_of_copies(
     keys = {key for key in keys if _is_there(tree, key)} - {""}
     if not same_graph:
         return frozenset(keys)
-    for some in (keys, keys & prefixes):
+    for some in (keys | keys_above_ops(tree, effect.added), keys, keys & prefixes):
         if boxes_shown(tree, some | open_folds) <= budget:
             return frozenset(some)
     return frozenset()
+
+
+def keys_above_ops(tree: Tree, nodes: Sequence[NewNode]) -> frozenset[str]:
+    """Returns the fold keys that must be open so that new ops have separate boxes, except those of hidden types."""
+    ops = (tree.graph.index.get(node.name, -1) for node in nodes[:_MOST_ADDED])
+    return frozenset(key for op in ops if op >= 0 and tree.helpers.kind[op] == 0 for key in keys_to(tree, op))
 
 
 def _is_there(tree: Tree, key: str) -> bool:
@@ -310,7 +320,7 @@ def plan_picture(effect: PlanResult, marks: Mapping[int, str], text: str) -> dic
         unfolded = first_unfolded(Tree(effect.copies[0].source)) if effect.copies else frozenset()
         tree = Tree(effect.after)
         step = EdgeStep(effect, effect.base, later=True)
-        after = PaneSpec(tree, opening_of_copies(tree, effect, unfolded, same), marks, step=step)
+        after = PaneSpec(tree, opening_of_new_ops(tree, effect, unfolded, same), marks, step=step)
         pictures = _before_and_after(effect, after) if effect.removed else []
         svg = to_svg((pictures[-1] if pictures else place(after.scene()).to_dict()), title=f"{title} after the plan")
         if pictures:

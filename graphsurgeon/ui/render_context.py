@@ -32,7 +32,7 @@ from ..view.paint import Paint
 from ..view.scene import MAX_BOXES
 from ..view.tree import Tree, find_item, ops_named
 from .inspector import model_text
-from .pane import EdgeStep, Pane, PaneSpec, draw_both, opening_of_copies, unchanged_ops
+from .pane import EdgeStep, Pane, PaneSpec, draw_both, opening_of_new_ops, unchanged_ops
 from .state import Facts, Marks, State, name_changes, renamed_keys, renamer, selection_of
 
 _TREES = 6
@@ -289,18 +289,19 @@ class RenderContext:
             keys = first_unfolded(tree, self.panes["source"].pins(tree, self.ends("source")))
             state = state.with_view(unfolded=keys, rows=state.view.rows | keys)
         if self.is_single_graph and not draft.steps:
-            return state if state.after is None else state.replace(after=None, copies=frozenset())
-        scopes = frozenset(copied.step.to for copied in draft.effect.copies)
-        if state.after is None or scopes - state.copies:
-            keys = opening_of_copies(
+            return state if state.after is None else state.replace(after=None, new_names=frozenset())
+        effect = draft.effect
+        opened = frozenset([*(copied.step.to for copied in effect.copies), *(node.name for node in effect.added)])
+        if state.after is None or opened - state.new_names:
+            keys = opening_of_new_ops(
                 self.tree(state, "destination"),
-                draft.effect,
+                effect,
                 state.view.unfolded or frozenset(),
                 self.is_single_graph,
                 state.budget,
             )
-            return state.replace(after=keys | (state.after or frozenset()), copies=scopes)
-        return state if scopes == state.copies else state.replace(copies=scopes)
+            return state.replace(after=keys | (state.after or frozenset()), new_names=opened)
+        return state if opened == state.new_names else state.replace(new_names=opened)
 
     def apply_renames(self, state: State) -> State:
         """Returns the state with the current names of ops, after plans were applied, undone or redone."""

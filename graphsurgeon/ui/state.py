@@ -311,7 +311,7 @@ class State:
         view: the view of the source pane.
         views: saved views by name.
         after: the open fold keys of the destination pane; None: those of a first picture.
-        copies: scopes of copies that were already unfolded in the destination pane.
+        new_names: scopes of copies, and new ops, that were already shown in the destination pane.
         marks: the boundary.
         draft: the plan being made; None for an empty plan.
         undo_entries: the undo entries of the actions since the last plan was applied here, oldest first.
@@ -330,7 +330,7 @@ class State:
     view: View = View()
     views: Mapping[str, NavEntry] = field(default_factory=dict)
     after: frozenset[str] | None = None
-    copies: frozenset[str] = frozenset()
+    new_names: frozenset[str] = frozenset()
     marks: Marks = field(default_factory=Marks)
     draft: Plan | None = None
     undo_entries: tuple[UndoEntry, ...] = ()
@@ -371,7 +371,7 @@ class State:
             view=self.view.renamed(source),
             views={name: place.renamed(source) for name, place in self.views.items()},
             after=None if self.after is None else frozenset(map(destination, self.after)),
-            copies=frozenset(destination(f"{scope}/")[:-1] for scope in self.copies),
+            new_names=frozenset(destination(f"{name}/")[:-1] for name in self.new_names),
             marks=self.marks.renamed(source),
             undo_entries=tuple(was.renamed(source) for was in self.undo_entries),
             redo_entries=tuple(one.renamed(source) if isinstance(one, UndoEntry) else one for one in self.redo_entries),

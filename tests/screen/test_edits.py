@@ -233,3 +233,18 @@ def test_an_edit_of_an_edge_is_about_the_consumers_in_its_box():
     assert screen.traits()["status"]["text"] == "e will read d:0, in a new graph"
     with refuses(PlanError, "insert('a:0'): d does not read 'a:0'", "Choose a box with an edge from this tensor"):
         screen.insert("Relu", "a:0", only=["d"])
+
+
+def test_an_inserted_op_is_in_the_picture_also_if_its_scope_becomes_a_fold():
+    with tf.Graph().as_default() as graph:
+        y = tf1.placeholder(tf.float32, [2], name="x")
+        for i in range(24):
+            with tf1.name_scope(f"layer{'abcdefghijklmnopqrstuvwxyz'[i]}"):
+                y = (tf.negative, tf.exp, tf.square, tf.sin)[i % 4](y, name="y")
+    screen = gs.open(graph).screen
+    before = [box["name"] for box in traits(screen)["scenes"]["source"]["boxes"]]
+    screen.insert("Abs", on="layerd/y:0", name="layerd/Abs")
+    names = [box["name"] for box in traits(screen)["scenes"]["destination"]["boxes"]]
+    assert set(names) - set(before) == {"layerd/Abs"}
+    screen.apply()
+    assert {box["name"] for box in traits(screen)["scenes"]["source"]["boxes"]} == set(names)

@@ -16,7 +16,7 @@ from ...plan.plan_result import PlanResult
 from ...plan.steps.copy import CopyStep
 from ...view import page_types
 from ..page_data import receipt
-from ..pane import keys_at
+from ..pane import keys_above_ops, keys_at
 from ..render_context import RenderContext
 from ..state import State
 from .specs import Anything, ControlPolicy, Count, NameOrNone, Names, Policy, ScopeName, Text, Unmapped, edit
@@ -205,18 +205,19 @@ def apply(context: RenderContext, state: State) -> tuple[State, page_types.Appli
     effect = context.destination.apply(plan).effect
     unfolded = state.after or frozenset()
     message = receipt(effect)
-    state = _at_copies(context, state.replace(draft=None, undo_entries=(), redo_entries=()), effect, unfolded)
+    state = _at_new_ops(context, state.replace(draft=None, undo_entries=(), redo_entries=()), effect, unfolded)
     return state.with_status(message), {"applied": message}
 
 
-def _at_copies(context: RenderContext, state: State, effect: PlanResult, open_folds: frozenset[str]) -> State:
-    """Unfolds the new copies in the source pane the same way as in the preview, and selects them."""
+def _at_new_ops(context: RenderContext, state: State, effect: PlanResult, open_folds: frozenset[str]) -> State:
+    """Unfolds the new copies in the source pane the same way as in the preview, selects them, and shows new ops."""
     scopes = tuple(f"{c.step.to}/" for c in effect.copies if c.step.to)
-    if not context.is_single_graph or not scopes:
+    if not context.is_single_graph or not (scopes or effect.added):
         return state
     state = context.current_state(state)
-    keys = keys_at(context.tree_of(state, context.expanded(context.source)), scopes, open_folds)
-    state = state.with_view(selected=scopes)
+    tree = context.tree_of(state, context.expanded(context.source))
+    keys = keys_at(tree, scopes, open_folds) | open_folds & keys_above_ops(tree, effect.added)
+    state = state.with_view(selected=scopes) if scopes else state
     there = state.with_view(unfolded=(state.view.unfolded or frozenset()) | keys)
     try:
         context.draw(there, "source")
