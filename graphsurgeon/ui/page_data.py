@@ -304,7 +304,7 @@ def look_data(state: State) -> page_types.Look:
 def outline_data(tree: Tree, open_rows: Set[str]) -> page_types.Outline:
     """Returns the visible rows of the outline tree, top to bottom."""
     rows = list[page_types.Row]()
-    stack = [(item, 0) for item in reversed(tree.inside(tree.root))]
+    stack = [(item, 0) for item in reversed(tree.in_flow_order(tree.root))]
     while stack and len(rows) < 500:
         item, depth = stack.pop()
         here = bool(item.keys) and any(key in open_rows for key in (item.name, *item.keys))
@@ -315,7 +315,7 @@ def outline_data(tree: Tree, open_rows: Set[str]) -> page_types.Outline:
             }
         )  # fmt: skip
         if here:
-            stack.extend((child, depth + 1) for child in reversed(tree.inside(item)))
+            stack.extend((child, depth + 1) for child in reversed(tree.in_flow_order(item)))
     return {"rows": rows}
 
 

@@ -15,6 +15,8 @@ from ..errors import counted
 from ..graph.calls import CallSite, ExpandedGraph
 from ..graph.graph import Graph, Ints, Mask
 from ..graph.layers import Layer
+from ..graph.traversal import forward
+from ..graph.variables import FEED_TYPES, INPUT_TYPES
 from . import grouping
 from .boxes import Item
 from .helper_ops import MIN_OPS, TRAINING, VARIABLES, Filters, Helpers, filter_helpers
@@ -184,6 +186,23 @@ class Tree:
                 )
             self._cache[key] = items
         return self._cache[key]
+
+    def in_flow_order(self, item: Item) -> list[Item]:
+        """Returns the items inside an item, each at the place of its first op that depends on an input of the model.
+
+        In a graph that a plan has built anew, the ops without inputs, such as constants, may come before all others.
+        """
+
+        def place(inner: Item) -> int:
+            ops = self.ops_of(inner)
+            fed = ops[self._fed[ops]]
+            return int(fed.min()) if len(fed) else inner.first
+
+        return sorted(self.inside(item), key=place)
+
+    @cached_property
+    def _fed(self) -> Mask:
+        return forward(self.graph, self.graph.type_mask(FEED_TYPES | INPUT_TYPES), control=False)
 
     def _plain(self, scope: int, unfolded_only: bool, include_hidden: bool) -> list[Item]:
         graph, scopes = self.graph, self.graph.scopes

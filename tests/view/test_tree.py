@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree, find_item, keys_to, ops_named
 from tests.view.graphs import chain, network, towers
@@ -35,3 +36,16 @@ def test_what_is_not_there_has_no_item():
     assert ops_named(tree, "nothing") is None
     assert ops_named(tree, "nothing/") is None
     assert ops_named(tree, "~nothing_[0..4]") is None
+
+
+def test_the_order_of_data_does_not_depend_on_the_places_of_constants():
+    ops = [
+        ("x", "Placeholder", []),
+        ("b/c", "Const", []),
+        ("b/d", "Const", []),
+        ("a/y", "Neg", ["x"]),
+        ("a/z", "Neg", ["a/y"]),
+    ]
+    tree = Tree(Graph.from_ops([*ops, ("b/y", "Add", ["a/z", "b/c"]), ("b/z", "Add", ["b/y", "b/d"])]))
+    assert [item.name for item in tree.inside(tree.root)] == ["x", "b/", "a/"]
+    assert [item.name for item in tree.in_flow_order(tree.root)] == ["x", "a/", "b/"]
