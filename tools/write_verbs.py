@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import re
@@ -19,7 +20,7 @@ from graphsurgeon.ui.commands.specs import (
     POLICY,
     RUN_TARGET,
     UNMAPPED,
-    ArgType,
+    FieldType,
 )
 from graphsurgeon.ui.screen import COMMAND_SPECS  # with the commands that are methods
 from graphsurgeon.view import page_types
@@ -45,6 +46,7 @@ def written() -> dict[Path, str]:
     """Returns what each file must hold."""
     return {
         FRONTEND / "src" / "model" / "types.generated.ts": typescript(),
+        FRONTEND / "src" / "model" / "forms.generated.ts": typescript_forms(),
         FRONTEND / "src" / "model" / "signs.generated.ts": typescript_signs(),
         FRONTEND / "src" / "model" / "sizes.generated.ts": typescript_sizes(),
         FRONTEND / "src" / "css" / "palette.generated.css": palette(),
@@ -60,7 +62,8 @@ def typescript() -> str:
     for name, kind in vars(page_types).items():
         if typing.is_typeddict(kind):
             out += [f"/** {inspect.cleandoc(kind.__doc__)} */"] if kind.__doc__ else []
-            out += [f"export interface {name} {_fields(kind)}", ""]
+            bases = f" extends {', '.join(_BASES[name])}" if _BASES.get(name) else ""
+            out += [f"export interface {name}{bases} {_fields(kind)}", ""]
         elif typing.get_origin(kind) in (typing.Literal, types.UnionType, typing.Union):
             out += [f"export type {name} = {_kind(kind, expand=True)};", ""]
     out += [f"export type {alias} = {kind.ts};" for alias, kind in ALIASES.items()]
@@ -73,13 +76,22 @@ def typescript() -> str:
     return "\n".join([*out, "}", ""])
 
 
+_BASES = {
+    node.name: [base.id for base in node.bases if isinstance(base, ast.Name) and base.id != "TypedDict"]
+    for node in ast.parse(inspect.getsource(page_types)).body
+    if isinstance(node, ast.ClassDef)
+}
+"""The bases of each type of the data."""
 _PLAIN = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
 
 
 def _fields(kind: type) -> str:
     hints = typing.get_type_hints(kind, include_extras=True)
+    inherited = {name for base in _BASES.get(kind.__name__, []) for name in vars(page_types)[base].__annotations__}
     lines = []
     for name, hint in hints.items():
+        if name in inherited:
+            continue
         optional = typing.get_origin(hint) is typing.NotRequired
         lines.append(f"  {name}{'?' if optional else ''}: {_kind(typing.get_args(hint)[0] if optional else hint)};")
     return "\n".join(["{", *lines, "}"]) if lines else "{}"
@@ -113,6 +125,22 @@ def key_groups() -> dict[str, list[list[Any]]]:
     table = source.partition("TABLE = ")[2].partition(" as const")[0]
     groups = json.loads(re.sub(r",(\s*\])", r"\1", table))
     return {group: [[*row, *[""] * (5 - len(row))] for row in rows] for group, rows in groups}
+
+
+def typescript_forms() -> str:
+    """Returns the fields of the forms of commands: verb -> its arguments with labels."""
+    out = ["// The fields of the forms of commands, written from their signatures in graphsurgeon/ui/commands by",
+           "// tools/write_verbs.py. A type is that of an argument that is not a text.",
+           'import type { FormField } from "../panels/popup";', 'import type { Verbs } from "./types.generated";', "",
+           "export const FORMS = {"]  # fmt: skip
+    for verb in COMMAND_SPECS.values():
+        fields = [{**arg.field, "type": arg.kind.ts if arg.kind.ts in _TYPES else ""} for arg in verb.args if arg.label]
+        texts = [", ".join(f"{key}: {_quoted(value)}" for key, value in field.items() if value) for field in fields]
+        out += [f"  {verb.name}: [{', '.join(f'{{ {text} }}' for text in texts)}],"] if texts else []
+    return "\n".join([*out, "} satisfies Partial<Record<keyof Verbs, FormField[]>>;", ""])
+
+
+_TYPES = ("boolean", "number", "string | null", "string[]")
 
 
 def typescript_signs() -> str:
@@ -179,12 +207,12 @@ def verbs_table() -> str:
     return "\n".join(rows)
 
 
-def _ts(kind: ArgType) -> str:
+def _ts(kind: FieldType) -> str:
     shared = {"PaneName": PANE, "PlanView": PLAN_VIEW, "RunTarget": RUN_TARGET}
     return next((alias for alias, known in (ALIASES | shared).items() if known is kind), kind.ts)
 
 
-def _quoted(text: str) -> str:
+def _quoted(text: Any) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 

@@ -562,23 +562,15 @@ class OpType(TypedDict):
     doc: str
 
 
-class Argument(TypedDict):
-    """One argument of a step of the plan, in a form; with few choices, these are all."""
-
-    name: str
-    label: str
-    value: str
-    choices: list[str]
-
-
 class Field(TypedDict):
-    """An argument of a recipe, in a form; with few choices, `options` has them with their texts."""
+    """A field of a form. With few values, `options` has them with their texts; `names` are suggestions."""
 
     name: str
     label: str
     value: str
     hint: str
     options: NotRequired[list[tuple[str, str]]]
+    names: NotRequired[list[str]]
 
 
 class RecipeEntry(TypedDict):
@@ -603,19 +595,10 @@ class SaveForm(TypedDict):
     note: str
 
 
-class Feed(TypedDict):
-    """A placeholder of a run, its random values, and the variables of the notebook that fit."""
-
-    tensor: str
-    text: str
-    random: str
-    names: list[str]
-
-
 class RunForm(TypedDict):
     """The feeds of a run; `risk` describes a graph that is not trusted yet."""
 
-    feeds: list[Feed]
+    feeds: list[Field]
     selected: int
     target: RunTarget
     risk: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from ..state import Marks, State, ops_of
 from .boundary import only_output
 from .edits import remove
 from .plan import with_edit, with_plan
-from .specs import Count, NameOrNone, Names, PaneName, Text, YesOrNo, edit, look
+from .specs import FREE, Count, NameOrNone, Names, PaneName, Text, YesOrNo, edit, look
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +126,7 @@ def insert_copy(
     state: State,
     names: Names,
     on: Text,
-    to: NameOrNone = None,
+    to: Annotated[NameOrNone, "Scope of the copy", FREE] = None,
     pane: PaneName = "destination",
 ) -> State:
     """Puts a copy of boxes between a tensor and all its consumers: two steps, a copy and a reroute.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -18,8 +18,9 @@ from ..page_data import hits_data
 from ..render_context import RenderContext
 from ..state import State, ops_of
 from .navigation import select
-from .plan import parse_literal, with_edit, without_last
+from .plan import with_edit, without_last
 from .specs import (
+    FREE,
     Anything,
     Assign,
     Count,
@@ -34,6 +35,7 @@ from .specs import (
     YesOrNo,
     edit,
     look,
+    parse_literal,
 )
 
 #: Op type of a cond -> the number of the input for its condition.
@@ -92,7 +94,12 @@ def detach(context: RenderContext, state: State, names: Names, side: Side = "bot
 
 @edit("insert a new op after a tensor", gesture="menu of a box or an edge")
 def insert(
-    context: RenderContext, state: State, op: Text, on: Text, name: NameOrNone = None, only: Names = ()
+    context: RenderContext,
+    state: State,
+    op: Annotated[Text, "Op type (one input)"],
+    on: Text,
+    name: Annotated[NameOrNone, "Name", FREE] = None,
+    only: Names = (),
 ) -> State:
     """Inserts a new op with one input between a tensor and its consumers.
 
@@ -125,7 +132,9 @@ def remove(context: RenderContext, state: State, names: Names, stitch: YesOrNo =
 
 
 @edit("set an attribute of boxes", gesture="click it")
-def set_attr(context: RenderContext, state: State, names: Names, name: Text, value: Anything) -> State:
+def set_attr(
+    context: RenderContext, state: State, names: Names, name: Text, value: Annotated[Anything, "Value (Python)"]
+) -> State:
     """Sets an attribute of all ops of boxes; a text may be a Python literal, such as ``[1, 2]`` or ``None``.
 
     Args:
@@ -142,7 +151,7 @@ def set_attr(context: RenderContext, state: State, names: Names, name: Text, val
 
 
 @edit("place boxes on a device", gesture="click it")
-def set_device(context: RenderContext, state: State, names: Names, device: Text) -> State:
+def set_device(context: RenderContext, state: State, names: Names, device: Annotated[Text, "Device", "any"]) -> State:
     """Places all ops of boxes on a device; an empty text lets TensorFlow choose.
 
     Args:
@@ -192,7 +201,7 @@ def reroute_control(context: RenderContext, state: State, old: Text, to: Text) -
 
 
 @edit("rename an op or a scope", gesture="menu")
-def rename(context: RenderContext, state: State, old: Text, to: Name) -> State:
+def rename(context: RenderContext, state: State, old: Text, to: Annotated[Name, "Name"]) -> State:
     """Renames an op, or a name scope with all its ops. Variables keep their values.
 
     Args:
@@ -204,7 +213,9 @@ def rename(context: RenderContext, state: State, old: Text, to: Name) -> State:
 
 
 @edit("collapse boxes into one call", gesture="menu")
-def collapse(context: RenderContext, state: State, names: Names, name: NameOrNone = None) -> State:
+def collapse(
+    context: RenderContext, state: State, names: Names, name: Annotated[NameOrNone, "Name", FREE] = None
+) -> State:
     """Replaces all ops of boxes by one function call.
 
     Args:
@@ -230,7 +241,7 @@ def inline(context: RenderContext, state: State, names: Names) -> State:
 
 
 @edit("unroll a loop", gesture="menu")
-def unroll(context: RenderContext, state: State, loop: Text, times: Count) -> State:
+def unroll(context: RenderContext, state: State, loop: Text, times: Annotated[Count, "Number of rounds"]) -> State:
     """Replaces a loop by a number of copies of its body.
 
     Args:
@@ -243,7 +254,9 @@ def unroll(context: RenderContext, state: State, loop: Text, times: Count) -> St
 
 
 @edit("fix a condition and keep one branch", gesture="menu")
-def resolve_condition(context: RenderContext, state: State, name: Text, value: Anything) -> State:
+def resolve_condition(
+    context: RenderContext, state: State, name: Text, value: Annotated[Anything, "Condition is", "True or False"]
+) -> State:
     """Fixes a condition: the branch for its value stays, the other branches are removed.
 
     Args:
@@ -261,7 +274,11 @@ def resolve_condition(context: RenderContext, state: State, name: Text, value: A
 
 @edit("make the edits so far on copies", gesture="menu")
 def on_copies(
-    context: RenderContext, state: State, scope: NameOrNone = None, until: Names = (), assign: Assign = "leave"
+    context: RenderContext,
+    state: State,
+    scope: Annotated[NameOrNone, "Scope of the copies", FREE] = None,
+    until: Annotated[Names, "Stop at op", "all downstream"] = (),
+    assign: Annotated[Assign, "Ops that set state"] = "leave",
 ) -> State:
     """Makes the edits so far on copies of the changed ops, as in `Plan.on_copies`; existing ops stay.
 
@@ -343,8 +360,8 @@ def replace(
     context: RenderContext,
     state: State,
     names: Names,
-    replacement: TextOrFunction,
-    external: External = "refuse",
+    replacement: Annotated[TextOrFunction, "Op type", "name or description"],
+    external: Annotated[External, "If other ops read inner tensors"] = "refuse",
 ) -> State:
     """Replaces all parts similar to some boxes together by an op, or by the ops that a function makes.
 

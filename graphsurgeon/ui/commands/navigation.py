@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated
 
 from ...errors import LayoutError, PlanError, SelectionError, counted, did_you_mean, few
 from ...graph.functions import callees_of
@@ -232,7 +233,9 @@ def forward(context: RenderContext, state: State) -> State:
 
 
 @look("save this view under a name", gesture="menu")
-def save_view(context: RenderContext, state: State, name: TextOrNone = None, at: Numbers = ()) -> tuple[State, str]:
+def save_view(
+    context: RenderContext, state: State, name: Annotated[TextOrNone, "Name"] = None, at: Numbers = ()
+) -> tuple[State, str]:
     """Saves the open folds and the selection under a name, and returns the name.
 
     Args:

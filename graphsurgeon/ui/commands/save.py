@@ -13,8 +13,7 @@ from ...plan.editor_like import EditorLike, default_ends
 from ...view import page_types
 from ..render_context import RenderContext
 from ..state import State
-from .plan import parse_literal
-from .specs import Text, choice_of, edit, look
+from .specs import Text, choice_of, edit, look, parse_literal
 
 FORMATS: dict[str, tuple[str, str]] = {
     "keras": ("Keras model", ".keras"),
@@ -28,10 +27,12 @@ FORMATS: dict[str, tuple[str, str]] = {
     "picture": ("SVG picture", ".svg"),
     "page": ("HTML page, works without a kernel", ".html"),
 }
-Format = Annotated[str, choice_of(*FORMATS)]
-ValueSource = Annotated[str, choice_of("current", "initial")]
-IfExists = Annotated[str, choice_of("ask", "replace")]
 """The formats of a save: format -> its label, and its suffix."""
+Format = Annotated[str, choice_of(*((name, label) for name, (label, _) in FORMATS.items()))]
+_VALUES = choice_of(
+    ("current", "current values of the variables"), ("initial", "initial values, if a variable has no current value")
+)
+IfExists = Annotated[str, choice_of("ask", "replace")]
 _SUFFIXES = (".keras", ".pb", ".pbtxt", ".gz", ".meta", ".ckpt", ".tflite", ".svg", ".html")
 _WITH_SIGNATURES = ("saved_model", "saved_model_tf2")
 
@@ -68,12 +69,12 @@ def save_form(context: RenderContext, state: State) -> tuple[State, page_types.S
 def save(
     context: RenderContext,
     state: State,
-    path: Text,
-    format: Format = "saved_model",
-    signature: Text = "",
-    inputs: Text = "",
-    outputs: Text = "",
-    values: ValueSource = "current",
+    path: Annotated[Text, "File or folder"],
+    format: Annotated[Format, "Format"] = "saved_model",
+    signature: Annotated[Text, "Signature", "none"] = "",
+    inputs: Annotated[Text, "Inputs", "tensors, or name=tensor"] = "",
+    outputs: Annotated[Text, "Outputs", "all"] = "",
+    values: Annotated[str, _VALUES, "Values"] = "current",
     if_exists: IfExists = "ask",
 ) -> tuple[State, page_types.Report]:
     """Writes the graph that plans are applied to, or a picture of it. A file is checked before it gets its name.

@@ -53,8 +53,8 @@ test("the form asks for each placeholder, offers what fits, and sends what was t
   key(item("a"), "x");
   expect(last()).toEqual(["run_form", { target: "graph" }]);
   const feeds = [
-    { tensor: "x:0", text: "float32 (?, 2)", random: "random (1, 2)", names: ["batch"] },
-    { tensor: "y:0", text: "string (?,)", random: "", names: [] },
+    { name: "x:0", label: "x:0  float32 (?, 2)", value: "", hint: "random (1, 2)", names: ["batch"] },
+    { name: "y:0", label: "y:0  string (?,)", value: "", hint: "random (1, 3), a name, a file or numbers", names: [] },
   ];
   model.answer("run_form", { feeds, selected: 0, target: "graph", risk: "" });
   await settled();

@@ -7,7 +7,8 @@ import type { Pane } from "../canvas/pane";
 import type { Overlay } from "../canvas/overlay";
 import { isFold, opens } from "../state/places";
 import type { PlanBar } from "../panels/planbar";
-import type { Popup } from "../panels/popup";
+import type { FormField, Popup, Values } from "../panels/popup";
+import { FORMS } from "../model/forms.generated";
 import type { WidgetSize } from "../panels/size";
 import type { Search } from "../panels/search";
 import { edgeTitle } from "../canvas/shapes";
@@ -128,6 +129,27 @@ export class Actions {
       if (error instanceof CommandError) return null;
       throw error;
     }
+  }
+
+  /** Opens the form of a verb. `given` has the arguments without a field, `more` has values and other properties of the fields,
+   * and null for fields that are left out. */
+  form<V extends keyof typeof FORMS>(
+    title: string,
+    verb: V,
+    submit: string,
+    given: Partial<Verbs[V]>,
+    more: Record<string, Partial<FormField> | null> = {},
+    done: (result: Result<V>, args: Verbs[V]) => unknown = () => {},
+    note = "",
+    alert = "",
+  ): void {
+    const shown = FORMS[verb].filter(({ name }) => more[name] !== null),
+      fields = shown.map((field: FormField) => ({ ...field, ...more[field.name] }));
+    const send = async (values: Values) => {
+      const args = { ...given, ...values } as Verbs[V];
+      await done(await this.call(verb, args), args);
+    };
+    this.ui.popup.form(title, fields, submit, send, note, alert);
   }
 
   /** Sends a verb without waiting for its answer. */

@@ -97,13 +97,8 @@ export class Appearance {
   }
 
   #askFile(): void {
-    this.actions.ui.popup.form(
-      "Color by numbers of a file",
-      [{ name: "path", label: "CSV file", hint: "numbers.csv" }],
-      "Color",
-      v => this.actions.call("paint_file", { path: v.path! }),
-      "Each row has the name of an op or layer, and a number.",
-    );
+    const note = "Each row has the name of an op or layer, and a number.";
+    this.actions.form("Color by numbers of a file", "paint_file", "Color", {}, {}, undefined, note);
   }
 
   /** Hides gradients, or shows them in their scopes. */

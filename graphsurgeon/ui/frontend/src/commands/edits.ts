@@ -5,19 +5,10 @@ import type { BoxDrag } from "../canvas/drag_boxes";
 import type { Action } from "./keys";
 import type { Pane } from "../canvas/pane";
 import { displayName, isFold } from "../state/places";
-import type { Choice, Entry, Field } from "../panels/popup";
+import { FORMS } from "../model/forms.generated";
+import type { Choice, Entry, Values } from "../panels/popup";
 import type { Position } from "../panels/parts";
-import type { Box, Group } from "../model/types.generated";
-
-const EXTERNAL: [string, string][] = [
-  ["refuse", "skip that match"],
-  ["keep", "keep ops others use"],
-];
-const FREE = "a free one";
-const ASSIGN: [string, string][] = [
-  ["leave", "leave them"],
-  ["copy", "copy them too"],
-];
+import type { Box, Group, Verbs } from "../model/types.generated";
 
 /** An action as an item of a menu for a box of a pane; none if the action cannot be done with it. */
 export type ChoiceOf = (action: Action, pane: Pane, of?: Box | Group, more?: Partial<Choice>) => Choice | false;
@@ -62,11 +53,11 @@ export class Edits {
   type(pane: Pane, of: Box | Group): void {
     const like = this.#alike(pane, of),
       one = like.length === 1 && !isFold(of);
-    const fields: Field[] = [{ name: "replacement", label: "Op type", hint: "name or description", find: this.#types(like) }];
-    if (!one) fields.push({ name: "external", label: "If other ops read inner tensors", value: "refuse", options: EXTERNAL });
-    this.actions.ui.popup.form(`Replace all similar to ${similarText(like)}`, fields, "Replace", v =>
-      this.actions.call("replace", { names: like, replacement: v.replacement!, external: (v.external ?? "refuse") as "refuse" | "keep" }),
-    );
+    const find = (query: string) => this.actions.send("op_types", { query, names: like, inputs: 0 });
+    // a single op has no inner tensors
+    const more = { replacement: { find }, ...(one && { external: null }) },
+      given = { names: like, external: "refuse" as const };
+    this.actions.form(`Replace all similar to ${similarText(like)}`, "replace", "Replace", given, more);
   }
 
   /** Sets an attribute of the selection. */
@@ -74,17 +65,12 @@ export class Edits {
     void this.attrs.choose(pane, this.#names(pane, of));
   }
 
-  /** Finds op types that can replace boxes. */
-  #types(names: string[]): Field["find"] {
-    return query => this.actions.send("op_types", { query, names, inputs: 0 });
-  }
-
   /** Finds op types with one input, which can be dragged onto an edge. */
-  async #insertable(query: string, values: () => Record<string, string>): Promise<Entry[] | null> {
+  async #insertable(query: string, values: () => Values): Promise<Entry[] | null> {
     const { popup } = this.actions.ui,
       found = await this.actions.send("op_types", { query, names: [], inputs: 1 });
     const drag = (op: string) => () => {
-      const name = values().name || null;
+      const { name } = values();
       popup.close();
       return this.boxDrag.beginType(op, (pane, edge) =>
         this.actions.post("insert", { op, on: edge.tensor, name, only: [this.actions.ends(pane, edge)[1]!.name] }),
@@ -95,23 +81,16 @@ export class Edits {
 
   /** Asks for an op with one input to insert after a tensor, for all its consumers or for those in some boxes. */
   insert(tensor: string, only: string[] = []): void {
-    this.actions.ui.popup.form(
-      only.length ? `Insert op between ${tensor} and ${similarText(only)}` : `Insert op after ${tensor}`,
-      [
-        { name: "op", label: "Op type (one input)", value: "Identity", find: (query, values) => this.#insertable(query, values) },
-        { name: "name", label: "Name", hint: FREE },
-      ],
-      "Insert",
-      v => this.actions.call("insert", { op: v.op!, on: tensor, name: v.name || null, only }),
-      "You can also drag a type onto an edge.",
-    );
+    const title = only.length ? `Insert op between ${tensor} and ${similarText(only)}` : `Insert op after ${tensor}`,
+      op = { value: "Identity", find: (query: string, values: () => Values) => this.#insertable(query, values) };
+    this.actions.form(title, "insert", "Insert", { on: tensor, only }, { op }, undefined, "You can also drag a type onto an edge.");
   }
 
   menu(pane: Pane, of: Box | Group, at: Position): void {
     const fold = isFold(of),
       names = this.#names(pane, of),
       actions = this.actions,
-      { post, call } = actions,
+      { post } = actions,
       { popup, model } = this.actions.ui,
       selected = [...actions.selected[pane.name]],
       type = "subtitle" in of ? of.subtitle.split(" ")[0]! : "";
@@ -123,18 +102,20 @@ export class Edits {
       entry = (action: Action, text: string, run: () => void) => this.choice(action, pane, of, { text, run });
     const two = (verb: TwoEndEdit): Choice | false =>
       !fold && { text: TWO_END_EDITS[verb].menu, key: TWO_END_EDITS[verb].key, run: () => actions.startEdit(pane, verb) };
-    /** A choice that opens a form; its text is `title`, unless one is given. */
-    const formChoice = (
+    /** A choice that opens the form of a verb; its text is `title`, unless one is given. */
+    const formChoice = <V extends keyof typeof FORMS>(
       title: string,
-      fields: Field[],
-      yes: string,
-      run: (v: Record<string, string>) => unknown,
+      verb: V,
+      submit: string,
+      given: Partial<Verbs[V]>,
+      value: Record<string, string> = {},
       text = title,
       off = false,
     ): Choice => ({
       text: `${text}\u2026`,
       off,
-      run: () => popup.form(title, fields, yes, run),
+      run: () =>
+        actions.form(title, verb, submit, given, Object.fromEntries(Object.entries(value).map(([name, value]) => [name, { value }]))),
     });
     const groups: Record<string, (Choice | false)[]> = {
       Consumers: [
@@ -145,9 +126,10 @@ export class Edits {
         !fold &&
           formChoice(
             `Insert a copy of ${similarText(selected)} after it`,
-            [{ name: "to", label: "Scope of the copy", hint: FREE }],
+            "insert_copy",
             "Insert",
-            v => call("insert_copy", { names: selected, on: actions.tensorOf(of.name), to: v.to || null, pane: "destination" }),
+            { names: selected, on: actions.tensorOf(of.name), pane: "destination" },
+            {},
             "Insert a copy of the selection",
             !selected.length || selected.includes(of.name),
           ),
@@ -172,43 +154,28 @@ export class Edits {
       "Functions and patterns": [
         formChoice(
           `Collapse ${similarText(names)} into one call`,
-          [{ name: "name", label: "Name", hint: FREE }],
+          "collapse",
           "Collapse",
-          v => call("collapse", { names, name: v.name || null }),
+          { names },
+          {},
           `Collapse ${all} into a function`,
         ),
         "kind" in of && of.kind === "call" && { text: "Inline the call", run: () => post("inline", { names: [of.name] }) },
         /While$|^(LoopCond|Enter|NextIteration|Exit)$/.test(type) &&
-          formChoice(
-            "Unroll the loop",
-            [{ name: "times", label: "Number of rounds", value: "3" }],
-            "Unroll",
-            v => call("unroll", { loop: of.name, times: +v.times! }),
-            "Unroll the loop",
-          ),
+          formChoice("Unroll the loop", "unroll", "Unroll", { loop: of.name }, { times: "3" }),
         /(If|Case|^Switch)$/.test(type) &&
           formChoice(
             "Fix the condition",
-            [{ name: "value", label: "Condition is", value: /Case$/.test(type) ? "0" : "True", hint: "True or False" }],
+            "resolve_condition",
             "Keep that branch",
-            v => call("resolve_condition", { name: of.name, value: v.value! }),
+            { name: of.name },
+            { value: /Case$/.test(type) ? "0" : "True" },
             "Fix condition",
           ),
         this.choice("type", pane, of, { run: () => this.type(pane, of) }),
       ],
       "The plan so far": [
-        formChoice(
-          "Make the edits so far on copies",
-          [
-            { name: "scope", label: "Scope of the copies", hint: FREE },
-            { name: "until", label: "Stop at op", hint: "all downstream" },
-            { name: "assign", label: "Ops that set state", value: "leave", options: ASSIGN },
-          ],
-          "Make copies",
-          v => call("on_copies", { scope: v.scope || null, until: v.until ? [v.until] : [], assign: v.assign as "leave" | "copy" }),
-          "Make these edits on copies",
-          !plan.steps.length,
-        ),
+        formChoice("Make the edits so far on copies", "on_copies", "Make copies", {}, {}, "Make these edits on copies", !plan.steps.length),
       ],
     };
     popup.choose(

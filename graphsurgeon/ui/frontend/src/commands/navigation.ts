@@ -32,11 +32,6 @@ export class Navigation {
       );
   }
 
-  /** Saves the current view. */
-  async save(pane: Pane, name: string | null = null): Promise<void> {
-    await this.actions.send("save_view", { name, at: [pane.view.x, pane.view.y, pane.view.k] });
-  }
-
   async show(pane: Pane, name: string): Promise<void> {
     const at = await this.actions.send("show_view", { name });
     if (Array.isArray(at)) pane.lookFrom(at as number[]);
@@ -70,11 +65,12 @@ export class Navigation {
       text: "Save this view\u2026",
       verb: "save_view",
       run: () =>
-        this.actions.ui.popup.form(
+        this.actions.form(
           "Save this view",
-          [{ name: "name", label: "Name", value: `view ${saved.length + 1}` }],
+          "save_view",
           "Save",
-          v => void this.save(pane, v["name"] || null),
+          { at: [pane.view.x, pane.view.y, pane.view.k] },
+          { name: { value: `view ${saved.length + 1}` } },
         ),
     });
     if (saved.length)

@@ -1,7 +1,7 @@
 // Recipes: common tasks in one menu; a recipe that does not apply shows the reason.
 import type { Actions } from "./actions";
 import { CommandError } from "../model/api";
-import type { Choice, Field } from "../panels/popup";
+import type { Choice, Values } from "../panels/popup";
 import type { Position } from "../panels/parts";
 import type { RecipeEntry, Verbs } from "../model/types.generated";
 
@@ -49,7 +49,7 @@ export class Recipes {
   }
 
   #ask(recipe: RecipeEntry): void {
-    const done = async (values: Record<string, string>) => {
+    const done = async (values: Values) => {
       await this.actions.call("run_recipe", { name: recipe.name, values });
       this.actions.ui.plan.show(this.actions.ui.model.get("plan").steps.length ? "steps" : "saved");
     };
@@ -62,23 +62,8 @@ export class Recipes {
 
   /** Runs the converter of a target, and shows its report. */
   #check(target: Verbs["check"]["target"], name: string, outputs: string): void {
-    const fields: Field[] = [
-      { name: "outputs", label: "Outputs", value: outputs, hint: "default: outputs of the opened graph" },
-      { name: "inputs", label: "Inputs", hint: "default: all placeholders" },
-      {
-        name: "verify",
-        label: "If it converts",
-        value: "no",
-        options: [
-          ["no", "report only"],
-          ["yes", "run the model and compare with the graph"],
-        ],
-      },
-    ];
-    this.actions.ui.popup.form(`Check for ${name}`, fields, "Check", async v => {
-      const asked = { target, outputs: v.outputs!, inputs: v.inputs!, verify: v.verify === "yes" };
-      await this.actions.call("check", asked);
-      this.actions.ui.plan.show("saved");
-    });
+    this.actions.form(`Check for ${name}`, "check", "Check", { target }, { outputs: { value: outputs } }, () =>
+      this.actions.ui.plan.show("saved"),
+    );
   }
 }

@@ -12,7 +12,7 @@ import { openPalette } from "./palette";
 import type { Pane } from "../canvas/pane";
 import type { Drag } from "../canvas/pointer";
 import { around, edgesOf, isFold, neighbor, opens, type Step } from "../state/places";
-import { SaveDialog } from "./save";
+import { openSaveForm } from "./save";
 import { Appearance } from "./appearance";
 import { Recipes } from "./recipes";
 import { Runs } from "./runs";
@@ -239,7 +239,7 @@ export class Registry {
       undo: [() => actions.post("undo", {}), "Undo", can("undo")],
       redo: [() => actions.post("redo", {}), "Redo", can("redo")],
       apply: [() => actions.apply(), "Apply the plan", ready],
-      save: [() => void new SaveDialog(actions).open(), "Save or export a model, a picture or a page"],
+      save: [() => void openSaveForm(actions), "Save or export a model, a picture or a page"],
       recipes: [(_pane, _item, _key, at) => void this.recipes.menu(at), "Recipes"],
       search: () => p.search.focus(),
       palette: () => void openPalette(this),

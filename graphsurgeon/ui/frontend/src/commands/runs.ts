@@ -1,6 +1,7 @@
 // Runs: the form before a run.
 import type { Actions } from "./actions";
-import type { Field } from "../panels/popup";
+import { FORMS } from "../model/forms.generated";
+import type { Values } from "../panels/popup";
 import type { RunForm } from "../model/types.generated";
 
 const RUN: [string, string] = ["Run the graph", "Run"];
@@ -8,6 +9,11 @@ const TITLES: Partial<Record<RunForm["target"], [string, string]>> = {
   plan: ["Try the plan", "Try"],
   applied: ["Compare with the graph before the plan", "Compare"],
 };
+
+const PARTS: [string, string][] = [
+  ["graph", "the graph"],
+  ["selection", "the selection and its inputs"],
+];
 
 export class Runs {
   constructor(private readonly actions: Actions) {}
@@ -22,14 +28,21 @@ export class Runs {
     const form = (await actions.send("run_form", { target })) ?? (alone ? await actions.send("run_form", { target: "selection" }) : null);
     if (!form) return;
     const [title, yes] = TITLES[target] ?? RUN;
-    actions.ui.popup.form(title, fields(form), form.risk ? `${yes} anyway` : yes, v => this.#run(form, v), "", form.risk);
+    const part = { name: "target", label: "Part to run", value: "graph", options: PARTS },
+      fields = [
+        ...form.feeds,
+        ...(form.selected && form.target === "graph" ? [part] : []),
+        // without a placeholder, there are no random values
+        ...FORMS.run.filter(f => form.feeds.length || f.name !== "seed"),
+      ];
+    actions.ui.popup.form(title, fields, form.risk ? `${yes} anyway` : yes, v => this.#run(form, v), "", form.risk);
   }
 
-  async #run(form: RunForm, v: Record<string, string>): Promise<void> {
-    const feeds = Object.fromEntries(form.feeds.map(f => [f.tensor, v[f.tensor]!] as const).filter(([, text]) => text));
-    const target = (v[" of"] ?? form.target) as RunForm["target"];
-    if (form.risk) await this.actions.call("trust", { target });
-    await this.actions.call("run", { feeds, target, seed: number(v[" seed"]), limit: number(v[" limit"]), memory: number(v[" memory"]) });
+  async #run({ feeds: fields, target: shown, risk }: RunForm, v: Values): Promise<void> {
+    const { target = shown, seed = 0, limit, memory } = v,
+      feeds = Object.fromEntries(fields.map(f => [f.name, v[f.name]]).filter(([, text]) => text));
+    if (risk) await this.actions.call("trust", { target });
+    await this.actions.call("run", { feeds, target, seed, limit, memory });
     const { ui: p } = this.actions,
       run = p.model.get("run");
     p.plan.show("run");
@@ -40,29 +53,4 @@ export class Runs {
       p.panes.destination.arrive();
     }
   }
-}
-
-function number(text = ""): number {
-  return Math.max(0, Math.round(+text)) || 0;
-}
-
-/** The fields of the form. Names of placeholders never begin with a space; names of the other fields do. */
-function fields(form: RunForm): Field[] {
-  const feeds = form.feeds.map(f => ({
-    name: f.tensor,
-    label: `${f.tensor}  ${f.text}`,
-    hint: f.random || "random (1, 3), a name, a file or numbers",
-    list: f.names,
-  }));
-  const options: [string, string][] = [
-    ["graph", "the graph"],
-    ["selection", "the selection and its inputs"],
-  ];
-  return [
-    ...feeds,
-    ...(form.selected && form.target === "graph" ? [{ name: " of", label: "Part to run", value: "graph", options }] : []),
-    ...(feeds.length ? [{ name: " seed", label: "Random seed", value: "0" }] : []),
-    { name: " limit", label: "Time limit, in seconds", hint: "none" },
-    { name: " memory", label: "Memory limit, in MB", hint: "none" },
-  ];
 }

@@ -13,44 +13,31 @@ export class Attrs {
 
   /** Asks for another value of an attribute, of all ops of some boxes: from a menu if all its values are known. */
   set(names: string[], a: Attribute, at: Position): void {
-    const { popup } = this.actions.ui,
-      set = (value: string) => ({ names, name: a.name, value });
+    const { actions } = this,
+      set = (value: string) => actions.post("set_attr", { names, name: a.name, value });
     if (a.choices.length)
-      popup.choose(
+      actions.ui.popup.choose(
         a.name,
-        a.choices.map(value => ({ text: value, on: value === a.value, run: () => this.actions.post("set_attr", set(value)) })),
+        a.choices.map(value => ({ text: value, on: value === a.value, run: () => set(value) })),
         at,
       );
-    else
-      popup.form(`Set ${a.name}`, [{ name: "value", label: "Value (Python)", value: a.value }], "Set", v =>
-        this.actions.call("set_attr", set(v.value!)),
-      );
+    else actions.form(`Set ${a.name}`, "set_attr", "Set", { names, name: a.name }, { value: { value: a.value } });
   }
 
   /** Asks for another device. */
   place(names: string[], device: string): void {
-    const fields = [{ name: "device", label: "Device", value: device, hint: "any", list: DEVICES }];
-    this.actions.ui.popup.form("Place on a device", fields, "Place", v => this.actions.call("set_device", { names, device: v.device! }));
+    this.actions.form("Place on a device", "set_device", "Place", { names }, { device: { value: device, names: DEVICES } });
   }
 
   /** Asks for other arguments of a step of the plan. */
   async step(step: number): Promise<void> {
-    const form = await this.actions.send("step_form", { step });
-    if (!form) return;
-    const fields = form.map(({ name, label, value, choices }) => ({
-      name,
-      label,
-      value,
-      options: choices.length ? choices.map((c): [string, string] => [c, c]) : undefined,
-    }));
-    this.actions.ui.popup.form("Change the step", fields, "Change", values => this.actions.call("edit_step", { step, values }));
+    const fields = await this.actions.send("step_form", { step });
+    if (fields) this.actions.ui.popup.form("Change the step", fields, "Change", values => this.actions.call("edit_step", { step, values }));
   }
 
   rename(name: string): void {
-    const fields = [{ name: "to", label: "Name", value: name.replace(/\/$/, ""), isName: true }];
-    this.actions.ui.popup.form(name.endsWith("/") ? "Rename the scope" : "Rename the op", fields, "Rename", v =>
-      this.actions.call("rename", { old: name, to: v.to! }),
-    );
+    const [scope, end] = name.endsWith("/") ? ["scope", -1] : ["op"];
+    this.actions.form(`Rename the ${scope}`, "rename", "Rename", { old: name }, { to: { value: name.slice(0, end), isName: true } });
   }
 
   /** Asks for an attribute and its value in one text, for example padding=SAME; a list shows the choices. */

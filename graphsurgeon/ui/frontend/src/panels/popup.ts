@@ -6,19 +6,28 @@ import { type Attributes, type Child, make, draw, h, type VNode } from "./vnodes
 import { type Drag, dragFrom } from "../canvas/pointer";
 import { type Action, GROUPS } from "../commands/keys";
 import { SIGN } from "../model/signs.generated";
-import type { Verbs } from "../model/types.generated";
+import type { Field, Verbs } from "../model/types.generated";
 
-export interface Field {
+/** The values of a form by the names of its fields: texts, or values of the types of the fields. */
+export type Values = Record<string, any>;
+
+/** A field of a form, as Python describes it, or with a search. */
+export interface FormField extends Partial<Field> {
   name: string;
   label: string;
-  value?: string;
-  hint?: string | undefined;
+  /** the type of its value if it is not a text */ type?: keyof typeof READERS;
   /** whether the value is a name, whose last part is selected */ isName?: boolean;
-  /** the choices, and their texts */ options?: [string, string][] | undefined;
-  /** suggestions while the person types */ list?: string[];
   /** finds the entries that match the typed text, the best first; the value must be one of them. `values` are those of the form */ find?:
-    ((query: string, values: () => Record<string, string>) => Promise<Entry[] | null>) | undefined;
+    ((query: string, values: () => Values) => Promise<Entry[] | null>) | undefined;
 }
+
+/** The value of a typed text by the type of a field. */
+const READERS = {
+  number: (text: string) => (Number.isFinite(+text) ? +text : text),
+  boolean: (text: string) => text === "yes",
+  "string | null": (text: string) => text || null,
+  "string[]": (text: string) => text.split(/\s*,\s*/).filter(Boolean),
+};
 
 /** An entry of a searched list: its value and its description. */
 export interface Entry {
@@ -175,7 +184,7 @@ export class Popup {
 
   /** A question with fields to fill in; Enter answers it. `alert` is a warning above the fields.
    * If `run` is refused, the form opens again, with the typed texts and the reason. */
-  form(title: string, fields: Field[], yes: string, run: (values: Record<string, string>) => unknown, note = "", alert = ""): void {
+  form(title: string, fields: FormField[], yes: string, run: (values: Values) => unknown, note = "", alert = ""): void {
     this.#ask("dialog", title, [alert && h("p.gs-alert", { role: "alert" }, alert), note && muted(note)], fields, yes, run);
     const [first] = this.#inputs;
     if (first instanceof HTMLInputElement)
@@ -187,10 +196,12 @@ export class Popup {
     return [...this.layer.querySelectorAll<HTMLInputElement | HTMLSelectElement>(".gs-asks .gs-field")];
   }
 
-  #ask(role: string, title: string, above: Child, fields: Field[], yes: string, run: (values: Record<string, string>) => unknown): void {
+  #ask(role: string, title: string, above: Child, fields: FormField[], yes: string, run: (values: Values) => unknown): void {
     // in a form without other text fields, a click on an entry is the answer
     const choosing = fields.every(f => f.find || f.options),
-      values = (): Record<string, string> => Object.fromEntries(fields.map((f, i) => [f.name, this.#inputs[i]!.value.trim()])),
+      texts = (): Record<string, string> => Object.fromEntries(fields.map((f, i) => [f.name, this.#inputs[i]!.value.trim()])),
+      read = (texts: Record<string, string>): Values =>
+        Object.fromEntries(fields.map(({ name, type }) => [name, type ? READERS[type](texts[name]!) : texts[name]])),
       finders = fields.map(
         (f, i) =>
           f.find &&
@@ -198,18 +209,18 @@ export class Popup {
             f,
             `${this.id}-found-${i}`,
             () => this.#inputs[i],
-            values,
+            () => read(texts()),
             () => this.#draw(),
           ),
       );
-    let typed: Record<string, string | undefined> = Object.fromEntries(fields.map(f => [f.name, f.value])),
+    let typed: Record<string, string> = Object.fromEntries(fields.map(f => [f.name, f.value ?? ""])),
       problem = "",
       invalid = -1;
     const answer = async () => {
-      const given = values();
+      typed = texts();
       this.close();
       try {
-        await run((typed = given));
+        await run(read(typed));
       } catch (error) {
         if (!(error instanceof CommandError)) throw error;
         if (this.open) return; // another question is open by now
@@ -223,7 +234,7 @@ export class Popup {
         show(at);
       }
     };
-    const control = (f: Field, i: number): VNode => {
+    const control = (f: FormField, i: number): VNode => {
       const attributes: Attributes = {
         class: "gs-field",
         "aria-label": f.label,
@@ -240,7 +251,7 @@ export class Popup {
         return field({
           "data-value": typed[f.name],
           placeholder: f.hint,
-          list: f.list?.length ? `${this.id}-list-${i}` : undefined,
+          list: f.names?.length ? `${this.id}-list-${i}` : undefined,
           ...finders[i]?.attributes,
           ...attributes,
         });
@@ -262,11 +273,11 @@ export class Popup {
                 h("span", f.label),
                 control(f, i),
                 finders[i]?.list(() => choosing && void answer()),
-                f.list?.length &&
+                f.names?.length &&
                   h(
                     "datalist",
                     { id: `${this.id}-list-${i}` },
-                    f.list.map(value => h("option", { value })),
+                    f.names.map(value => h("option", { value })),
                   ),
               ),
             ),
@@ -397,10 +408,10 @@ class Finder {
   #last: Promise<void> | undefined;
 
   constructor(
-    private readonly field: Field,
+    private readonly field: FormField,
     private readonly id: string,
     private readonly input: () => HTMLInputElement | HTMLSelectElement | undefined,
-    private readonly values: () => Record<string, string>,
+    private readonly values: () => Values,
     private readonly redraw: () => void,
   ) {}
 
