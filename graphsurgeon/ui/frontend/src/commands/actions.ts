@@ -46,7 +46,7 @@ export interface Parts {
   search: Search;
   size: WidgetSize;
   cameras: CameraHistory;
-  /** shows before, after or both */ stages(): void;
+  /** shows the graph before the plan, after it, or both */ planView(): void;
   /** goes to the next change of the plan, or with -1 to the one before */ changes(by: 1 | -1): void;
 }
 
@@ -67,6 +67,18 @@ export class Actions {
   /** The active pane, in which keys act. */
   get pane(): Pane {
     return this.ui.panes[this.state.active];
+  }
+
+  /** Makes a pane the active one. */
+  activate(active: PaneName): void {
+    if (this.state.active !== active) this.ui.store.set({ active });
+  }
+
+  /** Focuses the current box of the active pane. */
+  focusPane(): void {
+    const { pane } = this,
+      item = pane.current;
+    if (item) pane.focus(item, false);
   }
 
   /** The reason why the boxes of a pane cannot be edited; empty if they can. */

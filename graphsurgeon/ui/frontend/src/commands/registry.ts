@@ -250,7 +250,7 @@ export class Registry {
       run: [() => void this.runs.open(), "Run the graph with inputs"],
       try: [() => void this.runs.open("plan"), "Apply the plan to a copy, run the copy, and compare", ready],
       full: [() => p.size.fill(), "Full screen"],
-      plan_view: () => p.stages(),
+      plan_view: () => p.planView(),
       change: () => p.changes(1),
       change_before: () => p.changes(-1),
       fit: [pane => pane.fit(), "Fit to window"],
