@@ -1,6 +1,5 @@
 // Builds the screen from its parts, and updates them from the model.
-import { Api, type Post, NO_KERNEL_TEXT } from "./model/api";
-import { CameraHistory } from "./state/cameras";
+import { Api, NO_KERNEL_TEXT } from "./model/api";
 import { Changes } from "./state/changes";
 import { consume, hasFocus } from "./panels/dom";
 import { draw, h, make } from "./panels/vnodes";
@@ -8,7 +7,6 @@ import { actionOf, Registry } from "./commands/registry";
 import { Inspector } from "./panels/inspector";
 import { LinkedPanes } from "./state/linked_panes";
 import { Outline } from "./panels/outline";
-import { Overlay } from "./canvas/overlay";
 import { Pane, type PaneEvents } from "./canvas/pane";
 import { PlanBar } from "./panels/planbar";
 import { Popup } from "./panels/popup";
@@ -16,7 +14,7 @@ import { WidgetSize } from "./panels/size";
 import { opOf } from "./state/places";
 import { Search } from "./panels/search";
 import { StatusBar } from "./panels/statusbar";
-import { Store, type ViewState } from "./state/store";
+import type { ViewState } from "./state/store";
 import { followTheme } from "./panels/theme";
 import { TopBar } from "./panels/topbar";
 import type { Model } from "./model/api";
@@ -43,15 +41,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
     width = 0,
     soon = 0,
     /** the panes that were shown last */ lastShape = "";
-  const store = new Store(),
-    cameras = new CameraHistory(model),
-    post: Post = (verb, args) => actions.post(verb, args);
+  const commands = new Registry(model),
+    { actions } = commands,
+    { store, overlay, cameras } = actions;
 
-  const status = new StatusBar(
-    model,
-    () => post("cancel", {}),
-    keys => actions.fade(keys),
-  );
   const api = new Api(
     model,
     () => {
@@ -66,7 +59,6 @@ export function mount(model: Model, host: HTMLElement): () => void {
       if (root.querySelector(":disabled:focus")) actions.focusPane();
     },
   );
-  const popup = new Popup(root, id, api);
   const events: PaneEvents = {
     select: (pane, names, mode) => actions.select(pane, names, mode),
     open: (pane, item) => actions.open(pane, item),
@@ -89,78 +81,19 @@ export function mount(model: Model, host: HTMLElement): () => void {
       if (actions.isTwoStage) linked.tell();
     },
   };
-  const overlay = new Overlay(),
-    panes = { source: new Pane("source", events, overlay), destination: new Pane("destination", events, overlay) },
+  const panes = { source: new Pane("source", events, overlay), destination: new Pane("destination", events, overlay) },
     both = Object.values(panes),
-    updateSizes = (anew = false) => both.forEach(pane => pane.updateSize(anew));
-  const inspector = new Inspector(id, model, post, {
-    reveal: name => actions.reveal(store.state.active, name),
-    fetchValue: name => actions.send("value", { name }),
-    fetchTensor: tensor => actions.send("fetch", { tensor }),
-    showStatus: text => status.show(text),
-    editable: () => api.answers("set_attr") && !actions.refusal(actions.pane),
-    set: (names, a, at) => commands.edits.attrs.set(names, a, at),
-    setDevice: (names, device) => commands.edits.attrs.place(names, device),
-    replaceType: () => commands.do("type"),
-    rename: name => commands.edits.attrs.rename(name),
-  });
-  const plan = new PlanBar(
-    id,
-    model,
-    store,
-    post,
-    {
-      copy: (how, byKey) => void actions.copy(how, byKey),
-      pick: (ask, take) => actions.pick(ask, take),
-      editStep: step => void commands.edits.attrs.step(step),
-      history: async () => (await actions.send("history_code", {}))?.code ?? null,
-      compare: () => void commands.runs.open("applied"),
-      showStatus: text => status.show(text),
-      reveal: (name, pane) => {
-        const run = model.get("run");
-        actions.reveal(pane ?? (run && "pane" in run ? run.pane : "source"), name);
-      },
-    },
-    () => commands,
-  );
-  const search = new Search(
-    id,
-    query =>
-      Promise.all(
-        (["source", "destination"] as const)
-          .filter(pane => pane === "source" || panes[pane].scene)
-          .map(async pane => ({
-            pane,
-            title: model.get("titles")[pane] ?? pane,
-            becomes: pane === "destination" && model.get("plan").same,
-            result: await api.call("find", { query, pane }),
-          })),
-      ),
-    ({ pane, name }, keyboard) => actions.reveal(pane, name, keyboard),
-    () => actions.focusPane(),
-    (pane, boxes) => panes[pane].drawing.markHits(boxes),
-  );
-  const paneTabs = make("div");
-  const widgetSize = new WidgetSize(root, !!model.get("still"), () => top.draw());
-  const commands: Registry = new Registry({
-      model,
-      api,
-      store,
-      panes,
-      inspector,
-      plan,
-      status,
-      popup,
-      overlay,
-      search,
-      size: widgetSize,
-      cameras,
-      planView: () => linked.choose(),
-      changes: by => steps.step(by, true),
-    }),
-    { actions } = commands,
+    updateSizes = (anew = false) => both.forEach(pane => pane.updateSize(anew)),
+    status = new StatusBar(actions),
+    inspector = new Inspector(id, commands),
+    plan = new PlanBar(id, commands),
+    search = new Search(id, actions),
+    popup = new Popup(root, id, api),
+    widgetSize = new WidgetSize(root, !!model.get("still"), () => top.draw()),
     linked = new LinkedPanes(actions, wide),
-    steps = new Changes(actions, pane => linked.activate(pane)),
+    steps = new Changes(actions);
+  Object.assign(actions, { api, panes, status, inspector, plan, search, popup, size: widgetSize, linked, changes: steps });
+  const paneTabs = make("div"),
     outline = new Outline(actions),
     top = new TopBar(commands, panel => sides(panel, true), search.element);
   store.listen(() => {

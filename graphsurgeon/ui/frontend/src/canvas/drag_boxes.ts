@@ -35,12 +35,12 @@ export class BoxDrag {
   }
 
   async #showProblems(answer: Promise<unknown>): Promise<void> {
-    if ((await answer) !== null && this.#actions.ui.model.get("plan").faults.length) this.#actions.ui.plan.show("problems");
+    if ((await answer) !== null && this.#actions.model.get("plan").faults.length) this.#actions.plan.show("problems");
   }
 
   /** Drags boxes to the other pane, or onto an edge of the graph that the plan changes. */
   begin(pane: Pane, item: Item): Drag {
-    const { model } = this.#actions.ui,
+    const { model } = this.#actions,
       { boxes, ops } = model.get("boundary");
     const region = pane.name === "source" && !!ops && !this.#actions.selected.source.has(item.of.name) && !!boxes[item.of.name],
       names = region ? Object.keys(boxes) : this.#names(pane, item),
@@ -71,7 +71,7 @@ export class BoxDrag {
 
   /** Drags something onto an edge. `elsewhere` returns the effect of a drop on another place in words, and whether it has one. */
   #onto(what: string, elsewhere: (there?: Pane) => [string, boolean], drop: (there: Pane, edge: Edge | null) => void): Drag {
-    const { overlay, panes, status } = this.#actions.ui,
+    const { overlay, panes, status } = this.#actions,
       all = Object.values(panes);
     let there: Pane | undefined, edge: Edge | null;
     const words = (): [string, boolean] =>

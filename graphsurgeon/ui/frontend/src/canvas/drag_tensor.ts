@@ -31,7 +31,7 @@ export class TensorDrag {
 
   /** The first m chooses the tensor, the second m the box that should read it. On the same box, it lists all possible consumers. */
   async connect(pane: Pane): Promise<void> {
-    const { panes } = this.#actions.ui,
+    const { panes } = this.#actions,
       { pendingEdit } = this.#actions.state,
       item = pane.current;
     if (pendingEdit?.verb !== "connect") {
@@ -48,7 +48,7 @@ export class TensorDrag {
 
   /** Requests the possible consumers of a tensor, and highlights them after the answer. */
   async offer(pane: Pane, tensor: string): Promise<InputCandidates | null> {
-    const { store, status, api } = this.#actions.ui;
+    const { store, status, api } = this.#actions;
     this.#suggestion = "";
     const answer = await api.call("input_candidates", { tensor, pane: pane.name }).catch((error: Error) => {
       // the message without its request, which the user did not type
@@ -73,14 +73,14 @@ export class TensorDrag {
   refresh(): void {
     const { pendingEdit, candidates } = this.#actions.state;
     if (pendingEdit?.verb === "connect" && candidates) {
-      this.#actions.ui.store.set({ candidates: null });
-      void this.offer(this.#actions.ui.panes[pendingEdit.pane], pendingEdit.tensor);
+      this.#actions.store.set({ candidates: null });
+      void this.offer(this.#actions.panes[pendingEdit.pane], pendingEdit.tensor);
     }
   }
 
   /** Begins a drag at an output of a box, or at an edge; null if there is no tensor. */
   begin(pane: Pane, start: { box: Box; port: number } | Edge, e: PointerEvent): Drag | null {
-    const { status, overlay } = this.#actions.ui;
+    const { status, overlay } = this.#actions;
     if ("tensor" in start && (start.count !== 1 || start.control)) {
       status.show(
         start.control ? "A control edge has no tensor." : `This edge combines ${start.count} tensors: unfold one of its ends first.`,
@@ -101,7 +101,7 @@ export class TensorDrag {
       const words = this.#dropText(there, item, candidate);
       overlay.wire(from, now, words[1], pane.scene?.direction !== "LR");
       overlay.showTip(words[0], now, words[1]);
-      for (const p of Object.values(this.#actions.ui.panes)) p.drawing.aim(p === there ? (item ?? null) : null);
+      for (const p of Object.values(this.#actions.panes)) p.drawing.aim(p === there ? (item ?? null) : null);
     };
     void answer.then(() => isOver || move(last));
     return {
@@ -121,7 +121,7 @@ export class TensorDrag {
       },
       end: () => {
         isOver = true;
-        for (const p of Object.values(this.#actions.ui.panes)) p.drawing.aim(null);
+        for (const p of Object.values(this.#actions.panes)) p.drawing.aim(null);
         overlay.clear();
         if (!isDropped) this.#cancel();
       },
@@ -129,13 +129,13 @@ export class TensorDrag {
   }
 
   #start(pane: Pane, tensor: string, box: string): Promise<InputCandidates | null> {
-    this.#actions.ui.store.set({ pendingEdit: { verb: "connect", tensor, pane: pane.name, box }, candidates: null });
+    this.#actions.store.set({ pendingEdit: { verb: "connect", tensor, pane: pane.name, box }, candidates: null });
     return this.offer(pane, tensor);
   }
 
   /** The item under the pointer, in any pane. */
   #under(e: PointerEvent): { pane: Pane | undefined; item: Item | undefined; candidate: InputCandidate | undefined } {
-    const pane = Object.values(this.#actions.ui.panes).find(p => p.contains(e)),
+    const pane = Object.values(this.#actions.panes).find(p => p.contains(e)),
       target = pane?.elementAt(e),
       candidate = pane && target ? pane.drawing.candidateAt(target) : null;
     const found = pane && target ? pane.drawing.itemAt(target) : null;
@@ -146,7 +146,7 @@ export class TensorDrag {
   /** The known inputs of a box, if it is in the pane with the possible consumers. */
   inputs(pane: Pane, name: string): InputCandidate[] | null {
     const { candidates } = this.#actions.state;
-    if (!candidates || (candidates.pane !== pane.name && !this.#actions.ui.model.get("plan").same)) return null;
+    if (!candidates || (candidates.pane !== pane.name && !this.#actions.model.get("plan").same)) return null;
     return candidates.boxes[name] ?? [];
   }
 
@@ -156,8 +156,7 @@ export class TensorDrag {
     if (this.#suggestion) return [this.#suggestion, false];
     if (!item) return ["drop to list possible consumers", true];
     const inputs = this.inputs(pane, item.of.name);
-    if (!inputs)
-      return [this.#actions.state.candidates ? `connect in ${this.#actions.ui.model.get("titles").destination}` : "\u2026", false];
+    if (!inputs) return [this.#actions.state.candidates ? `connect in ${this.#actions.model.get("titles").destination}` : "\u2026", false];
     const one = candidate ?? (inputs.length === 1 ? inputs[0] : undefined);
     const copied = this.#copyText(this.#actions.state.candidates);
     if (one)
@@ -177,9 +176,9 @@ export class TensorDrag {
   take(pane: Pane, item: Item, at?: Position): void {
     const { candidates } = this.#actions.state,
       inputs = this.inputs(pane, item.of.name),
-      { status, popup } = this.#actions.ui;
+      { status, popup } = this.#actions;
     if (!candidates) return;
-    if (!inputs) return status.show(`Connect it in ${this.#actions.ui.model.get("titles").destination}, on the right.`, "warn");
+    if (!inputs) return status.show(`Connect it in ${this.#actions.model.get("titles").destination}, on the right.`, "warn");
     if (!inputs.length && this.#isReplaced(item.of)) return this.#replace(candidates, item.of.name, at);
     if (!inputs.length) return status.show(`'${item.of.name.slice(0, 80)}' has no inputs: choose another op.`, "warn");
     const adaptables = inputs.filter(t => t.adaptable),
@@ -210,7 +209,7 @@ export class TensorDrag {
       .flatMap(name => candidates.boxes[name]!)
       .filter(t => !t.reason);
     const { tensor } = candidates,
-      { popup } = this.#actions.ui;
+      { popup } = this.#actions;
     const more: Choice[] = [{ text: "Insert op after it\u2026", off: candidates.copies > 0, run: () => this.#edits.insert(tensor) }];
     const rest = fits.length > OFFERED ? `, the nearest ${OFFERED} of ${fits.length}` : "";
     popup.choose(
@@ -231,7 +230,7 @@ export class TensorDrag {
       place = { tensor, to: t.op, input: t.input };
     this.#cancel();
     if (t.adaptable) void this.#adapt(candidates, [t], at);
-    else if (t.reason) this.#actions.ui.status.show(`${no(candidates, t)}.`, "warn");
+    else if (t.reason) this.#actions.notify(`${no(candidates, t)}.`, "warn");
     else
       this.#confirm(candidates, `Connect ${tensor} to input ${t.input} of ${t.op}`, "connect", at, () =>
         candidates.copies ? this.#actions.post("copy_and_connect", { ...place, kinds: [] }) : this.#actions.post("connect", place),
@@ -258,7 +257,7 @@ export class TensorDrag {
   /** Does an edit at once; if it copies ops of the other graph, the user must confirm it first. */
   #confirm(candidates: InputCandidates, title: string, then: string, at: Position | undefined, run: () => void): void {
     if (!candidates.copies) return run();
-    this.#actions.ui.popup.choose(title, [{ text: `Copy ${this.#makers(candidates)}, and ${then}`, run }], at);
+    this.#actions.popup.choose(title, [{ text: `Copy ${this.#makers(candidates)}, and ${then}`, run }], at);
   }
 
   #makers(candidates: InputCandidates): string {
@@ -273,7 +272,7 @@ export class TensorDrag {
   /** Offers adapters that make the tensor fit some inputs, the best first. */
   async #adapt(candidates: InputCandidates, inputs: InputCandidate[], at?: Position): Promise<void> {
     const { tensor } = candidates,
-      { status, popup } = this.#actions.ui,
+      { status, popup } = this.#actions,
       places = inputs.map(t => ({ tensor, to: t.op, input: t.input })),
       pane = candidates.copies ? ("source" as const) : ("destination" as const),
       found = await Promise.all(places.map(place => this.#actions.send("adapters", { ...place, pane })));
@@ -289,7 +288,7 @@ export class TensorDrag {
     popup.choose(inputs.length > 1 ? `Adapt ${tensor}` : `Adapt ${tensor} to input ${inputs[0]!.input} of ${inputs[0]!.op}`, choices, at);
   }
 
-  #cancel = (): void => this.#actions.ui.store.set({ pendingEdit: null, candidates: null });
+  #cancel = (): void => this.#actions.store.set({ pendingEdit: null, candidates: null });
 }
 
 /** Why an input cannot read a tensor. */

@@ -29,7 +29,7 @@ export class Appearance {
   ) {}
 
   get state(): Look {
-    return this.actions.ui.model.get("look") ?? NONE;
+    return this.actions.model.get("look") ?? NONE;
   }
 
   /** The view options: depth, helpers and hidden op types. */
@@ -44,7 +44,7 @@ export class Appearance {
         verb: "set_depth" as const,
         run: () => this.actions.post("set_depth", { depth, pane }),
       })),
-      this.choice("train", this.actions.ui.panes[pane], undefined, { on: look.training }),
+      this.choice("train", this.actions.panes[pane], undefined, { on: look.training }),
       ...HELPERS.filter(kind => hidden[kind] || look.shown.includes(kind)).map(kind => {
         const on = look.shown.includes(kind);
         return {
@@ -54,7 +54,7 @@ export class Appearance {
           run: () => this.actions.post("show_helpers", { kind, on: !on }),
         };
       }),
-      this.choice("map", this.actions.ui.panes[pane], undefined, { on: this.actions.ui.panes[pane].map.isWanted }),
+      this.choice("map", this.actions.panes[pane], undefined, { on: this.actions.panes[pane].map.isWanted }),
       ...look.hidden.map(kind => ({
         text: `Show ${kind} again`,
         verb: "hide_ops" as const,
@@ -67,14 +67,14 @@ export class Appearance {
         run: () => this.actions.post("set_budget", { boxes: look.budget > USUAL ? USUAL : MOST }),
       },
     ];
-    this.actions.ui.popup.choose("View options", choices, at);
+    this.actions.popup.choose("View options", choices, at);
   }
 
   colors(at?: Position): void {
     const { by, name } = this.state,
-      run = this.actions.ui.model.get("run"),
+      run = this.actions.model.get("run"),
       shown = run && "tops" in run ? measures(run as RunReport) : [];
-    this.actions.ui.popup.choose(
+    this.actions.popup.choose(
       "Color by",
       [
         ...COLORS.map(([way, text]) => ({
@@ -120,6 +120,6 @@ export class Appearance {
   }
 
   get #scene(): Scene | null {
-    return this.actions.ui.model.get("scenes").source;
+    return this.actions.model.get("scenes").source;
   }
 }

@@ -21,7 +21,7 @@ export class EdgeMenu {
 
   /** The choices for the tensor of an edge. If the edge has several tensors, a menu to choose one comes first. */
   async menu(pane: Pane, edge: Edge, at: Position): Promise<void> {
-    const { popup } = this.actions.ui;
+    const { popup } = this.actions;
     if (edge.control) return popup.choose(edgeTitle(edge), this.#order(pane, edge), at);
     if (edge.count === 1) return this.#tensor(pane, edge, edge.tensor, at);
     const tensors = await this.actions.tensorsOf(pane, edge);
@@ -39,7 +39,7 @@ export class EdgeMenu {
   #tensor(pane: Pane, edge: Edge, tensor: string, at: Position): void {
     const actions = this.actions,
       edits = this.edits,
-      { popup } = actions.ui,
+      { popup } = actions,
       to = this.#end(pane, edge.to),
       only = [to.name],
       off = !!actions.refusal(pane),

@@ -41,8 +41,8 @@ export class Edits {
     const names = this.#alike(pane, of),
       found = await this.actions.send("find_similar", { names });
     if (!found) return;
-    this.actions.ui.store.set({ similarTo: names });
-    this.actions.ui.panes.source.drawing.markHits(found.boxes);
+    this.actions.store.set({ similarTo: names });
+    this.actions.panes.source.drawing.markHits(found.boxes);
   }
 
   remove(pane: Pane, of: Box | Group, stitch: boolean): void {
@@ -67,7 +67,7 @@ export class Edits {
 
   /** Finds op types with one input, which can be dragged onto an edge. */
   async #insertable(query: string, values: () => Values): Promise<Entry[] | null> {
-    const { popup } = this.actions.ui,
+    const { popup } = this.actions,
       found = await this.actions.send("op_types", { query, names: [], inputs: 1 });
     const drag = (op: string) => () => {
       const { name } = values();
@@ -91,7 +91,7 @@ export class Edits {
       names = this.#names(pane, of),
       actions = this.actions,
       { post } = actions,
-      { popup, model } = this.actions.ui,
+      { popup, model } = this.actions,
       selected = [...actions.selected[pane.name]],
       type = "subtitle" in of ? of.subtitle.split(" ")[0]! : "";
     const plan = model.get("plan"),

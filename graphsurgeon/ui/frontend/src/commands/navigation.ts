@@ -14,7 +14,7 @@ export class Navigation {
   /** Goes to a producer or a consumer of a box, even if it is folded. */
   async along(pane: Pane, way: "producer" | "consumer"): Promise<void> {
     const of = pane.current?.of;
-    if (!of) return this.actions.ui.status.show("Select an op first.");
+    if (!of) return this.actions.notify("Select an op first.");
     const details = await this.actions.send("details", { pane: pane.name, name: of.name });
     if (!details) return;
     const own = of.name.replace(/\/$/, "");
@@ -22,10 +22,10 @@ export class Navigation {
     const names = [...new Set(found)].filter(name => name !== own),
       go = (name: string) => this.actions.reveal(pane.name, name);
     const total = (way === "consumer" && details.totals.consumers) || names.length;
-    if (!names.length) this.actions.ui.status.show(`'${own.slice(0, 80)}' has no ${way}.`);
+    if (!names.length) this.actions.notify(`'${own.slice(0, 80)}' has no ${way}.`);
     else if (names.length === 1) go(names[0]!);
     else
-      this.actions.ui.popup.choose(
+      this.actions.popup.choose(
         `Go to which ${way}?${total > MOST ? ` The first ${MOST} of ${figure(total)}` : ""}`,
         names.slice(0, MOST).map(name => ({ text: name, run: () => go(name) })),
         below(pane),
@@ -39,14 +39,14 @@ export class Navigation {
 
   /** The view of a digit key. */
   showNumber(pane: Pane, i: number): void {
-    const name = this.actions.ui.model.get("views")?.saved[i - 1];
-    if (name === undefined) this.actions.ui.status.show(`There is no view ${i}. Press v to save one.`);
+    const name = this.actions.model.get("views")?.saved[i - 1];
+    if (name === undefined) this.actions.notify(`There is no view ${i}. Press v to save one.`);
     else void this.show(pane, name);
   }
 
   /** The menu of the signatures and functions of the file. */
   signatures(at: Position): void {
-    const { model, popup } = this.actions.ui,
+    const { model, popup } = this.actions,
       { signatures, signature } = model.get("views")!;
     popup.choose(
       "Signatures and functions of the file",
@@ -57,7 +57,7 @@ export class Navigation {
 
   /** The menu of views. */
   menu(pane: Pane, at?: Position): void {
-    const saved = this.actions.ui.model.get("views")?.saved ?? [];
+    const saved = this.actions.model.get("views")?.saved ?? [];
     const choices: Choice[] = saved
       .slice(0, MOST)
       .map((name, i) => ({ text: name, key: i < 9 ? String(i + 1) : undefined, verb: "show_view", run: () => void this.show(pane, name) }));
@@ -78,13 +78,13 @@ export class Navigation {
         text: "Delete a view\u2026",
         verb: "delete_view",
         run: () =>
-          this.actions.ui.popup.choose(
+          this.actions.popup.choose(
             "Delete which view?",
             saved.map(name => ({ text: name, run: () => this.actions.post("delete_view", { name }) })),
             at,
           ),
       });
-    this.actions.ui.popup.choose("Views", choices, at ?? below(pane));
+    this.actions.popup.choose("Views", choices, at ?? below(pane));
   }
 }
 

@@ -25,7 +25,7 @@ const MAX_OPS = 20,
 
 /** Opens the palette. */
 export async function openPalette({ actions, navigation, recipes, offers, do: act }: Parts): Promise<void> {
-  const { api, model, panes, popup } = actions.ui,
+  const { api, model, panes, popup } = actions,
     pane = actions.pane;
   const commands: Command[] = KEYS.flatMap(([action, , sign, text]) =>
     text && offers(action) && !NOT_LISTED.includes(action) ? [{ name: text, doc: sign!, run: () => act(action) }] : [],

@@ -17,7 +17,7 @@ export class Recipes {
   async menu(at?: Position): Promise<void> {
     const choices = await this.choices(),
       others = choices.filter(c => c.off),
-      { popup } = this.actions.ui;
+      { popup } = this.actions;
     if (!choices.length) return; // the status line has the error
     const more: Choice = {
       text: `${others.length} ${others.length === 1 ? "recipe does" : "recipes do"} not apply\u2026`,
@@ -51,19 +51,19 @@ export class Recipes {
   #ask(recipe: RecipeEntry): void {
     const done = async (values: Values) => {
       await this.actions.call("run_recipe", { name: recipe.name, values });
-      this.actions.ui.plan.show(this.actions.ui.model.get("plan").steps.length ? "steps" : "saved");
+      this.actions.plan.show(this.actions.model.get("plan").steps.length ? "steps" : "saved");
     };
     if (!recipe.form.length)
       return void done({}).catch(error => {
         if (!(error instanceof CommandError)) throw error; // the status line has the error
       });
-    this.actions.ui.popup.form(recipe.summary, recipe.form, recipe.adds_steps ? "Add to plan" : "Run recipe", done, recipe.description);
+    this.actions.popup.form(recipe.summary, recipe.form, recipe.adds_steps ? "Add to plan" : "Run recipe", done, recipe.description);
   }
 
   /** Runs the converter of a target, and shows its report. */
   #check(target: Verbs["check"]["target"], name: string, outputs: string): void {
     this.actions.form(`Check for ${name}`, "check", "Check", { target }, { outputs: { value: outputs } }, () =>
-      this.actions.ui.plan.show("saved"),
+      this.actions.plan.show("saved"),
     );
   }
 }

@@ -1,6 +1,6 @@
 // The registry of the commands: for each action of the table of keys, its effect, its label and its condition. The keys, the menus, the
 // bars, the palette and the list of shortcuts use it.
-import { Actions, type Parts } from "./actions";
+import { Actions } from "./actions";
 import { BoxDrag } from "../canvas/drag_boxes";
 import { EdgeMenu } from "./edge_menu";
 import { type ChoiceOf, Edits } from "./edits";
@@ -17,6 +17,7 @@ import { Appearance } from "./appearance";
 import { Recipes } from "./recipes";
 import { Runs } from "./runs";
 import type { Item } from "../canvas/scene";
+import type { Model } from "../model/api";
 import type { Box, Group, Mode, Rect } from "../model/types.generated";
 import { TensorDrag } from "../canvas/drag_tensor";
 import type { Choice } from "../panels/popup";
@@ -67,8 +68,8 @@ export class Registry {
   readonly boxDrag: BoxDrag;
   readonly #table: Record<Action, Effect | Command>;
 
-  constructor(parts: Parts) {
-    this.actions = new Actions(parts);
+  constructor(model: Model) {
+    this.actions = new Actions(model);
     this.boxDrag = new BoxDrag(this.actions);
     this.edits = new Edits(this.actions, this.boxDrag, this.choice);
     this.edges = new EdgeMenu(this.actions, this.edits);
@@ -83,7 +84,7 @@ export class Registry {
 
   /** Whether an action is offered: a saved page answers few verbs, a stopped kernel none. */
   offers = (action: Action): boolean => {
-    const { api, model } = this.actions.ui,
+    const { api, model } = this.actions,
       verb = verbOf(action);
     return (!verb || api.answers(verb)) && !(model.get("still") && OF_PLANS.includes(action));
   };
@@ -103,7 +104,7 @@ export class Registry {
     if (pendingEdit && pendingEdit.verb !== "connect" && pane.current && second) return actions.completeEdit(pane);
     const [run, , when] = this.#command(action),
       can = when?.(pane, item?.of);
-    if (typeof can === "object") actions.ui.status.show(can.reason, "warn");
+    if (typeof can === "object") actions.notify(can.reason, "warn");
     else run(pane, item, key, at);
   };
 
@@ -129,8 +130,7 @@ export class Registry {
 
   #commands(): Record<Action, Effect | Command> {
     const { actions } = this,
-      { ui: p } = actions,
-      { model } = p,
+      { model } = actions,
       refused = (reason: string) => (reason ? { reason } : true),
       editable: When = pane => refused(actions.refusal(pane)),
       markable: When = (pane, of) => !(of && isFold(of)) && refused(actions.markRefusal(pane)),
@@ -198,7 +198,7 @@ export class Registry {
       ],
       input: [mark("mark_input"), "Mark as boundary input", markable],
       output: [mark("mark_output"), "Mark as boundary output", markable],
-      boundary: () => p.plan.focusSummary(),
+      boundary: () => actions.plan.focusSummary(),
       mark_boundary: [() => actions.post("mark_boundary", {}), "Mark the boundary of the selection", inSource],
       copy_to_clipboard: [(pane, item) => this.boxDrag.copy(pane, item), "Copy"],
       cut: [(pane, item) => this.boxDrag.cut(pane, item), "Cut", editable],
@@ -216,7 +216,7 @@ export class Registry {
           "set",
         ),
       copy: [
-        () => p.plan.copy(true),
+        () => actions.plan.copy(true),
         () => (model.get("boundary").ops ? "Copy the region to scope\u2026" : "Copy to scope\u2026"),
         inSource,
       ],
@@ -241,18 +241,18 @@ export class Registry {
       apply: [() => actions.apply(), "Apply the plan", ready],
       save: [() => void openSaveForm(actions), "Save or export a model, a picture or a page"],
       recipes: [(_pane, _item, _key, at) => void this.recipes.menu(at), "Recipes"],
-      search: () => p.search.focus(),
+      search: () => actions.search.focus(),
       palette: () => void openPalette(this),
-      hit: () => p.search.step(1),
-      hit_before: () => p.search.step(-1),
+      hit: () => actions.search.step(1),
+      hit_before: () => actions.search.step(-1),
       seen: [(pane, _item, _key, at) => this.appearance.menu(pane.name, at), "View options"],
       train: [() => this.appearance.train(), "Show gradients and updates"],
       run: [() => void this.runs.open(), "Run the graph with inputs"],
       try: [() => void this.runs.open("plan"), "Apply the plan to a copy, run the copy, and compare", ready],
-      full: [() => p.size.fill(), "Full screen"],
-      plan_view: () => p.planView(),
-      change: () => p.changes(1),
-      change_before: () => p.changes(-1),
+      full: [() => actions.size.fill(), "Full screen"],
+      plan_view: () => actions.linked.choose(),
+      change: () => actions.changes.step(1, true),
+      change_before: () => actions.changes.step(-1, true),
       fit: [pane => pane.fit(), "Fit to window"],
       in: [zoom(1.25), "Zoom in"],
       out: [zoom(1 / 1.25), "Zoom out"],
@@ -266,16 +266,16 @@ export class Registry {
       consumer: along("consumer"),
       back: [() => actions.post("back", {}), "Back", can("back")],
       forward: [() => actions.post("forward", {}), "Forward", can("forward")],
-      views: [(_pane, _item, _key, at) => this.navigation.menu(p.panes.source, at), "Views"],
-      view: (_pane, _item, key) => this.navigation.showNumber(p.panes.source, +key),
+      views: [(_pane, _item, _key, at) => this.navigation.menu(actions.panes.source, at), "Views"],
+      view: (_pane, _item, key) => this.navigation.showNumber(actions.panes.source, +key),
       map: [
         () => {
-          for (const { map } of Object.values(p.panes)) map.setVisible(!map.isWanted);
+          for (const { map } of Object.values(actions.panes)) map.setVisible(!map.isWanted);
         },
         "Map of the graph",
       ],
       escape: pane => actions.escape(pane),
-      help: [() => p.popup.help(action => p.api.kernelStopped || this.offers(action)), "Keyboard shortcuts and symbols"],
+      help: [() => actions.popup.help(action => actions.api.kernelStopped || this.offers(action)), "Keyboard shortcuts and symbols"],
     };
   }
 
@@ -287,7 +287,7 @@ export class Registry {
       at = edges.indexOf(actions.state.edge!),
       next = at < 0 && by < 0 ? edges.length - 1 : (at + by + edges.length) % edges.length,
       edge = edges[next];
-    if (!edge) return actions.ui.status.show("This box has no edges.", "warn");
+    if (!edge) return actions.notify("This box has no edges.", "warn");
     actions.showEdge(pane, edge, `${next + 1} of ${edges.length}`);
     focus(pane.drawing.edge);
   }
@@ -303,13 +303,13 @@ export class Registry {
   /** Whether ops can be inserted on the edges of a pane now. */
   inserts(pane: Pane): boolean {
     const { picking, pendingEdit } = this.actions.state;
-    return !picking && !pendingEdit && !this.actions.refusal(pane) && this.actions.ui.api.answers("insert");
+    return !picking && !pendingEdit && !this.actions.refusal(pane) && this.actions.api.answers("insert");
   }
 
   /** The selected boxes or the selected edge of a pane, and the actions of the bar there. */
   atSelection(pane: Pane): [Rect | null, Choice[]] {
     const { actions, edits } = this,
-      { api, model } = actions.ui,
+      { api, model } = actions,
       { edge, picking, pendingEdit } = actions.state,
       boxes = [...actions.selected[pane.name]].flatMap(name => pane.drawing.find(name)?.of ?? []),
       of = boxes.at(-1);
@@ -362,7 +362,7 @@ export class Registry {
       },
     });
     const second = pendingEdit && pendingEdit.verb !== "connect" && { verb: pendingEdit.verb, key: keyOf("open") };
-    actions.ui.popup.choose(
+    actions.popup.choose(
       of.label || of.name,
       [
         entry("open", { run: () => actions.open(pane, of) }),
@@ -398,7 +398,7 @@ export class Registry {
   /** Boundaries near the selection: each is shown while the pointer is on it. */
   async near(at?: Position): Promise<void> {
     const { actions } = this,
-      { popup, store, panes } = actions.ui,
+      { popup, store, panes } = actions,
       found = await actions.send("suggest_boundaries", {});
     if (!found) return;
     popup.choose(
@@ -415,7 +415,7 @@ export class Registry {
 
   /** The effect of a drag that begins here: on a port or an edge it drags a tensor. */
   drag(pane: Pane, e: PointerEvent): Drag | null {
-    if (!this.actions.ui.api.answers("connect")) return null;
+    if (!this.actions.api.answers("connect")) return null;
     const found = pane.drawing.outputAt(e.target) ?? pane.itemAt(e);
     if (!found) return null;
     return "g" in found ? this.boxDrag.begin(pane, found) : this.tensorDrag.begin(pane, found, e);

@@ -21,7 +21,7 @@ export class Runs {
   /** Opens the form for feeds, and runs the graph of the active pane, or the graph after the plan. */
   async open(given: RunForm["target"] = "graph"): Promise<void> {
     const actions = this.actions,
-      { same, steps } = actions.ui.model.get("plan"),
+      { same, steps } = actions.model.get("plan"),
       target =
         given === "graph" && !same && actions.pane.name === "destination" ? (steps.some(s => !s.muted) ? "plan" : "destination") : given,
       alone = target === "graph" && actions.selected.source.size;
@@ -35,7 +35,7 @@ export class Runs {
         // without a placeholder, there are no random values
         ...FORMS.run.filter(f => form.feeds.length || f.name !== "seed"),
       ];
-    actions.ui.popup.form(title, fields, form.risk ? `${yes} anyway` : yes, v => this.#run(form, v), "", form.risk);
+    actions.popup.form(title, fields, form.risk ? `${yes} anyway` : yes, v => this.#run(form, v), "", form.risk);
   }
 
   async #run({ feeds: fields, target: shown, risk }: RunForm, v: Values): Promise<void> {
@@ -43,14 +43,14 @@ export class Runs {
       feeds = Object.fromEntries(fields.map(f => [f.name, v[f.name]]).filter(([, text]) => text));
     if (risk) await this.actions.call("trust", { target });
     await this.actions.call("run", { feeds, target, seed, limit, memory });
-    const { ui: p } = this.actions,
-      run = p.model.get("run");
-    p.plan.show("run");
+    const { plan, panes, model } = this.actions,
+      run = model.get("run");
+    plan.show("run");
     // the camera of the source follows the selection of Python; the destination has no selection of Python
     const op = run && "pane" in run && run.pane === "destination" && (run.bad?.op || run.first_difference?.op);
     if (op) {
-      p.panes.destination.goTo(op, false);
-      p.panes.destination.arrive();
+      panes.destination.goTo(op, false);
+      panes.destination.arrive();
     }
   }
 }

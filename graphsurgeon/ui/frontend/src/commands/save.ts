@@ -7,7 +7,7 @@ export async function openSaveForm(actions: Actions): Promise<void> {
   const form = await actions.send("save_form", {});
   if (!form) return;
   const { path, formats, inputs, outputs, note } = form,
-    { popup, plan } = actions.ui;
+    { popup, plan } = actions;
   const fields = {
     path: { value: path },
     format: { value: formats[0]![0], options: formats },

@@ -16,7 +16,7 @@ export class Attrs {
     const { actions } = this,
       set = (value: string) => actions.post("set_attr", { names, name: a.name, value });
     if (a.choices.length)
-      actions.ui.popup.choose(
+      actions.popup.choose(
         a.name,
         a.choices.map(value => ({ text: value, on: value === a.value, run: () => set(value) })),
         at,
@@ -32,7 +32,7 @@ export class Attrs {
   /** Asks for other arguments of a step of the plan. */
   async step(step: number): Promise<void> {
     const fields = await this.actions.send("step_form", { step });
-    if (fields) this.actions.ui.popup.form("Change the step", fields, "Change", values => this.actions.call("edit_step", { step, values }));
+    if (fields) this.actions.popup.form("Change the step", fields, "Change", values => this.actions.call("edit_step", { step, values }));
   }
 
   rename(name: string): void {
@@ -45,7 +45,7 @@ export class Attrs {
     const about = await this.actions.send("attributes", { names, pane: pane.name });
     if (!about) return;
     const fields = [{ name: "text", label: "Attribute = value", hint: "padding=SAME", find: async (q: string) => entries(about, q) }];
-    this.actions.ui.popup.form("Set an attribute", fields, "Set", async v => {
+    this.actions.popup.form("Set an attribute", fields, "Set", async v => {
       const at = v.text!.indexOf("=");
       const problem = `${JSON.stringify(v.text)} has no value`;
       if (at < 0) throw new CommandError({ request: "set_attr", problem, suggestion: "Type name=value, for example padding=SAME" });

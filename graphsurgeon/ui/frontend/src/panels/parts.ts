@@ -2,6 +2,7 @@
 import { icon, type IconName } from "./icons";
 import { type Attributes, type Child, h, type VNode } from "./vnodes";
 import { type Action, keyOf, verbOf } from "../commands/keys";
+import type { Registry } from "../commands/registry";
 import type { Post } from "../model/api";
 import type { Verbs } from "../model/types.generated";
 
@@ -40,15 +41,8 @@ export function small(text: string, onclick: () => unknown, more: ButtonOptions 
   return button({ text, kind: "small", "aria-label": more.label, onclick, ...more });
 }
 
-/** What buttons need of the registry. */
-export interface Commands {
-  do(action: Action, key: string, at: Position): void;
-  enabled(action: Action): boolean;
-  label(action: Action): string;
-}
-
 /** A button of a command; a menu opens below it. */
-export function does(commands: Commands, action: Action, more: ButtonOptions = {}): VNode {
+export function does(commands: Registry, action: Action, more: ButtonOptions = {}): VNode {
   return button({
     label: `${commands.label(action)} (${keyOf(action).replace(/^[.,]$/, " $& ")})`,
     verb: verbOf(action),

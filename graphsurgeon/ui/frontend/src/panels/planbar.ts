@@ -1,14 +1,14 @@
 // The bar at the bottom: the boundary and the copy, if a tensor is marked; the tabs and their details; the buttons of the plan. The tabs
 // have their own line if there is a plan. The buttons are next to the status.
 import { consume, count, figure, focused, hasFocus, rove } from "./dom";
-import type { Model, Post } from "../model/api";
+import type { Actions } from "../commands/actions";
+import type { Registry } from "../commands/registry";
 import { icon } from "./icons";
-import { button, type Commands, copyButton, does, field, muted, select, sends } from "./parts";
+import { button, copyButton, does, field, muted, select, sends } from "./parts";
 import { tables } from "./plantabs";
 import { type Child, make, draw, h, type VNode } from "./vnodes";
-import type { MarkedBoundary, PaneName, Plan, Report, RunReport, Unmapped, Verbs, Waits } from "../model/types.generated";
+import type { MarkedBoundary, PaneName, Plan, Report, RunReport, Unmapped, Waits } from "../model/types.generated";
 import { runPanel } from "./runpanel";
-import type { Store } from "../state/store";
 
 const LOST = "The kernel stopped. Copy this code, run the cell again, then run the code in a new cell.";
 
@@ -23,16 +23,6 @@ const SOURCES: [Unmapped, string][] = [
   ["include", "copy their ops too"],
   ["refuse", "report an error"],
 ];
-
-export interface PlanEvents {
-  copy(how: Verbs["copy"], byKey: boolean): void;
-  /** asks the person to choose a tensor in the picture */ pick(ask: string, take: (tensor: string) => void): void;
-  /** asks for other arguments of a step */ editStep(step: number): void;
-  /** the script of all that was applied */ history(): Promise<string | null>;
-  compare(): void;
-  showStatus(text: string): void;
-  reveal(name: string, pane?: PaneName): void;
-}
 
 interface Tab {
   id: string;
@@ -55,12 +45,17 @@ export class PlanBar {
 
   constructor(
     private readonly id: string,
-    private readonly model: Model,
-    private readonly store: Store,
-    private readonly post: Post,
-    private readonly events: PlanEvents,
-    private readonly commands: () => Commands,
+    private readonly commands: Registry,
   ) {}
+
+  get #actions(): Actions {
+    return this.commands.actions;
+  }
+
+  #reveal = (name: string, pane?: PaneName): void => {
+    const run = this.#actions.model.get("run");
+    this.#actions.reveal(pane ?? (run && "pane" in run ? run.pane : "source"), name);
+  };
 
   /** Opens a tab of the panel; the errors of a plan open when a step adds them. */
   show(id: string, focus = false): void {
@@ -77,15 +72,15 @@ export class PlanBar {
   }
 
   focusSummary(): void {
-    if (isMarked(this.model.get("boundary"))) this.show("boundary", true);
-    else this.events.showStatus(UNMARKED);
+    if (isMarked(this.#actions.model.get("boundary"))) this.show("boundary", true);
+    else this.#actions.notify(UNMARKED);
   }
 
   copy(byKey = false, control: Waits = "auto"): void {
     const [to, unmapped] = [".gs-copy-to", ".gs-copying select"].map(
       fields => this.element.querySelector<HTMLInputElement>(fields)!.value,
     ) as [string, Unmapped];
-    this.events.copy({ to: to.trim() || null, unmapped, control }, byKey);
+    void this.#actions.copy({ to: to.trim() || null, unmapped, control }, byKey);
   }
 
   /** Focuses the first source field of the tab Mapping. */
@@ -98,7 +93,8 @@ export class PlanBar {
   }
 
   #tabs(): Tab[] {
-    const { model, post, events } = this,
+    const { model, post, pick, notify } = this.#actions,
+      edit = (step: number) => void this.commands.edits.attrs.step(step),
       boundary = model.get("boundary"),
       plan = model.get("plan"),
       run = model.get("run") ?? {},
@@ -119,7 +115,7 @@ export class PlanBar {
           text: faults ? "Errors" : "Warnings",
           n: faults || warnings,
           warn: true,
-          body: () => tables.problems(plan, post, events.editStep, events.reveal),
+          body: () => tables.problems(plan, post, edit, this.#reveal),
         },
       ];
     if (plan.steps.length)
@@ -128,9 +124,9 @@ export class PlanBar {
           id: "mapping",
           text: "Mapping",
           n: plan.inputs.length,
-          body: () => tables.mapping(plan, post, events.pick),
+          body: () => tables.mapping(plan, post, pick),
         },
-        { id: "steps", text: "Steps", n: plan.steps.length, body: () => tables.steps(plan, post, events.editStep) },
+        { id: "steps", text: "Steps", n: plan.steps.length, body: () => tables.steps(plan, post, edit) },
         { id: "variables", text: "Variables", n: plan.rows, body: () => tables.variables(plan, post) },
         { id: "names", text: "New ops", n: plan.counts.ops, body: () => tables.names(plan, post) },
         { id: "connections", text: "Connections", n: plan.counts.connections, body: () => tables.connections(plan) },
@@ -154,15 +150,15 @@ export class PlanBar {
         id: "run",
         text: "Run",
         warn: !!(run.bad || run.stop_reason),
-        body: () => runPanel(run as RunReport, post, look, events.reveal, events.showStatus),
+        body: () => runPanel(run as RunReport, post, look, this.#reveal, notify),
       },
     );
     return tabs.filter(t => !!t);
   }
 
   draw(): void {
-    const boundary = this.model.get("boundary"),
-      plan = this.model.get("plan"),
+    const boundary = this.#actions.model.get("boundary"),
+      plan = this.#actions.model.get("plan"),
       faults = plan.faults.length,
       inTabs = hasFocus(this.element) && focused().closest(".gs-tabs, .gs-panel");
     // new errors are shown at once, not only counted
@@ -170,7 +166,7 @@ export class PlanBar {
     this.#faults = faults;
     this.#tabList = this.#tabs();
     const open = this.#tabList.find(t => t.id === this.#openTab),
-      canCopy = !!(boundary.ops || this.store.state.selected.source.size),
+      canCopy = !!(boundary.ops || this.#actions.state.selected.source.size),
       copy = button({
         text: "Copy to scope\u2026",
         label: "Copy the region to a scope (c)",
@@ -269,7 +265,7 @@ export class PlanBar {
   }
 
   #buttons(plan: Plan): VNode[] {
-    const commands = this.commands(),
+    const { commands } = this,
       empty = !plan.steps.length;
     return [
       does(commands, "save", { text: "Save" }),
@@ -280,7 +276,7 @@ export class PlanBar {
         verb: "run",
         label: "Run the graph before and after the last plan, and compare",
         hidden: !empty || !plan.applied,
-        onclick: this.events.compare,
+        onclick: () => void this.commands.runs.open("applied"),
       }),
       does(commands, "try", { text: "Try", hidden: empty }),
       does(commands, "apply", { text: "Apply", kind: "primary" }),
@@ -297,8 +293,8 @@ export class PlanBar {
       leaks > 0 &&
         h("button.gs-tag.gs-tag-leak", { title: LEAK, onclick: () => this.show("boundary", true) }, `\u26a0 ${count(leaks, "leak")}`),
       b.problem && h("span.gs-problem", { class: !b.outputs.length && "gs-muted", title: b.problem }, b.problem),
-      b.is_reversed && sends(this.post, "swap_boundary", {}, "Swap", { title: "Swap inputs and outputs" }),
-      sends(this.post, "clear_boundary", {}, "", { icon: "close", kind: "quiet", label: "Clear the boundary" }),
+      b.is_reversed && sends(this.#actions.post, "swap_boundary", {}, "Swap", { title: "Swap inputs and outputs" }),
+      sends(this.#actions.post, "clear_boundary", {}, "", { icon: "close", kind: "quiet", label: "Clear the boundary" }),
     ];
   }
 
@@ -312,7 +308,7 @@ export class PlanBar {
       note && muted(note),
       h(
         "div.gs-row",
-        !!code && copyButton(code, "Code copied.", this.events.showStatus, { icon: "copy", text: "Copy code" }),
+        !!code && copyButton(code, "Code copied.", this.#actions.notify, { icon: "copy", text: "Copy code" }),
         applied > 0 &&
           !history &&
           button({ text: `Code of ${count(applied, "applied plan")}`, verb: "history_code", onclick: () => this.#fetchHistory(past) }),
@@ -324,7 +320,7 @@ export class PlanBar {
   async #fetchHistory(past: unknown): Promise<void> {
     if (this.#historyCode?.past === past) return;
     this.#historyCode = { past, code: "" };
-    const code = await this.events.history();
+    const code = (await this.#actions.send("history_code", {}))?.code;
     if (this.#historyCode.past !== past) return;
     this.#historyCode = code ? { past, code } : null;
     if (code) this.draw();

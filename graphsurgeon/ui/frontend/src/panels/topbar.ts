@@ -36,7 +36,7 @@ export class TopBar {
   draw(): void {
     const { commands } = this,
       { actions, appearance, navigation } = commands,
-      { model, store, size } = actions.ui,
+      { model, store, size } = actions,
       { source } = model.get("scenes"),
       stats = source?.stats,
       title = model.get("titles").source,

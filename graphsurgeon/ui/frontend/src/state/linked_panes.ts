@@ -24,12 +24,12 @@ export class LinkedPanes {
     private readonly actions: Actions,
     /** Whether there is space for two panes. */ private readonly isWide: () => boolean,
   ) {
-    this.#chosen = actions.ui.model.get("look")?.plan_view ?? "both";
+    this.#chosen = actions.model.get("look")?.plan_view ?? "both";
   }
 
   /** The cameras of both panes. */
   get cameras(): Cameras {
-    const { source, destination } = this.actions.ui.panes;
+    const { source, destination } = this.actions.panes;
     return { source: source.camera, destination: destination.camera, apart: this.apart };
   }
 
@@ -52,14 +52,14 @@ export class LinkedPanes {
 
   /** Sends the view to the kernel and to other views of this widget. Without a plan, the answer is the reason. */
   tell(): void {
-    if (!this.actions.ui.api.answers("set_plan_view")) return;
+    if (!this.actions.api.answers("set_plan_view")) return;
     this.#chosen = this.view;
     this.actions.post("set_plan_view", { show: this.#chosen });
   }
 
   /** Shows a view that was chosen by code or on another page. */
   adopt(): void {
-    const { model, api } = this.actions.ui,
+    const { model, api } = this.actions,
       view = model.get("look")?.plan_view;
     if (!view || view === this.#chosen || api.pending("set_plan_view")) return;
     this.#chosen = view;
@@ -79,24 +79,24 @@ export class LinkedPanes {
       from = actions.pane,
       { size } = from,
       had = hasFocus(from.element);
-    actions.ui.store.set({ alone: view !== "both", active: view === "both" ? from.name : PANES[view] });
+    actions.store.set({ alone: view !== "both", active: view === "both" ? from.name : PANES[view] });
     const now = actions.pane;
     this.moveByCode(() => {
-      for (const pane of Object.values(actions.ui.panes)) pane.updateSize();
+      for (const pane of Object.values(actions.panes)) pane.updateSize();
       align(now === from ? this.other(now) : now, from, size);
     });
     if (had) actions.focusPane(); // the pane with the focus may be hidden now
   }
 
   other(pane: Pane): Pane {
-    return this.actions.ui.panes[pane.name === "source" ? "destination" : "source"];
+    return this.actions.panes[pane.name === "source" ? "destination" : "source"];
   }
 
   /** Makes both panes show the same place: that of the active pane, then the new boxes. */
   lineUp(): void {
     if (!this.actions.isTwoStage) return;
     const now = this.actions.pane,
-      { source, destination } = this.actions.ui.panes;
+      { source, destination } = this.actions.panes;
     this.moveByCode(() => {
       if (!this.apart) align(this.other(now), now, now.size);
       if (!destination.bring()) return;
@@ -122,7 +122,7 @@ export class LinkedPanes {
     this.cameraBefore = undefined;
     const other = this.other(pane);
     if (pane !== this.actions.pane || !this.actions.isTwoStage || !other.size[0]) return;
-    this.actions.ui.panes.destination.dropNewBoxes();
+    this.actions.panes.destination.dropNewBoxes();
     const act = () => this.moveByCode(() => follow(other, was, pane.view));
     if (pane.isGliding) other.glide(act);
     else act();
