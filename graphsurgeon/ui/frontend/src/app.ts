@@ -140,7 +140,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     const { active, selected, pendingEdit, edge, faded, candidates, picking, change } = store.state;
     commands.lens.update();
     for (const pane of both) {
-      const here = candidates && (candidates.pane === pane.name || model.get("plan").same);
+      const here = candidates && (candidates.pane === pane.name || actions.isSingleGraph);
       pane.map.setActive(pane.name === active);
       pane.drawing.only(commands.lens.names(pane));
       pane.drawing.offer(here ? candidates.boxes : null);

@@ -44,22 +44,17 @@ export class Minimap {
   #scene: Scene | null = null;
   #k = 1;
 
-  readonly #view: View;
-  readonly #size: () => [number, number];
-
-  constructor(view: View, size: () => [number, number]) {
-    this.#view = view;
-    this.#size = size;
+  constructor(
+    private readonly view: View,
+    private readonly size: () => [number, number],
+  ) {
     this.#svg.append(this.#groups, this.#boxes, this.#visibleFrame);
     let isDragging = false;
     const go = (e: PointerEvent) => {
       const r = this.#svg.getBoundingClientRect(),
-        [w, hh] = this.#size(),
-        k = this.#view.k;
-      this.#view.pan(
-        w / 2 - this.#view.x - ((e.clientX - r.left) / this.#k) * k,
-        hh / 2 - this.#view.y - ((e.clientY - r.top) / this.#k) * k,
-      );
+        [w, hh] = this.size(),
+        k = this.view.k;
+      this.view.pan(w / 2 - this.view.x - ((e.clientX - r.left) / this.#k) * k, hh / 2 - this.view.y - ((e.clientY - r.top) / this.#k) * k);
     };
     // the pane below must not pan
     for (const name of ["click", "dblclick", "contextmenu"]) this.element.addEventListener(name, e => e.stopPropagation());
@@ -106,7 +101,7 @@ export class Minimap {
   #free(scene: Scene, w: number, hh: number): (typeof CORNERS)[number] | undefined {
     const wide = scene.w * this.#k + EDGE,
       high = scene.h * this.#k + EDGE,
-      { x, y, k } = this.#view;
+      { x, y, k } = this.view;
     const taken = [
       ...scene.boxes.map(b => ({ x: b.x - AROUND, y: b.y - AROUND, w: b.w + 2 * AROUND, h: b.h + 2 * AROUND })),
       ...scene.groups.map(g => ({ x: g.x, y: g.y, w: Math.min(g.w, 2 * AROUND + g.label.length * LETTER), h: HEAD })),
@@ -148,8 +143,8 @@ export class Minimap {
   update(): void {
     const scene = this.#scene;
     if (!scene) return void (this.element.hidden = true);
-    const [w, hh] = this.#size(),
-      view = this.#view,
+    const [w, hh] = this.size(),
+      view = this.view,
       k = this.#k;
     const all = view.x >= -2 && view.y >= -2 && view.x + scene.w * view.k <= w + 2 && view.y + scene.h * view.k <= hh + 2;
     const away = all || !this.isWanted || (this.#isDocked ? !this.#active : w < LEAST || hh < HIGH * 1.6),

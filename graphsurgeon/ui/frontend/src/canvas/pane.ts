@@ -38,7 +38,7 @@ export class Pane {
   readonly element: HTMLElement;
   readonly #title = make("div.gs-pane-name");
   readonly #alone = create(
-    button({ icon: "full", label: "Only this pane", kind: "quiet", "aria-pressed": false, onclick: () => this.#events.alone(this) }),
+    button({ icon: "full", label: "Only this pane", kind: "quiet", "aria-pressed": false, onclick: () => this.events.alone(this) }),
   );
   readonly #empty = make("div.gs-empty");
   readonly #hint = create(h("div.gs-hint", { "aria-hidden": true, hidden: !!load(NAVIGATED) }, HINT));
@@ -70,14 +70,11 @@ export class Pane {
   /** The size, once it is read; 0 if the pane is not shown. Reading it makes the browser lay out the page. */
   #size: [number, number] = [0, 0];
 
-  readonly #events: PaneEvents;
-
   constructor(
     readonly name: PaneName,
-    events: PaneEvents,
+    private readonly events: PaneEvents,
     overlay: Overlay,
   ) {
-    this.#events = events;
     this.svg.append(this.drawing.root);
     this.map = new Minimap(this.view, () => this.size);
     this.canvas = make("div.gs-canvas", {}, this.svg, this.#empty, this.map.element, this.#hint, this.bar.element);
@@ -93,7 +90,7 @@ export class Pane {
       const found = this.drawing.itemAt(e.target);
       const onBox = !!found && "g" in found;
       if (onBox && found.key !== this.#active) this.#rove(found.key, false);
-      this.#events.focus(this, onBox);
+      this.events.focus(this, onBox);
     });
   }
 
@@ -201,7 +198,7 @@ export class Pane {
 
   /** Goes to the goal if the scene now shows it; the pane becomes the active one. */
   arrive(): void {
-    this.#events.focus(this, false);
+    this.events.focus(this, false);
     this.glide(() => this.#arrive());
   }
 
@@ -395,7 +392,7 @@ export class Pane {
     if (!this.isGliding) this.#gliding?.cancel();
     this.map?.update();
     this.#placeBar();
-    this.#events.move(this);
+    this.events.move(this);
   }
 
   /** A point of the window in the picture. */

@@ -1,7 +1,7 @@
 // Draws a scene into a <g>. Elements are reused by name in the next scene, so that focus and style stay.
 import { arrange, clean, hasFocus, setAttribute as write, s } from "../panels/dom";
 import { type BoxMarks, chipsOf, isPart, labelOf, marksOf } from "../state/marks";
-import { gives, opens, overlap } from "../state/places";
+import { gives, isSame, opens, overlap } from "../state/places";
 import { edgeAt } from "./edge_hit";
 import type { Transform } from "./view";
 import {
@@ -206,7 +206,7 @@ export class Drawing {
   #mark(kind: (typeof EDGE_MARKS)[number], names: ReadonlySet<string>): void {
     const old = this.#markedBoxes[kind];
     this.#markedBoxes[kind] = names;
-    if (old.size !== names.size || [...names].some(name => !old.has(name))) this.#drawEdges();
+    if (!isSame(old, names)) this.#drawEdges();
   }
 
   /** The positions of all items, by key. */

@@ -21,11 +21,7 @@ export class View {
   y = 0;
   k = 1;
 
-  readonly #onChange: () => void;
-
-  constructor(onChange: () => void) {
-    this.#onChange = onChange;
-  }
+  constructor(private readonly onChange: () => void) {}
 
   /** The first look: in the middle, so large that it fits across, between 65 % and full size. A picture that would be smaller is shown
    * at full size, from its edge, or that of the largest scope, from which its beginning is in sight. */
@@ -84,7 +80,7 @@ export class View {
     this.k = k;
     this.x = (along && w > width ? MARGIN : (width - w) / 2) - r.x * k;
     this.y = (!along && hh > height ? MARGIN : (height - hh) / 2) - r.y * k;
-    this.#onChange();
+    this.onChange();
   }
 
   /** Moves `r` sideways if there is unneeded space at one side: to the middle, or to the edge; returns whether
@@ -103,13 +99,13 @@ export class View {
     this.k = Math.max(LEAST, Math.min(MOST, k));
     this.x = x;
     this.y = y;
-    this.#onChange();
+    this.onChange();
   }
 
   pan(dx: number, dy: number): void {
     this.x += dx;
     this.y += dy;
-    this.#onChange();
+    this.onChange();
   }
 
   /** Zooms by a factor around a point of the pane, which does not move. */
@@ -118,7 +114,7 @@ export class View {
     this.x = px - ((px - this.x) / this.k) * k;
     this.y = py - ((py - this.y) / this.k) * k;
     this.k = k;
-    this.#onChange();
+    this.onChange();
   }
 
   /** Pans as little as needed to show all of `r`, or its top left corner if it is too large. */

@@ -7,9 +7,9 @@ import type { LinkedPanes } from "../state/linked_panes";
 import type { Inspector } from "../panels/inspector";
 import type { Pane } from "../canvas/pane";
 import { Overlay } from "../canvas/overlay";
-import { isFold, opens } from "../state/places";
+import { isFold, isFoldName, isSame, opens } from "../state/places";
 import type { PlanBar } from "../panels/planbar";
-import type { FormField, Popup, Values } from "../panels/popup";
+import type { Choice, FormField, Popup, Values } from "../panels/popup";
 import { FORMS } from "../model/forms.generated";
 import type { WidgetSize } from "../panels/size";
 import type { Search } from "../panels/search";
@@ -82,9 +82,14 @@ export class Actions {
     if (item) pane.focus(item, false);
   }
 
+  /** Whether the source is the graph that the plan changes. */
+  get isSingleGraph(): boolean {
+    return this.model.get("plan").same;
+  }
+
   /** The reason why the boxes of a pane cannot be edited; empty if they can. */
   refusal(pane: Pane): string {
-    const here = pane.name === "destination" || this.model.get("plan").same;
+    const here = pane.name === "destination" || this.isSingleGraph;
     return here ? "" : `Edits are made in ${this.model.get("titles").destination}, on the right.`;
   }
 
@@ -100,17 +105,17 @@ export class Actions {
 
   /** Whether the destination follows the camera of the source. */
   get follows(): boolean {
-    return this.model.get("plan").same && !!this.panes.source.scene;
+    return this.isSingleGraph && !!this.panes.source.scene;
   }
 
   /** The panes are one graph before and after the plan. */
   get isTwoStage(): boolean {
-    return !!this.panes.destination.scene && this.model.get("plan").same;
+    return !!this.panes.destination.scene && this.isSingleGraph;
   }
 
   /** The reason why tensors of a pane cannot be marked; empty if they can. */
   markRefusal(pane: Pane): string {
-    const here = pane.name === "source" || this.model.get("plan").same;
+    const here = pane.name === "source" || this.isSingleGraph;
     return here ? "" : `Mark the boundary in ${this.model.get("titles").source}, on the left.`;
   }
 
@@ -147,20 +152,23 @@ export class Actions {
     }
   }
 
-  /** Opens the form of a verb. `given` has the arguments without a field, `more` has values and other properties of the fields,
-   * and null for fields that are left out. */
+  /** Opens the form of a verb. `given` has the arguments without a field, `more` has the values or other properties of fields, and
+   * null for fields that are left out. */
   form<V extends keyof typeof FORMS>(
     title: string,
     verb: V,
     submit: string,
     given: Partial<Verbs[V]>,
-    more: Record<string, Partial<FormField> | null> = {},
+    more: Record<string, string | Partial<FormField> | null> = {},
     done: (result: Result<V>, args: Verbs[V]) => unknown = () => {},
     note = "",
     alert = "",
   ): void {
     const shown = FORMS[verb].filter(({ name }) => more[name] !== null),
-      fields = shown.map((field: FormField) => ({ ...field, ...more[field.name] }));
+      fields = shown.map((field: FormField) => {
+        const own = more[field.name];
+        return { ...field, ...(typeof own === "string" ? { value: own } : own) };
+      });
     const send = async (values: Values) => {
       const args = { ...given, ...values } as Verbs[V];
       await done(await this.call(verb, args), args);
@@ -171,13 +179,21 @@ export class Actions {
   /** Sends a verb without waiting for its answer. */
   readonly post = <V extends keyof Verbs>(verb: V, args: Verbs[V]): void => void this.send(verb, args);
 
+  /** An item of a menu that sends a verb. */
+  readonly item = <V extends keyof Verbs>(text: string, verb: V, args: Verbs[V], more: Partial<Choice> = {}): Choice => ({
+    text,
+    verb,
+    run: () => this.post(verb, args),
+    ...more,
+  });
+
   /** Takes Python's selections, unless selections of the page are not answered yet. */
   adopt(first = false): void {
     if (this.api.pending("select")) return;
     const old = this.selected.source,
       now = new Set(this.model.get("selected"));
     this.store.select("source", now);
-    if (first || (old.size === now.size && [...now].every(n => old.has(n)))) return;
+    if (first || isSame(old, now)) return;
     void this.inspect(this.panes.source, true);
     // the view goes to a selection of Python; its scene may come with the same message
     if (now.size && !this.cameras.returning) queueMicrotask(() => this.panes.source.lookAt([...now]));
@@ -188,7 +204,7 @@ export class Actions {
     this.store.set({ picking: { purpose, take } });
     this.notify(`${purpose}: click a box or an edge, or go to it and press Space; Esc cancels.`);
     const { panes } = this,
-      pane = panes[panes.destination.scene && !this.model.get("plan").same ? "destination" : this.state.active];
+      pane = panes[panes.destination.scene && !this.isSingleGraph ? "destination" : this.state.active];
     if (pane.current) pane.focus(pane.current);
   };
 
@@ -222,7 +238,7 @@ export class Actions {
       if (mode === "toggle" && next.has(name)) next.delete(name);
       else next.add(name);
     }
-    const same = next.size === old.size && [...next].every(n => old.has(n));
+    const same = isSame(old, next);
     this.#forget();
     this.store.select(pane.name, next, { edge: null });
     if (!same && pane.name === "source") void this.send("select", { names, mode }).then(() => this.adopt());
@@ -249,7 +265,7 @@ export class Actions {
     if (details instanceof Error) {
       this.inspector.nothing();
       if (!again) this.notify(details.message, "error");
-    } else if (details) this.inspector.show(name, details, !name.endsWith("/") && !name.startsWith("~"));
+    } else if (details) this.inspector.show(name, details, !isFoldName(name));
   }
 
   /** Selects an edge, or takes its tensor if one is asked for. With its `place` among the edges of a box, only selects it. */
@@ -310,7 +326,7 @@ export class Actions {
     if (edge) return edge.tensor;
     const of = pane.current?.of;
     if (!of) this.notify("Select an op.", "warn");
-    else if (scope && (of.name.endsWith("/") || of.name.startsWith("~"))) return of.name;
+    else if (scope && isFoldName(of.name)) return of.name;
     else if (isFold(of)) this.notify(`'${of.name.slice(0, 80)}' is a scope: unfold it (Enter).`, "warn");
     else if ("outputs" in of && of.kind === "op" && of.outputs === 0)
       this.notify(`'${of.name.slice(0, 80)}' has no output tensor.`, "warn");

@@ -54,12 +54,7 @@ export class EdgeMenu {
           verb: "reroute",
           run: () => actions.startEdit(pane, "reroute", { tensor, box: this.#end(pane, edge.from).name, only }),
         },
-        {
-          text: "Cut: placeholders feed its consumers",
-          off,
-          verb: "detach",
-          run: () => actions.post("detach", { names: [opOf(tensor)], side: "outputs" }),
-        },
+        actions.item("Cut: placeholders feed its consumers", "detach", { names: [opOf(tensor)], side: "outputs" }, { off }),
         edits.choice("input", pane, undefined, { run: () => actions.post("mark_input", { tensor }) }),
         edits.choice("output", pane, undefined, { run: () => actions.post("mark_output", { tensor }) }),
         ...this.#ends(pane, opOf(tensor), to.name),
@@ -74,12 +69,7 @@ export class EdgeMenu {
       after = opOf(edge.tensor),
       off = !!actions.refusal(pane) || isFold(to) || edge.count > 1;
     return [
-      {
-        text: `Remove: ${to.label} no longer waits`,
-        off,
-        verb: "remove_control",
-        run: () => actions.post("remove_control", { op: to.name, after }),
-      },
+      actions.item(`Remove: ${to.label} no longer waits`, "remove_control", { op: to.name, after }, { off }),
       ...this.#ends(pane, after, to.name),
     ];
   }

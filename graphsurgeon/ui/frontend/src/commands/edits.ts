@@ -1,6 +1,6 @@
-// Edits of existing ops: the second menu of a box, and the forms of its items.
+// Edits of existing ops: the second menu of a box, the forms of its items, and those of the inspector and of the plan.
+import { CommandError } from "../model/api";
 import { type Actions, TWO_END_EDITS, type TwoEndEdit } from "./actions";
-import { Attrs } from "../panels/attributes";
 import type { BoxDrag } from "../canvas/drag_boxes";
 import type { Action } from "./keys";
 import type { Pane } from "../canvas/pane";
@@ -8,21 +8,19 @@ import { displayName, isFold } from "../state/places";
 import { FORMS } from "../model/forms.generated";
 import type { Choice, Entry, Values } from "../panels/popup";
 import type { Position } from "../panels/parts";
-import type { Box, Group, Verbs } from "../model/types.generated";
+import type { Attribute, Attributes, Box, Group, Verbs } from "../model/types.generated";
 
 /** An action as an item of a menu for a box of a pane; none if the action cannot be done with it. */
 export type ChoiceOf = (action: Action, pane: Pane, of?: Box | Group, more?: Partial<Choice>) => Choice | false;
 
-export class Edits {
-  readonly attrs: Attrs;
+const DEVICES = ["/cpu:0", "/gpu:0", "/gpu:1"];
 
+export class Edits {
   constructor(
     private readonly actions: Actions,
     private readonly boxDrag: BoxDrag,
     readonly choice: ChoiceOf,
-  ) {
-    this.attrs = new Attrs(actions);
-  }
+  ) {}
 
   /** The selection of a pane if the box is part of it, else the box alone. */
   #names(pane: Pane, of: Box | Group): string[] {
@@ -62,7 +60,7 @@ export class Edits {
 
   /** Sets an attribute of the selection. */
   attribute(pane: Pane, of: Box | Group): void {
-    void this.attrs.choose(pane, this.#names(pane, of));
+    void this.#chooseAttribute(pane, this.#names(pane, of));
   }
 
   /** Finds op types with one input, which can be dragged onto an edge. */
@@ -86,11 +84,52 @@ export class Edits {
     this.actions.form(title, "insert", "Insert", { on: tensor, only }, { op }, undefined, "You can also drag a type onto an edge.");
   }
 
+  /** Asks for another value of an attribute, of all ops of some boxes: from a menu if all its values are known. */
+  setAttribute(names: string[], a: Attribute, at: Position): void {
+    const { actions } = this;
+    if (a.choices.length)
+      actions.popup.choose(
+        a.name,
+        a.choices.map(value => actions.item(value, "set_attr", { names, name: a.name, value }, { on: value === a.value })),
+        at,
+      );
+    else actions.form(`Set ${a.name}`, "set_attr", "Set", { names, name: a.name }, { value: a.value });
+  }
+
+  /** Asks for another device. */
+  place(names: string[], device: string): void {
+    this.actions.form("Place on a device", "set_device", "Place", { names }, { device: { value: device, names: DEVICES } });
+  }
+
+  /** Asks for other arguments of a step of the plan. */
+  async editStep(step: number): Promise<void> {
+    const fields = await this.actions.send("step_form", { step });
+    if (fields) this.actions.popup.form("Change the step", fields, "Change", values => this.actions.call("edit_step", { step, values }));
+  }
+
+  rename(name: string): void {
+    const [scope, end] = name.endsWith("/") ? ["scope", -1] : ["op"];
+    this.actions.form(`Rename the ${scope}`, "rename", "Rename", { old: name }, { to: { value: name.slice(0, end), isName: true } });
+  }
+
+  /** Asks for an attribute and its value in one text, for example padding=SAME; a list shows the choices. */
+  async #chooseAttribute(pane: Pane, names: string[]): Promise<void> {
+    const about = await this.actions.send("attributes", { names, pane: pane.name });
+    if (!about) return;
+    const fields = [{ name: "text", label: "Attribute = value", hint: "padding=SAME", find: async (q: string) => entries(about, q) }];
+    this.actions.popup.form("Set an attribute", fields, "Set", async v => {
+      const at = v.text!.indexOf("=");
+      const problem = `${JSON.stringify(v.text)} has no value`;
+      if (at < 0) throw new CommandError({ request: "set_attr", problem, suggestion: "Type name=value, for example padding=SAME" });
+      await this.actions.call("set_attr", { names, name: v.text!.slice(0, at).trim(), value: v.text!.slice(at + 1).trim() });
+    });
+  }
+
   menu(pane: Pane, of: Box | Group, at: Position): void {
     const fold = isFold(of),
       names = this.#names(pane, of),
       actions = this.actions,
-      { post } = actions,
+      { item } = actions,
       { popup, model } = this.actions,
       selected = [...actions.selected[pane.name]],
       type = "subtitle" in of ? of.subtitle.split(" ")[0]! : "";
@@ -108,20 +147,19 @@ export class Edits {
       verb: V,
       submit: string,
       given: Partial<Verbs[V]>,
-      value: Record<string, string> = {},
+      more: Record<string, string> = {},
       text = title,
       off = false,
     ): Choice => ({
       text: `${text}\u2026`,
       off,
-      run: () =>
-        actions.form(title, verb, submit, given, Object.fromEntries(Object.entries(value).map(([name, value]) => [name, { value }]))),
+      run: () => actions.form(title, verb, submit, given, more),
     });
     const groups: Record<string, (Choice | false)[]> = {
       Consumers: [
         two("reroute"),
         two("swap"),
-        !fold && { text: "Bypass", run: () => post("bypass", { op: of.name }) },
+        !fold && item("Bypass", "bypass", { op: of.name }),
         !fold && { text: "Insert op after it\u2026", run: () => this.insert(actions.tensorOf(of.name)) },
         !fold &&
           formChoice(
@@ -133,23 +171,23 @@ export class Edits {
             "Insert a copy of the selection",
             !selected.length || selected.includes(of.name),
           ),
-        {
-          text: one ? "Replace its output by a placeholder" : `Replace ${theirs("outputs")} by placeholders`,
-          run: () => post("detach", { names, side: "outputs" }),
-        },
+        item(one ? "Replace its output by a placeholder" : `Replace ${theirs("outputs")} by placeholders`, "detach", {
+          names,
+          side: "outputs",
+        }),
       ],
       [!one ? `All ${names.length} selected` : fold ? "This scope" : "This op"]: [
         entry("remove", remove, () => this.remove(pane, of, false)),
         entry("stitch", `${remove} and reconnect`, () => this.remove(pane, of, true)),
-        { text: `Replace ${theirs("inputs")} by placeholders`, run: () => post("detach", { names, side: "inputs" }) },
-        one && this.choice("rename", pane, of, { run: () => this.attrs.rename(of.name) }),
-        { text: "Place on a device\u2026", run: () => this.attrs.place(names, "/cpu:0") },
+        item(`Replace ${theirs("inputs")} by placeholders`, "detach", { names, side: "inputs" }),
+        one && this.choice("rename", pane, of, { run: () => this.rename(of.name) }),
+        { text: "Place on a device\u2026", run: () => this.place(names, "/cpu:0") },
         this.choice("attribute", pane, of, { run: () => this.attribute(pane, of) }),
       ],
       Order: [
         two("add_control"),
         two("reroute_control"),
-        !fold && { text: "Remove its control inputs", run: () => post("remove_control", { op: of.name, after: null }) },
+        !fold && item("Remove its control inputs", "remove_control", { op: of.name, after: null }),
       ],
       "Functions and patterns": [
         formChoice(
@@ -160,7 +198,7 @@ export class Edits {
           {},
           `Collapse ${all} into a function`,
         ),
-        "kind" in of && of.kind === "call" && { text: "Inline the call", run: () => post("inline", { names: [of.name] }) },
+        "kind" in of && of.kind === "call" && item("Inline the call", "inline", { names: [of.name] }),
         /While$|^(LoopCond|Enter|NextIteration|Exit)$/.test(type) &&
           formChoice("Unroll the loop", "unroll", "Unroll", { loop: of.name }, { times: "3" }),
         /(If|Case|^Switch)$/.test(type) &&
@@ -189,4 +227,17 @@ export class Edits {
 /** Names of boxes in a title. */
 function similarText(names: string[]): string {
   return names.length > 1 ? `${names.length} boxes` : names.map(displayName).join("").slice(0, 60);
+}
+
+/** The possible entries name=value; the current value comes last, and any other text is allowed. */
+function entries({ attributes }: Attributes, query: string): Entry[] {
+  const q = query.toLowerCase().replace(/\s*=\s*/, "=");
+  const all = attributes.flatMap(a =>
+    a.choices.length
+      ? a.choices.filter(c => c !== a.value).map(c => ({ name: `${a.name}=${c}`, doc: a.value ? `now ${a.value}` : "different values" }))
+      : [{ name: `${a.name}=${a.value}`, doc: "current value" }],
+  );
+  const found = all.filter(e => e.name.toLowerCase().includes(q));
+  const exact = found.filter(e => e.name.toLowerCase().endsWith(`=${q}`));
+  return found.length ? [...exact, ...found.filter(e => !exact.includes(e))] : q.includes("=") ? [{ name: query, doc: "as typed" }] : [];
 }

@@ -50,7 +50,7 @@ export class Navigation {
       { signatures, signature } = model.get("views")!;
     popup.choose(
       "Signatures and functions of the file",
-      signatures!.map(name => ({ text: name, on: name === signature, run: () => this.actions.post("show_signature", { name }) })),
+      signatures.map(name => this.actions.item(name, "show_signature", { name }, { on: name === signature })),
       at,
     );
   }
@@ -70,7 +70,7 @@ export class Navigation {
           "save_view",
           "Save",
           { at: [pane.view.x, pane.view.y, pane.view.k] },
-          { name: { value: `view ${saved.length + 1}` } },
+          { name: `view ${saved.length + 1}` },
         ),
     });
     if (saved.length)
@@ -80,7 +80,7 @@ export class Navigation {
         run: () =>
           this.actions.popup.choose(
             "Delete which view?",
-            saved.map(name => ({ text: name, run: () => this.actions.post("delete_view", { name }) })),
+            saved.map(name => this.actions.item(name, "delete_view", { name })),
             at,
           ),
       });

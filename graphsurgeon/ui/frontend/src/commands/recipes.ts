@@ -62,8 +62,6 @@ export class Recipes {
 
   /** Runs the converter of a target, and shows its report. */
   #check(target: Verbs["check"]["target"], name: string, outputs: string): void {
-    this.actions.form(`Check for ${name}`, "check", "Check", { target }, { outputs: { value: outputs } }, () =>
-      this.actions.plan.show("saved"),
-    );
+    this.actions.form(`Check for ${name}`, "check", "Check", { target }, { outputs }, () => this.actions.plan.show("saved"));
   }
 }

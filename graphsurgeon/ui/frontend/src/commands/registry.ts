@@ -231,7 +231,7 @@ export class Registry {
       type: [(pane, item) => item && this.edits.type(pane, item.of), "Replace all similar ops\u2026", editable],
       attribute: [(pane, item) => item && this.edits.attribute(pane, item.of), "Set an attribute\u2026", editable],
       rename: [
-        (_pane, item) => item && this.edits.attrs.rename(item.of.name),
+        (_pane, item) => item && this.edits.rename(item.of.name),
         "Rename\u2026",
         (pane, of) => !of?.name.startsWith("~") && editable(pane, of),
       ],
@@ -343,7 +343,7 @@ export class Registry {
           !isFold(of!) && { text: "Insert op\u2026", verb: "insert" as const, off, run: () => edits.insert(actions.tensorOf(of!.name)) },
         entry("type", "Replace similar\u2026", () => edits.type(pane, of!)),
         entry("stitch", "Remove", () => edits.remove(pane, of!, true)),
-        one && this.choice("rename", pane, of, { run: () => edits.attrs.rename(of!.name) }),
+        one && this.choice("rename", pane, of, { run: () => edits.rename(of!.name) }),
         { text: "More\u2026", run: () => this.boxMenu(pane, of!, place()) },
       ].filter(c => !!c),
     ];

@@ -9,11 +9,11 @@ export async function openSaveForm(actions: Actions): Promise<void> {
   const { path, formats, inputs, outputs, note } = form,
     { popup, plan } = actions;
   const fields = {
-    path: { value: path },
+    path,
     format: { value: formats[0]![0], options: formats },
-    signature: { value: "serving_default" },
-    inputs: { value: inputs },
-    outputs: { value: outputs },
+    signature: "serving_default",
+    inputs,
+    outputs,
   };
   const done = (report: Report, asked: Verbs["save"]) => {
     const replace = async () => done(await actions.call("save", { ...asked, if_exists: "replace" }), asked);

@@ -2,7 +2,7 @@
 import { count, figure, focus } from "./dom";
 import type { Actions } from "../commands/actions";
 import type { Registry } from "../commands/registry";
-import { button, copyButton, image, link, muted, sends, small } from "./parts";
+import { below, button, copyButton, image, link, muted, sends, small } from "./parts";
 import { type Child, make, draw, h, type VNode } from "./vnodes";
 import { displayName, opOf, sharedScope } from "../state/places";
 import type { Attributes, Details, EdgeTensors, Histogram, Numbers, TensorText, TensorValues } from "../model/types.generated";
@@ -167,9 +167,8 @@ export class Inspector {
       if (!edits || !(a || isDevice || (key === "type" && names.length === 1))) return text;
       const value = a?.previous ? `${a.value} ${SIGN.changed} was ${a.previous}` : isDevice ? about.device || "any" : text;
       const change = (e: Event) => {
-        const r = (e.currentTarget as Element).getBoundingClientRect();
-        if (a) this.commands.edits.attrs.set(names, a, { x: r.left, y: r.bottom + 2 });
-        else if (isDevice) this.commands.edits.attrs.place(names, about.device ?? "");
+        if (a) this.commands.edits.setAttribute(names, a, below(e));
+        else if (isDevice) this.commands.edits.place(names, about.device ?? "");
         else this.commands.do("type");
       };
       return h("button.gs-link.gs-set", { "data-verb": "set_attr", "aria-label": `${key}: ${value}, change it`, onclick: change }, value);
@@ -203,7 +202,7 @@ export class Inspector {
         h("span.gs-leaf", name.endsWith("/") ? name : leaf),
       ),
       copyButton(name, "Name copied.", this.#actions.notify, { icon: "copy", label: "Copy name", kind: "quiet" }),
-      this.#isEditable && !key.startsWith("~") && small("Rename", () => this.commands.edits.attrs.rename(key), { verb: "rename" }),
+      this.#isEditable && !key.startsWith("~") && small("Rename", () => this.commands.edits.rename(key), { verb: "rename" }),
       title && title !== name.replace(/\/$/, "") && h("div.gs-type", title),
     );
   }

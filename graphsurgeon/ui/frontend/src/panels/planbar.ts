@@ -94,7 +94,7 @@ export class PlanBar {
 
   #tabs(): Tab[] {
     const { model, post, pick, notify } = this.#actions,
-      edit = (step: number) => void this.commands.edits.attrs.step(step),
+      edit = (step: number) => void this.commands.edits.editStep(step),
       boundary = model.get("boundary"),
       plan = model.get("plan"),
       run = model.get("run") ?? {},

@@ -59,7 +59,7 @@ export class Search {
         .map(async pane => ({
           pane,
           title: model.get("titles")[pane] ?? pane,
-          becomes: pane === "destination" && model.get("plan").same,
+          becomes: pane === "destination" && this.actions.isSingleGraph,
           result: await api.call("find", { query, pane }),
         })),
     );

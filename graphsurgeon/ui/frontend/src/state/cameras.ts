@@ -21,10 +21,7 @@ export class CameraHistory {
   #current = "";
   #restored: number;
 
-  readonly #model: Model;
-
-  constructor(model: Model) {
-    this.#model = model;
+  constructor(private readonly model: Model) {
     this.#restored = this.#count();
   }
 
@@ -53,6 +50,6 @@ export class CameraHistory {
   }
 
   #count(): number {
-    return this.#model.get("views")?.restored ?? 0;
+    return this.model.get("views")?.restored ?? 0;
   }
 }
