@@ -7,7 +7,7 @@ import { actionOf, Registry } from "./commands/registry";
 import { Inspector } from "./panels/inspector";
 import { LinkedPanes } from "./state/linked_panes";
 import { Outline } from "./panels/outline";
-import { Pane, type PaneEvents } from "./canvas/pane";
+import { Pane } from "./canvas/pane";
 import { PlanBar } from "./panels/planbar";
 import { Popup } from "./panels/popup";
 import { WidgetSize } from "./panels/size";
@@ -59,29 +59,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
       if (root.querySelector(":disabled:focus")) actions.focusPane();
     },
   );
-  const events: PaneEvents = {
-    select: (pane, names, mode) => actions.select(pane, names, mode),
-    open: (pane, item) => actions.open(pane, item),
-    edge: (pane, edge) => actions.showEdge(pane, edge),
-    insert: (pane, edge) => commands.edges.insert(pane, edge),
-    inserts: pane => commands.inserts(pane),
-    menu: (pane, of, x, y) => ("g" in of ? commands.boxMenu(pane, of.of, { x, y }) : void commands.edges.menu(pane, of, { x, y })),
-    drag: (pane, e) => commands.drag(pane, e),
-    move: pane => {
-      linked.moved(pane);
-      if (pane.name === store.state.active) top.zoom();
-    },
-    focus: (pane, onBox) => {
-      actions.activate(pane.name);
-      if (onBox && store.state.edge) store.set({ edge: null });
-    },
-    alone: pane => {
-      store.set({ alone: !store.state.alone });
-      actions.activate(pane.name);
-      if (actions.isTwoStage) linked.tell();
-    },
-  };
-  const panes = { source: new Pane("source", events, overlay), destination: new Pane("destination", events, overlay) },
+  const panes = { source: new Pane("source", commands), destination: new Pane("destination", commands) },
     both = Object.values(panes),
     updateSizes = (anew = false) => both.forEach(pane => pane.updateSize(anew)),
     status = new StatusBar(actions),
@@ -95,7 +73,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   Object.assign(actions, { api, panes, status, inspector, plan, search, popup, size: widgetSize, linked, changes: steps });
   const paneTabs = make("div"),
     outline = new Outline(actions),
-    top = new TopBar(commands, panel => sides(panel, true), search.element);
+    top = (actions.top = new TopBar(commands, panel => sides(panel, true), search.element));
   store.listen(() => {
     highlight();
     redraw();

@@ -1,4 +1,5 @@
 // A pane: a drawing, its view, and the mouse. Its owner receives the box, port or edge at the pointer, and decides what to do.
+import type { Registry } from "../commands/registry";
 import type { Camera } from "../state/cameras";
 import { fill, focus, hasFocus, setAttribute, s } from "../panels/dom";
 import { button } from "../panels/parts";
@@ -6,21 +7,13 @@ import { create, h, make } from "../panels/vnodes";
 import { around, entry, fresh, nearest } from "../state/places";
 import { load, store } from "../state/stored";
 import { Minimap } from "./minimap";
-import type { Overlay } from "./overlay";
-import { Pointer, type PointerEvents } from "./pointer";
+import { Pointer } from "./pointer";
 import { Drawing, type Item, MOTION } from "./scene";
 import { SelectionBar } from "./selection_bar";
 import { portOf } from "./shapes";
 import type { Box, Edge, Group, PaneName, Rect, Scene } from "../model/types.generated";
 import type { Choice } from "../panels/popup";
 import { type Transform, View } from "./view";
-
-export interface PaneEvents extends PointerEvents<Pane> {
-  move(pane: Pane): void;
-  /** The pane is the active one now; it has the focus on a box if `onBox` is true. */
-  focus(pane: Pane, onBox: boolean): void;
-  alone(pane: Pane): void;
-}
 
 const FAR = 0.3,
   HINT = "Drag to move \u00b7 Ctrl+wheel to zoom \u00b7 Shift+drag to select \u00b7 after a click, the wheel moves the picture",
@@ -38,14 +31,20 @@ export class Pane {
   readonly element: HTMLElement;
   readonly #title = make("div.gs-pane-name");
   readonly #alone = create(
-    button({ icon: "full", label: "Only this pane", kind: "quiet", "aria-pressed": false, onclick: () => this.events.alone(this) }),
+    button({
+      icon: "full",
+      label: "Only this pane",
+      kind: "quiet",
+      "aria-pressed": false,
+      onclick: () => this.commands.actions.linked.toggleAlone(this),
+    }),
   );
   readonly #empty = make("div.gs-empty");
   readonly #hint = create(h("div.gs-hint", { "aria-hidden": true, hidden: !!load(NAVIGATED) }, HINT));
   readonly canvas: HTMLElement;
   readonly map: Minimap;
   readonly bar = new SelectionBar();
-  readonly pointer: Pointer<Pane>;
+  readonly pointer: Pointer;
   #active: string | null = null;
   #anchor: string | null = null;
   #goal: { name: string; focus: boolean; read: boolean } | null = null;
@@ -72,8 +71,7 @@ export class Pane {
 
   constructor(
     readonly name: PaneName,
-    private readonly events: PaneEvents,
-    overlay: Overlay,
+    private readonly commands: Registry,
   ) {
     this.svg.append(this.drawing.root);
     this.map = new Minimap(this.view, () => this.size);
@@ -84,13 +82,13 @@ export class Pane {
       make("div.gs-pane-title", {}, this.#title, this.#alone),
       this.canvas,
     );
-    this.pointer = new Pointer(this, events, overlay);
+    this.pointer = new Pointer(this, commands);
     // on the HTML element: a focus listener on an <svg> makes it a separate tab stop
     this.canvas.addEventListener("focusin", e => {
       const found = this.drawing.itemAt(e.target);
       const onBox = !!found && "g" in found;
       if (onBox && found.key !== this.#active) this.#rove(found.key, false);
-      this.events.focus(this, onBox);
+      commands.actions.paneFocused(this, onBox);
     });
   }
 
@@ -198,7 +196,7 @@ export class Pane {
 
   /** Goes to the goal if the scene now shows it; the pane becomes the active one. */
   arrive(): void {
-    this.events.focus(this, false);
+    this.commands.actions.paneFocused(this, false);
     this.glide(() => this.#arrive());
   }
 
@@ -392,7 +390,7 @@ export class Pane {
     if (!this.isGliding) this.#gliding?.cancel();
     this.map?.update();
     this.#placeBar();
-    this.events.move(this);
+    this.commands.actions.paneMoved(this);
   }
 
   /** A point of the window in the picture. */

@@ -1,10 +1,10 @@
 // The mouse on one pane: the effects of a press, a drag, a click and the wheel.
 import { focus, consume, focused } from "../panels/dom";
-import type { Overlay, WindowPoint } from "./overlay";
+import type { Registry } from "../commands/registry";
+import type { WindowPoint } from "./overlay";
+import type { Pane } from "./pane";
 import { opens, overlap } from "../state/places";
-import type { Drawing, Item } from "./scene";
-import type { Box, Edge, Group, Mode, Rect, Scene } from "../model/types.generated";
-import type { View } from "./view";
+import type { Box, Mode, Rect } from "../model/types.generated";
 
 /** An action during a drag; it shows the effect of a drop. */
 export interface Drag {
@@ -48,49 +48,18 @@ function isClick(from: PointerEvent, to: PointerEvent): boolean {
   return Math.hypot(to.clientX - from.clientX, to.clientY - from.clientY) < CLICK_TOLERANCE;
 }
 
-/** The parts of its pane that it needs. */
-export interface PointerTarget {
-  readonly canvas: HTMLElement;
-  readonly drawing: Drawing;
-  readonly view: View;
-  readonly scene: Scene | null;
-  readonly current: Item | null;
-  toScene(x: number, y: number): [number, number];
-  itemAt(e: MouseEvent, target?: EventTarget | null): Item | Edge | null;
-  focus(item: Item, show?: boolean): void;
-  /** Cancels a pending move, because the user has moved the camera. */
-  cancelMove(): void;
-  /** The user has panned, zoomed or framed boxes. */
-  hideHint(): void;
-}
-
-export interface PointerEvents<P> {
-  select(pane: P, names: string[], mode: Mode): void;
-  /** Unfolds or folds: `Actions.open` sends the verb, a command of ui/commands/navigation.py. */
-  open(pane: P, item: Box | Group): void;
-  edge(pane: P, edge: Edge): void;
-  /** Asks for an op to insert on an edge. */
-  insert(pane: P, edge: Edge): void;
-  /** Whether ops can be inserted now. */
-  inserts(pane: P): boolean;
-  menu(pane: P, of: Item | Edge, x: number, y: number): void;
-  /** A drag begins here, on a box, a port or an edge; null for the default effect of a drag. */
-  drag(pane: P, e: PointerEvent): Drag | null;
-}
-
 const CLICK_TOLERANCE = 4,
   /** The height of a line, px: the unit of the wheel in some browsers. */ LINE = 20;
 
-export class Pointer<P extends PointerTarget> {
+export class Pointer {
   #drag: Drag | null = null;
   /** Space is held; whether it has panned. */
   #space: { panned: boolean } | null = null;
   #hasMoved = false;
 
   constructor(
-    private readonly pane: P,
-    private readonly events: PointerEvents<P>,
-    private readonly overlay: Overlay,
+    private readonly pane: Pane,
+    private readonly commands: Registry,
   ) {
     this.#listen();
   }
@@ -127,10 +96,9 @@ export class Pointer<P extends PointerTarget> {
   }
 
   #begin(e: PointerEvent): Drag | null {
-    const events = this.events;
     if (this.#space) this.#space.panned = true;
     else if (e.shiftKey && e.button === 0) return this.#frame(e, e.ctrlKey || e.metaKey ? "add" : "set");
-    else if (e.button === 0 && e.pointerType !== "touch") return events.drag(this.pane, e) ?? this.#pan(e);
+    else if (e.button === 0 && e.pointerType !== "touch") return this.commands.drag(this.pane, e) ?? this.#pan(e);
     return this.#pan(e);
   }
 
@@ -150,7 +118,8 @@ export class Pointer<P extends PointerTarget> {
   /** Selects the boxes that a frame touches. */
   #frame(first: PointerEvent, mode: Mode): Drag {
     const pane = this.pane,
-      overlay = this.overlay;
+      { actions } = this.commands,
+      { overlay } = actions;
     const { left, right, top, bottom } = pane.canvas.getBoundingClientRect();
     let last: WindowPoint = first;
     const touched = (): Box[] => {
@@ -166,7 +135,7 @@ export class Pointer<P extends PointerTarget> {
         pane.drawing.markTouched(touched());
       },
       drop: () =>
-        this.events.select(
+        actions.select(
           pane,
           touched().map(box => box.name),
           mode,
@@ -180,7 +149,8 @@ export class Pointer<P extends PointerTarget> {
 
   #listen(): void {
     const pane = this.pane,
-      events = this.events,
+      { commands } = this,
+      { actions } = commands,
       { canvas, drawing } = pane;
     let from: PointerEvent | null = null;
     canvas.addEventListener("pointerdown", e => {
@@ -191,7 +161,7 @@ export class Pointer<P extends PointerTarget> {
       pane.cancelMove();
     });
     canvas.addEventListener("pointermove", e => {
-      if (!from) return drawing.hover(pane.itemAt(e), events.inserts(pane) ? pane.toScene(e.clientX, e.clientY) : undefined);
+      if (!from) return drawing.hover(pane.itemAt(e), commands.inserts(pane) ? pane.toScene(e.clientX, e.clientY) : undefined);
       if (!this.#hasMoved) {
         if (isClick(from, e)) return;
         this.#hasMoved = true;
@@ -220,18 +190,18 @@ export class Pointer<P extends PointerTarget> {
         found = pane.itemAt(e, target.matches(".gs-plus rect") ? drawing.root : target);
       if (found && "g" in found) {
         pane.focus(found, false);
-        events.select(pane, [found.of.name], e.ctrlKey || e.metaKey ? "toggle" : e.shiftKey ? "add" : "set");
+        actions.select(pane, [found.of.name], e.ctrlKey || e.metaKey ? "toggle" : e.shiftKey ? "add" : "set");
       } else if (found) {
-        if (target.closest(".gs-plus") && !target.matches("rect")) events.insert(pane, found);
-        else events.edge(pane, found);
+        if (target.closest(".gs-plus") && !target.matches("rect")) commands.edges.insert(pane, found);
+        else actions.showEdge(pane, found);
       } else {
         focus(pane.current?.g);
-        events.select(pane, [], "set");
+        actions.select(pane, [], "set");
       }
     });
     canvas.addEventListener("dblclick", e => {
       const found = pane.itemAt(e);
-      if (found && "g" in found && opens(found.of)) events.open(pane, found.of);
+      if (found && "g" in found && opens(found.of)) actions.open(pane, found.of);
     });
     canvas.addEventListener("contextmenu", e => {
       const found = pane.itemAt(e);
@@ -239,8 +209,8 @@ export class Pointer<P extends PointerTarget> {
       // otherwise, the notebook opens its own menu
       consume(e);
       if ("g" in found) pane.focus(found, false);
-      else events.edge(pane, found);
-      events.menu(pane, found, e.clientX, e.clientY);
+      else actions.showEdge(pane, found);
+      commands.menu(pane, found, { x: e.clientX, y: e.clientY });
     });
     canvas.addEventListener(
       "wheel",

@@ -11,6 +11,7 @@ import { isFold, isFoldName, isSame, opens } from "../state/places";
 import type { PlanBar } from "../panels/planbar";
 import type { Choice, FormField, Popup, Values } from "../panels/popup";
 import { FORMS } from "../model/forms.generated";
+import type { TopBar } from "../panels/topbar";
 import type { WidgetSize } from "../panels/size";
 import type { Search } from "../panels/search";
 import { edgeTitle } from "../canvas/shapes";
@@ -50,6 +51,7 @@ export class Actions {
   popup!: Popup;
   search!: Search;
   size!: WidgetSize;
+  top!: TopBar;
   #request = 0;
 
   constructor(readonly model: Model) {
@@ -73,6 +75,18 @@ export class Actions {
   /** Makes a pane the active one. */
   activate(active: PaneName): void {
     if (this.state.active !== active) this.store.set({ active });
+  }
+
+  /** A pane or a box of it has the focus: the pane is the active one now, and a selected edge is deselected for a box. */
+  paneFocused({ name }: Pane, onBox: boolean): void {
+    this.activate(name);
+    if (onBox && this.state.edge) this.store.set({ edge: null });
+  }
+
+  /** The camera of a pane has moved. */
+  paneMoved(pane: Pane): void {
+    this.linked.moved(pane);
+    if (pane === this.pane) this.top.zoom();
   }
 
   /** Focuses the current box of the active pane. */

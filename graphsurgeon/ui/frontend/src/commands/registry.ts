@@ -18,7 +18,7 @@ import { Recipes } from "./recipes";
 import { Runs } from "./runs";
 import type { Item } from "../canvas/scene";
 import type { Model } from "../model/api";
-import type { Box, Group, Mode, Rect } from "../model/types.generated";
+import type { Box, Edge, Group, Mode, Rect } from "../model/types.generated";
 import { TensorDrag } from "../canvas/drag_tensor";
 import type { Choice } from "../panels/popup";
 import type { Position } from "../panels/parts";
@@ -258,9 +258,8 @@ export class Registry {
       out: [zoom(1 / 1.25), "Zoom out"],
       actual: [pane => pane.zoom(1 / pane.view.k), "Zoom to 100 %"],
       menu: (pane, item) => {
-        const { edge } = actions.state;
-        if (edge) void this.edges.menu(pane, edge, below(pane)!);
-        else if (item) this.boxMenu(pane, item.of, below(pane)!);
+        const of = actions.state.edge ?? item;
+        if (of) this.menu(pane, of, below(pane)!);
       },
       producer: along("producer"),
       consumer: along("consumer"),
@@ -349,7 +348,12 @@ export class Registry {
     ];
   }
 
-  /** The context menu of a box. */
+  /** The context menu of a box or an edge. */
+  menu(pane: Pane, of: Item | Edge, at: Position): void {
+    if ("g" in of) this.boxMenu(pane, of.of, at);
+    else void this.edges.menu(pane, of, at);
+  }
+
   boxMenu(pane: Pane, of: Box | Group, at: Position): void {
     const { actions, appearance, edits } = this,
       { pendingEdit, lens } = actions.state,

@@ -50,6 +50,14 @@ export class LinkedPanes {
     this.tell();
   }
 
+  /** Shows one pane alone although there is space for two, or both again. */
+  toggleAlone(pane: Pane): void {
+    const { actions } = this;
+    actions.store.set({ alone: !actions.state.alone });
+    actions.activate(pane.name);
+    if (actions.isTwoStage) this.tell();
+  }
+
   /** Sends the view to the kernel and to other views of this widget. Without a plan, the answer is the reason. */
   tell(): void {
     if (!this.actions.api.answers("set_plan_view")) return;
