@@ -39,7 +39,7 @@ export class TensorDrag {
     } else if (item && (this.actions.state.candidates ?? (await this.offer(panes[pendingEdit.pane], pendingEdit.tensor)))) {
       const at = below(pane);
       if (item.of.name === pendingEdit.box && pane.name === pendingEdit.pane) this.choose(pane, at, centre(item.of));
-      else this.take(pane, item, at);
+      else this.#dropOn(pane, item)[2](at);
     }
   }
 
@@ -95,9 +95,15 @@ export class TensorDrag {
     const move = (now: PointerEvent): void => {
       last = now;
       const { candidate, item, pane: there } = this.#under(now);
-      const words = this.#dropText(there, item, candidate);
-      overlay.wire(from, now, words[1], pane.scene?.direction !== "LR");
-      overlay.showTip(words[0], now, words[1]);
+      const [text, good] = !there
+        ? ["", false]
+        : this.#suggestion
+          ? [this.#suggestion, false]
+          : item
+            ? this.#dropOn(there, item, candidate)
+            : ["drop to list possible consumers", true];
+      overlay.wire(from, now, good, pane.scene?.direction !== "LR");
+      overlay.showTip(text, now, good);
       for (const p of Object.values(this.actions.panes)) p.drawing.aim(p === there ? (item ?? null) : null);
     };
     void answer.then(() => isOver || move(last));
@@ -109,10 +115,8 @@ export class TensorDrag {
           { candidate, item, pane: there } = this.#under(now);
         overlay.clear();
         void answer.then(candidates => {
-          if (!candidates || !there) this.#cancel();
-          else if (candidate) this.#join(candidates, candidate, at);
-          else if (item && "kind" in item.of) this.take(there, item, at);
-          else if (item) this.#cancel();
+          if (!candidates || !there || (item && !("kind" in item.of))) this.#cancel();
+          else if (item) this.#dropOn(there, item, candidate)[2](at);
           else this.choose(there, at, there.toScene(now.clientX, now.clientY));
         });
       },
@@ -147,50 +151,43 @@ export class TensorDrag {
     return candidates.boxes[name] ?? [];
   }
 
-  /** The effect of a drop here in words, and whether it has one. */
-  #dropText(pane?: Pane, item?: Item, candidate?: InputCandidate): [string, boolean] {
-    if (!pane) return ["", false];
-    if (this.#suggestion) return [this.#suggestion, false];
-    if (!item) return ["drop to list possible consumers", true];
-    const inputs = this.inputs(pane, item.of.name);
-    if (!inputs) return [this.actions.state.candidates ? `connect in ${this.actions.model.get("titles").destination}` : "\u2026", false];
-    const one = candidate ?? (inputs.length === 1 ? inputs[0] : undefined);
-    const copied = this.#copyText(this.actions.state.candidates);
-    if (one)
-      return [
-        `input ${one.input} of ${one.op}${one.reason ? `: ${one.reason}` : copied || FITS}${one.adaptable ? FIXABLE : ""}`,
-        !one.reason,
-      ];
-    if (!inputs.length)
-      return this.#isReplaced(item.of) ? [`replace ${item.of.label}${copied}`, true] : [`${item.of.label} has no inputs`, false];
-    const fit = inputs.filter(t => !t.reason);
-    return fit.length
-      ? [fit.length === 1 ? `input ${fit[0]!.input} of ${fit[0]!.op}${copied || FITS}` : `${fit.length} of its inputs fit${copied}`, true]
-      : [`input ${inputs[0]!.input} ${inputs[0]!.reason}${inputs[0]!.adaptable ? FIXABLE : ""}`, false];
-  }
-
-  /** Connects the tensor to a box: at once if the box has one input, or none that fits; else a menu lists its inputs. */
-  take(pane: Pane, item: Item, at?: Position): void {
-    const { candidates } = this.actions.state,
-      inputs = this.inputs(pane, item.of.name),
-      { status, popup } = this.actions;
-    if (!candidates) return;
-    if (!inputs) return status.show(`Connect it in ${this.actions.model.get("titles").destination}, on the right.`, "warn");
-    if (!inputs.length && this.#isReplaced(item.of)) return this.#replace(candidates, item.of.name, at);
-    if (!inputs.length) return status.show(`'${item.of.name.slice(0, 80)}' has no inputs: choose another op.`, "warn");
-    const adaptables = inputs.filter(t => t.adaptable),
-      none = inputs.every(t => t.reason);
-    if (inputs.length === 1 || (none && !adaptables.length)) return this.#join(candidates, inputs[0]!, at);
-    if (none) {
-      this.#cancel();
-      return void this.#adapt(candidates, adaptables.slice(0, ADAPTED), at);
+  /** The effect of a drop on an item: in words, whether it connects, and its function. A box with one input is connected at once; for
+   * several inputs a menu lists them. */
+  #dropOn(pane: Pane, { of }: Item, candidate?: InputCandidate): [text: string, good: boolean, drop: (at?: Position) => void] {
+    const { state, notify, popup, model } = this.actions,
+      { candidates } = state,
+      { destination } = model.get("titles"),
+      inputs = this.inputs(pane, of.name);
+    if (!candidates) return ["\u2026", false, () => {}];
+    if (!inputs) return [`connect in ${destination}`, false, () => notify(`Connect it in ${destination}, on the right.`, "warn")];
+    const [first] = inputs,
+      one = candidate ?? (inputs.length === 1 ? first : undefined),
+      copied = this.#copyText(candidates),
+      fixable = (t: InputCandidate) => (t.adaptable ? FIXABLE : ""),
+      fits = (t: InputCandidate) => `input ${t.input} of ${t.op}${t.reason ? `: ${t.reason}` : copied || FITS}`;
+    if (one) return [fits(one) + fixable(one), !one.reason, at => this.#join(candidates, one, at)];
+    if (!first && this.#isReplaced(of)) return [`replace ${of.label}${copied}`, true, at => this.#replace(candidates, of.name, at)];
+    if (!first) {
+      const none = `'${of.name.slice(0, 80)}' has no inputs: choose another op.`;
+      return [`${of.label} has no inputs`, false, () => notify(none, "warn")];
     }
-    popup.choose(
-      `Which input should read ${candidates.tensor}?`,
-      inputs.map(t => this.#choice(candidates, t, at)),
-      at,
-      this.#cancel,
-    );
+    const fit = inputs.filter(t => !t.reason),
+      choices = (at?: Position) => inputs.map(t => this.#choice(candidates, t, at)),
+      title = `Which input should read ${candidates.tensor}?`;
+    if (fit.length) {
+      const text = fit.length === 1 ? fits(fit[0]!) : `${fit.length} of its inputs fit${copied}`;
+      return [text, true, at => popup.choose(title, choices(at), at, this.#cancel)];
+    }
+    const adaptables = inputs.filter(t => t.adaptable).slice(0, ADAPTED);
+    return [
+      `input ${first.input} ${first.reason}${fixable(first)}`,
+      false,
+      at => {
+        if (!adaptables.length) return this.#join(candidates, first, at);
+        this.#cancel();
+        void this.#adapt(candidates, adaptables, at);
+      },
+    ];
   }
 
   /** Lists all possible consumers in the picture, the nearest first, and other edits of the tensor. */
