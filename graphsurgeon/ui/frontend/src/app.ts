@@ -2,6 +2,7 @@
 import { Api, NO_KERNEL_TEXT } from "./model/api";
 import { Changes } from "./state/changes";
 import { consume, hasFocus } from "./panels/dom";
+import { group } from "./panels/parts";
 import { draw, h, make } from "./panels/vnodes";
 import { actionOf, Registry } from "./commands/registry";
 import { Inspector } from "./panels/inspector";
@@ -153,9 +154,9 @@ export function mount(model: Model, host: HTMLElement): () => void {
     const tab = (text: string, on: boolean, onclick: () => void) => h("button.gs-tab", { "aria-pressed": on, onclick }, text);
     draw(
       paneTabs,
-      h(
+      group(
         "div.gs-pane-tabs",
-        { role: "group", "aria-label": staged ? "Before and after the plan" : "Panes" },
+        staged ? "Before and after the plan" : "Panes",
         staged
           ? linked.views.map(view => tab(VIEW_NAMES[view], view === linked.view, () => linked.choose(view)))
           : (["source", "destination"] as const).map(name =>

@@ -1,5 +1,5 @@
 // The map: the whole picture with a frame around the visible part. It is below the outline, or in an empty corner of the pane.
-import { consume, s, setAttribute } from "../panels/dom";
+import { consume, onDrag, s, setAttribute } from "../panels/dom";
 import { button } from "../panels/parts";
 import { create, make } from "../panels/vnodes";
 import { overlap } from "../state/places";
@@ -49,7 +49,6 @@ export class Minimap {
     private readonly size: () => [number, number],
   ) {
     this.#svg.append(this.#groups, this.#boxes, this.#visibleFrame);
-    let isDragging = false;
     const go = (e: PointerEvent) => {
       const r = this.#svg.getBoundingClientRect(),
         [w, hh] = this.size(),
@@ -58,20 +57,15 @@ export class Minimap {
     };
     // the pane below must not pan
     for (const name of ["click", "dblclick", "contextmenu"]) this.element.addEventListener(name, e => e.stopPropagation());
-    this.element.addEventListener("pointerdown", e => {
-      if ((e.target as Element).closest("button")) return e.stopPropagation();
+    onDrag(this.element, e => {
+      if ((e.target as Element).closest("button")) {
+        e.stopPropagation();
+        return null;
+      }
       consume(e);
-      isDragging = true;
-      this.element.setPointerCapture?.(e.pointerId);
       go(e);
+      return go;
     });
-    this.element.addEventListener("pointermove", e => {
-      if (isDragging) go(e);
-    });
-    for (const name of ["pointerup", "pointercancel"])
-      this.element.addEventListener(name, () => {
-        isDragging = false;
-      });
   }
 
   /** Shows or hides it. */

@@ -404,11 +404,12 @@ export class Actions {
     }
     const go = () => this.post("apply", {});
     if (!plan.warnings.length) return go();
-    this.popup.confirm(
+    this.popup.form(
       `Apply with ${plan.warnings.length === 1 ? "a warning" : `${plan.warnings.length} warnings`}?`,
-      plan.warnings,
+      [],
       "Apply",
       go,
+      plan.warnings,
     );
   }
 

@@ -121,6 +121,11 @@ export function link(name: string, go: (name: string) => void, text = name): VNo
   return h("button.gs-link", { title: name, onclick: () => go(name) }, text);
 }
 
+/** Elements that belong together, with a name for screen readers. */
+export function group(selector: string, label: string | undefined, ...children: Child[]): VNode {
+  return h(selector, { role: "group", "aria-label": label }, children);
+}
+
 /** A paragraph that explains. */
 export function muted(...children: Child[]): VNode {
   return h("p.gs-muted", children);

@@ -4,7 +4,7 @@ import { consume, count, figure, focused, hasFocus, rove } from "./dom";
 import type { Actions } from "../commands/actions";
 import type { Registry } from "../commands/registry";
 import { icon } from "./icons";
-import { button, copyButton, does, field, muted, select, sends } from "./parts";
+import { button, copyButton, does, field, group, muted, select, sends } from "./parts";
 import { tables } from "./plantabs";
 import { type Child, make, draw, h, type VNode } from "./vnodes";
 import type { MarkedBoundary, PaneName, Plan, Report, RunReport, Unmapped, Waits } from "../model/types.generated";
@@ -206,7 +206,7 @@ export class PlanBar {
         !planned && this.#tabBar(open),
       ),
     );
-    draw(this.buttons, h("div.gs-row.gs-doing", { role: "group", "aria-label": "Plan actions" }, !marked && copy, this.#buttons(plan)));
+    draw(this.buttons, group("div.gs-row.gs-doing", "Plan actions", !marked && copy, this.#buttons(plan)));
     if (inTabs && !hasFocus(this.element)) this.#focusTab();
   }
 

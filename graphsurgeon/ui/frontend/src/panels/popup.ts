@@ -1,8 +1,8 @@
 // Small floating lists inside the widget: the context menu, the choice of an input, the help.
 import { type Api, CommandError } from "../model/api";
 import { focus, focused, hasFocus, scrollToEntry } from "./dom";
-import { button, combobox, field, muted, option, type Position, select } from "./parts";
-import { type Attributes, type Child, make, draw, h, type VNode } from "./vnodes";
+import { button, combobox, field, group, muted, option, type Position, select } from "./parts";
+import { type Attributes, make, draw, h, type VNode } from "./vnodes";
 import { type Drag, dragFrom } from "../canvas/pointer";
 import { type Action, GROUPS } from "../commands/keys";
 import { SIGN } from "../model/signs.generated";
@@ -154,12 +154,7 @@ export class Popup {
               "div.gs-groups",
               { role: "presentation" },
               groups.map(([name, items]) =>
-                h(
-                  "div.gs-choices",
-                  { role: "group", "aria-label": name },
-                  h("div.gs-over", { "aria-hidden": "true" }, name ?? ""),
-                  items.map(item),
-                ),
+                group("div.gs-choices", name, h("div.gs-over", { "aria-hidden": "true" }, name ?? ""), items.map(item)),
               ),
             ),
       );
@@ -173,30 +168,14 @@ export class Popup {
     this.#shut = shut;
   }
 
-  /** A question with two answers. */
-  confirm(text: string, lines: string[], yes: string, run: () => void): void {
-    const list = h(
-      "ul",
-      lines.map(l => h("li", l)),
-    );
-    this.#ask("alertdialog", text, list, [], yes, run);
-  }
-
-  /** A question with fields to fill in; Enter answers it. `alert` is a warning above the fields.
-   * If `run` is refused, the form opens again, with the typed texts and the reason. */
-  form(title: string, fields: FormField[], yes: string, run: (values: Values) => unknown, note = "", alert = ""): void {
-    this.#ask("dialog", title, [alert && h("p.gs-alert", { role: "alert" }, alert), note && muted(note)], fields, yes, run);
-    const [first] = this.#inputs;
-    if (first instanceof HTMLInputElement)
-      first.setSelectionRange(fields[0]!.isName ? first.value.lastIndexOf("/") + 1 : 0, first.value.length);
-  }
-
   /** The fields of the open form. */
   get #inputs(): (HTMLInputElement | HTMLSelectElement)[] {
     return [...this.layer.querySelectorAll<HTMLInputElement | HTMLSelectElement>(".gs-asks .gs-field")];
   }
 
-  #ask(role: string, title: string, above: Child, fields: FormField[], yes: string, run: (values: Values) => unknown): void {
+  /** A question with fields to fill in; Enter answers it. `note` explains it; a list is of warnings. `alert` is a warning above the
+   * fields. If `run` is refused, the form opens again, with the typed texts and the reason. */
+  form(title: string, fields: FormField[], yes: string, run: (values: Values) => unknown, note: string | string[] = "", alert = ""): void {
     // in a form without other text fields, a click on an entry is the answer
     const choosing = fields.every(f => f.find || f.options),
       texts = (): Record<string, string> => Object.fromEntries(fields.map((f, i) => [f.name, this.#inputs[i]!.value.trim()])),
@@ -261,9 +240,15 @@ export class Popup {
     const content = () =>
       h(
         "div.gs-popup.gs-dialog",
-        { role, "aria-modal": "true", "aria-label": title },
+        { role: fields.length ? "dialog" : "alertdialog", "aria-modal": "true", "aria-label": title },
         h("div.gs-popup-title", title),
-        above,
+        alert && h("p.gs-alert", { role: "alert" }, alert),
+        typeof note === "string"
+          ? note && muted(note)
+          : h(
+              "ul",
+              note.map(line => h("li", line)),
+            ),
         fields.length > 0 &&
           h(
             "div.gs-asks",
@@ -294,6 +279,9 @@ export class Popup {
       focus(this.#inputs[at]);
     };
     show(0);
+    const [first] = this.#inputs;
+    if (first instanceof HTMLInputElement)
+      first.setSelectionRange(fields[0]!.isName ? first.value.lastIndexOf("/") + 1 : 0, first.value.length);
     for (const finder of finders) finder?.ask();
   }
 

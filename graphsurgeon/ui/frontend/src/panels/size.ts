@@ -1,5 +1,5 @@
 // The size of the widget: its stored height, the full window, or all of a separate output view.
-import { focus, consume, focused, setAttribute } from "./dom";
+import { focus, consume, focused, onDrag, setAttribute } from "./dom";
 import { make } from "./vnodes";
 import { load, store } from "../state/stored";
 
@@ -26,20 +26,11 @@ export class WidgetSize {
     private readonly onChange: (full: boolean) => void,
   ) {
     if (!still) this.#set(storedHeight());
-    let from: { y: number; height: number } | null = null;
-    this.grip.addEventListener("pointerdown", e => {
-      if (e.button !== 0) return;
-      from = { y: e.clientY, height: root.offsetHeight };
-      this.grip.setPointerCapture?.(e.pointerId);
-    });
-    this.grip.addEventListener("pointermove", e => {
-      if (from) this.#set(from.height + e.clientY - from.y);
-    });
-    for (const name of ["pointerup", "pointercancel"])
-      this.grip.addEventListener(name, () => {
-        if (from) storeHeight(root.offsetHeight);
-        from = null;
-      });
+    const begin = ({ button, clientY }: PointerEvent) => {
+      const height = root.offsetHeight;
+      return button ? null : (e: PointerEvent) => this.#set(height + e.clientY - clientY);
+    };
+    onDrag(this.grip, begin, () => storeHeight(root.offsetHeight));
     this.grip.addEventListener("dblclick", () => {
       this.#set(0);
       storeHeight(0);

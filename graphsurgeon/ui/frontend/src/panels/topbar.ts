@@ -1,7 +1,7 @@
 // The bar at the top: title, view, direction, search.
 import { count, countOf, rove, setTabStop } from "./dom";
 import type { IconName } from "./icons";
-import { below, button, type ButtonOptions, does, type Position } from "./parts";
+import { below, button, type ButtonOptions, does, group, type Position } from "./parts";
 import { make, draw, h, type VNode } from "./vnodes";
 import type { Action } from "../commands/keys";
 import type { Registry } from "../commands/registry";
@@ -69,9 +69,9 @@ export class TopBar {
           hidden: !views?.signatures?.[1],
         }),
         h("span.gs-muted.gs-title-figures", { title: figures }, h("span", figures)),
-        h(
+        group(
           "div.gs-tools",
-          { role: "group", "aria-label": "View" },
+          "View",
           key("back", "back"),
           key("forward", "forward"),
           key("views", "views", { "aria-haspopup": "menu", verb: "save_view" }),
