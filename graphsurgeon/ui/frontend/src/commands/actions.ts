@@ -288,7 +288,7 @@ export class Actions {
     this.#request++;
     this.store.select(pane.name, pane.name === "source" ? this.selected.source : [], { edge });
     this.inspector.marks = !this.markRefusal(pane);
-    const [from, to] = this.ends(pane, edge).map(box => box.label),
+    const [{ label: from }, { label: to }] = this.ends(pane, edge),
       asked = this.#request,
       show = (found: EdgeTensors, more: number) => {
         this.inspector.edge(edgeTitle(edge), `${from} \u2192 ${to}`, found, more);
@@ -302,12 +302,13 @@ export class Actions {
   }
 
   /** The boxes at the ends of an edge. */
-  ends(pane: Pane, edge: Edge): Box[] {
-    return [edge.from, edge.to].map(id => pane.scene!.boxes.find(box => box.id === id)!);
+  ends(pane: Pane, { from, to }: Edge): [from: Box, to: Box] {
+    const box = (id: string) => pane.scene!.boxes.find(box => box.id === id)!;
+    return [box(from), box(to)];
   }
 
   #edgeTensors(pane: Pane, edge: Edge): Promise<EdgeTensors | null> {
-    const [source, target] = this.ends(pane, edge).map(box => box.name) as [string, string];
+    const [{ name: source }, { name: target }] = this.ends(pane, edge);
     return this.send("edge_tensors", { source, target, control: !!edge.control, pane: pane.name });
   }
 

@@ -6,7 +6,7 @@ import { isFold, opOf } from "../state/places";
 import type { Choice } from "../panels/popup";
 import type { Position } from "../panels/parts";
 import { edgeTitle } from "../canvas/shapes";
-import type { Box, Edge } from "../model/types.generated";
+import type { Edge } from "../model/types.generated";
 
 export class EdgeMenu {
   constructor(
@@ -16,7 +16,7 @@ export class EdgeMenu {
 
   /** Asks for an op to insert on an edge. */
   insert(pane: Pane, edge: Edge): void {
-    this.edits.insert(edge.tensor, [this.#end(pane, edge.to).name]);
+    this.edits.insert(edge.tensor, [this.actions.ends(pane, edge)[1].name]);
   }
 
   /** The choices for the tensor of an edge. If the edge has several tensors, a menu to choose one comes first. */
@@ -40,7 +40,7 @@ export class EdgeMenu {
     const actions = this.actions,
       edits = this.edits,
       { popup } = actions,
-      to = this.#end(pane, edge.to),
+      [from, to] = actions.ends(pane, edge),
       only = [to.name],
       off = !!actions.refusal(pane),
       name = to.label.slice(0, 40);
@@ -52,7 +52,7 @@ export class EdgeMenu {
           text: `Reroute: feed ${name} from another tensor\u2026`,
           off,
           verb: "reroute",
-          run: () => actions.startEdit(pane, "reroute", { tensor, box: this.#end(pane, edge.from).name, only }),
+          run: () => actions.startEdit(pane, "reroute", { tensor, box: from.name, only }),
         },
         actions.item("Cut: placeholders feed its consumers", "detach", { names: [opOf(tensor)], side: "outputs" }, { off }),
         edits.choice("input", pane, undefined, { run: () => actions.post("mark_input", { tensor }) }),
@@ -65,7 +65,7 @@ export class EdgeMenu {
 
   #order(pane: Pane, edge: Edge): Choice[] {
     const actions = this.actions,
-      to = this.#end(pane, edge.to),
+      [, to] = actions.ends(pane, edge),
       after = opOf(edge.tensor),
       off = !!actions.refusal(pane) || isFold(to) || edge.count > 1;
     return [
@@ -80,9 +80,5 @@ export class EdgeMenu {
       { text: "Go to its producer", verb: "reveal", run: () => actions.reveal(pane.name, from) },
       { text: "Go to its consumer", verb: "reveal", run: () => actions.reveal(pane.name, to) },
     ];
-  }
-
-  #end(pane: Pane, id: string): Box {
-    return pane.scene!.boxes.find(box => box.id === id)!;
   }
 }

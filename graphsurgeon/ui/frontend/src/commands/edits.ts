@@ -71,7 +71,7 @@ export class Edits {
       const { name } = values();
       popup.close();
       return this.boxDrag.beginType(op, (pane, edge) =>
-        this.actions.post("insert", { op, on: edge.tensor, name, only: [this.actions.ends(pane, edge)[1]!.name] }),
+        this.actions.post("insert", { op, on: edge.tensor, name, only: [this.actions.ends(pane, edge)[1].name] }),
       );
     };
     return found && found.map(type => ({ ...type, drag: drag(type.name) }));
@@ -138,7 +138,7 @@ export class Edits {
       all = one ? "it" : `all ${names.length}`,
       theirs = (ends: string) => (one ? `its ${ends}` : `the ${ends} of ${all}`);
     const remove = one ? "Remove" : `Remove ${all}`,
-      entry = (action: Action, text: string, run: () => void) => this.choice(action, pane, of, { text, run });
+      entry = (action: Action, text?: string) => this.choice(action, pane, of, text ? { text } : {});
     const two = (verb: TwoEndEdit): Choice | false =>
       !fold && { text: TWO_END_EDITS[verb].menu, key: TWO_END_EDITS[verb].key, run: () => actions.startEdit(pane, verb) };
     /** A choice that opens the form of a verb; its text is `title`, unless one is given. */
@@ -177,12 +177,12 @@ export class Edits {
         }),
       ],
       [!one ? `All ${names.length} selected` : fold ? "This scope" : "This op"]: [
-        entry("remove", remove, () => this.remove(pane, of, false)),
-        entry("stitch", `${remove} and reconnect`, () => this.remove(pane, of, true)),
+        entry("remove", remove),
+        entry("stitch", `${remove} and reconnect`),
         item(`Replace ${theirs("inputs")} by placeholders`, "detach", { names, side: "inputs" }),
-        one && this.choice("rename", pane, of, { run: () => this.rename(of.name) }),
+        one && entry("rename"),
         { text: "Place on a device\u2026", run: () => this.place(names, "/cpu:0") },
-        this.choice("attribute", pane, of, { run: () => this.attribute(pane, of) }),
+        entry("attribute"),
       ],
       Order: [
         two("add_control"),
@@ -210,7 +210,7 @@ export class Edits {
             { value: /Case$/.test(type) ? "0" : "True" },
             "Fix condition",
           ),
-        this.choice("type", pane, of, { run: () => this.type(pane, of) }),
+        entry("type"),
       ],
       "The plan so far": [
         formChoice("Make the edits so far on copies", "on_copies", "Make copies", {}, {}, "Make these edits on copies", !plan.steps.length),

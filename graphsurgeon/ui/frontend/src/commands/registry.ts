@@ -94,11 +94,11 @@ export class Registry {
     return typeof command === "function" ? [command] : command;
   }
 
-  /** Does an action. */
-  do = (action: Action, key = "", at?: Position): void => {
+  /** Does an action, by default with the current item. */
+  do = (action: Action, key = "", at?: Position, given?: Item): void => {
     const { actions } = this,
       pane = actions.pane,
-      item = pane.isOnEdge ? null : pane.current,
+      item = given ?? (pane.isOnEdge ? null : pane.current),
       { pendingEdit } = actions.state;
     const second = ["open", "reroute", "connect"].includes(action) && !(action === "open" && item && opens(item.of));
     if (pendingEdit && pendingEdit.verb !== "connect" && pane.current && second) return actions.completeEdit(pane);
@@ -125,7 +125,16 @@ export class Registry {
     const [, , when] = this.#command(action),
       can = when ? when(pane, of) : true,
       off = can !== true;
-    return can && { text: this.label(action, of), key: keyOf(action), verb: verbOf(action), off, run: () => this.do(action), ...more };
+    return (
+      can && {
+        text: this.label(action, of),
+        key: keyOf(action),
+        verb: verbOf(action),
+        off,
+        run: () => this.do(action, "", undefined, of && pane.drawing.find(of.name)),
+        ...more,
+      }
+    );
   };
 
   #commands(): Record<Action, Effect | Command> {
@@ -331,18 +340,18 @@ export class Registry {
       ];
     }
     const one = boxes.length === 1;
-    const entry = (action: Action, text: string, run = () => this.do(action)) => this.choice(action, pane, of, { text, run });
+    const entry = (action: Action, text?: string) => this.choice(action, pane, of, text ? { text } : {});
     return [
       around(boxes),
       [
-        one && this.choice("open", pane, of, { run: () => actions.open(pane, of!) }),
+        one && entry("open"),
         entry("copy", model.get("boundary").ops ? "Copy region\u2026" : "Copy\u2026"),
         entry("mark_boundary", "Mark boundary"),
         one &&
           !isFold(of!) && { text: "Insert op\u2026", verb: "insert" as const, off, run: () => edits.insert(actions.tensorOf(of!.name)) },
-        entry("type", "Replace similar\u2026", () => edits.type(pane, of!)),
-        entry("stitch", "Remove", () => edits.remove(pane, of!, true)),
-        one && this.choice("rename", pane, of, { run: () => edits.rename(of!.name) }),
+        entry("type", "Replace similar\u2026"),
+        entry("stitch", "Remove"),
+        one && entry("rename"),
         { text: "More\u2026", run: () => this.boxMenu(pane, of!, place()) },
       ].filter(c => !!c),
     ];
@@ -369,7 +378,7 @@ export class Registry {
     actions.popup.choose(
       of.label || of.name,
       [
-        entry("open", { run: () => actions.open(pane, of) }),
+        entry("open"),
         entry("select"),
         entry("input"),
         entry("output"),

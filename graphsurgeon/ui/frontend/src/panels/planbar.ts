@@ -27,8 +27,8 @@ const SOURCES: [Unmapped, string][] = [
 interface Tab {
   id: string;
   text: string;
-  n?: number;
-  warn?: boolean;
+  n: number;
+  warn: boolean;
   body(): VNode;
 }
 
@@ -39,7 +39,6 @@ export class PlanBar {
   #openTab = "";
   #tabList: Tab[] = [];
   #faults = 0;
-  #kernelStopped = false;
   /** the code of the applied plans, and the history that it is for */
   #historyCode: { past: unknown; code: string } | null = null;
 
@@ -66,7 +65,6 @@ export class PlanBar {
 
   /** The kernel stopped: nothing can be applied, and the plan is shown as code. */
   stopKernel(): void {
-    this.#kernelStopped = true;
     if (this.#tabList.some(t => t.id === "code")) this.#openTab = "code";
     this.draw();
   }
@@ -93,67 +91,57 @@ export class PlanBar {
   }
 
   #tabs(): Tab[] {
-    const { model, post, pick, notify } = this.#actions,
+    const { model, post, pick, notify, api } = this.#actions,
       edit = (step: number) => void this.commands.edits.editStep(step),
       boundary = model.get("boundary"),
       plan = model.get("plan"),
       run = model.get("run") ?? {},
-      { saved, history: past } = plan,
+      { saved, history: past, steps } = plan,
       faults = plan.faults.length,
       warnings = plan.warnings.length,
-      appliedCount = past.filter(one => !one.ahead).length,
-      tabs: (Tab | false)[] = [
-        isMarked(boundary) && {
-          id: "boundary",
-          text: "Boundary",
-          n: boundary.inputs.length + boundary.outputs.length,
-          warn: boundary.leaks.length + boundary.control_leaks.length > 0,
-          body: () => tables.boundary(boundary, post, plan.same, control => this.copy(false, control)),
-        },
-        faults + warnings > 0 && {
-          id: "problems",
-          text: faults ? "Errors" : "Warnings",
-          n: faults || warnings,
-          warn: true,
-          body: () => tables.problems(plan, post, edit, this.#reveal),
-        },
-      ];
-    if (plan.steps.length)
-      tabs.push(
-        plan.inputs.length + Object.keys(plan.scopes).length > 0 && {
-          id: "mapping",
-          text: "Mapping",
-          n: plan.inputs.length,
-          body: () => tables.mapping(plan, post, pick),
-        },
-        { id: "steps", text: "Steps", n: plan.steps.length, body: () => tables.steps(plan, post, edit) },
-        { id: "variables", text: "Variables", n: plan.rows, body: () => tables.variables(plan, post) },
-        { id: "names", text: "New ops", n: plan.counts.ops, body: () => tables.names(plan, post) },
-        { id: "connections", text: "Connections", n: plan.counts.connections, body: () => tables.connections(plan) },
-      );
-    const code = () => this.#code(plan.code, appliedCount, past, this.#kernelStopped ? LOST : ""),
-      report = (of: Report) =>
+      applied = past.filter(one => !one.ahead).length,
+      tab = (id: string, text: string, n: number, body: () => VNode, warn = false): Tab => ({ id, text, n, body, warn });
+    const report = ({ lines, code }: Report) =>
+      h(
+        "div",
         h(
-          "div",
-          h(
-            "ul.gs-rows",
-            of.lines.map(line => h("li", line)),
-          ),
-          this.#code(of.code, 0),
+          "ul.gs-rows",
+          lines.map(line => h("li", line)),
         ),
-      look = model.get("look")?.name ?? "";
-    tabs.push(
-      plan.steps.length + appliedCount > 0 && { id: "code", text: "Code", body: code },
-      past.length > 0 && { id: "history", text: "History", n: past.length, body: () => tables.history(past, post) },
-      !!saved && "lines" in saved && { id: "saved", text: (saved as Report).title, body: () => report(saved as Report) },
-      "tops" in run && {
-        id: "run",
-        text: "Run",
-        warn: !!(run.bad || run.stop_reason),
-        body: () => runPanel(run as RunReport, post, look, this.#reveal, notify),
-      },
-    );
-    return tabs.filter(t => !!t);
+        this.#code(code, 0),
+      );
+    const tabs = [
+      isMarked(boundary) &&
+        tab(
+          "boundary",
+          "Boundary",
+          boundary.inputs.length + boundary.outputs.length,
+          () => tables.boundary(boundary, post, plan.same, control => this.copy(false, control)),
+          boundary.leaks.length + boundary.control_leaks.length > 0,
+        ),
+      faults + warnings > 0 &&
+        tab("problems", faults ? "Errors" : "Warnings", faults || warnings, () => tables.problems(plan, post, edit, this.#reveal), true),
+      steps.length > 0 && [
+        plan.inputs.length + Object.keys(plan.scopes).length > 0 &&
+          tab("mapping", "Mapping", plan.inputs.length, () => tables.mapping(plan, post, pick)),
+        tab("steps", "Steps", steps.length, () => tables.steps(plan, post, edit)),
+        tab("variables", "Variables", plan.rows, () => tables.variables(plan, post)),
+        tab("names", "New ops", plan.counts.ops, () => tables.names(plan, post)),
+        tab("connections", "Connections", plan.counts.connections, () => tables.connections(plan)),
+      ],
+      steps.length + applied > 0 && tab("code", "Code", 0, () => this.#code(plan.code, applied, past, api.kernelStopped ? LOST : "")),
+      past.length > 0 && tab("history", "History", past.length, () => tables.history(past, post)),
+      "lines" in saved && tab("saved", saved.title, 0, () => report(saved as Report)),
+      "tops" in run &&
+        tab(
+          "run",
+          "Run",
+          0,
+          () => runPanel(run as RunReport, post, model.get("look")?.name ?? "", this.#reveal, notify),
+          !!(run.bad || run.stop_reason),
+        ),
+    ];
+    return tabs.flat().filter(one => !!one);
   }
 
   draw(): void {
@@ -302,7 +290,7 @@ export class PlanBar {
   #code(text: string, applied: number, past: unknown = null, note = ""): VNode {
     const history = !!past && this.#historyCode?.past === past && this.#historyCode.code,
       code = history || text;
-    if (applied && !text && !history && !this.#kernelStopped) void this.#fetchHistory(past);
+    if (applied && !text && !history && !this.#actions.api.kernelStopped) void this.#fetchHistory(past);
     return h(
       "div.gs-code",
       note && muted(note),
