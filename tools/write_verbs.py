@@ -47,8 +47,7 @@ def written() -> dict[Path, str]:
     return {
         FRONTEND / "src" / "model" / "types.generated.ts": typescript(),
         FRONTEND / "src" / "model" / "forms.generated.ts": typescript_forms(),
-        FRONTEND / "src" / "model" / "signs.generated.ts": typescript_signs(),
-        FRONTEND / "src" / "model" / "sizes.generated.ts": typescript_sizes(),
+        FRONTEND / "src" / "model" / "drawing.generated.ts": typescript_drawing(),
         FRONTEND / "src" / "css" / "palette.generated.css": palette(),
         FRONTEND / "tests" / "examples.ts": typescript_examples(),
         ROOT / "docs" / "verbs.md": f"{_PAGE}{verbs_table()}\n\n## All keys\n\n{keys_table()}\n",
@@ -143,24 +142,17 @@ def typescript_forms() -> str:
 _TYPES = ("boolean", "number", "string | null", "string[]")
 
 
-def typescript_signs() -> str:
-    """Returns the signs of what a plan does, as static pictures have them."""
-    out = ["// The signs on boxes and edges, written from graphsurgeon/view/plan_marks.py by tools/write_verbs.py.",
-           'import type { EdgeMark, Mark } from "./types.generated";', "",
+def typescript_drawing() -> str:
+    """Returns the signs of plans, the radii of boxes and the widths of edges, as static pictures have them."""
+    out = ["// Signs on boxes and edges, radii of boxes and widths of edges in px, written from graphsurgeon/view by",
+           "// tools/write_verbs.py.", 'import type { EdgeMark, Mark } from "./types.generated";', "",
            "export const SIGN: Record<Mark | EdgeMark, string> = {"]  # fmt: skip
     out += [f"  {state or _quoted('')}: {_quoted(sign)}," for state, sign in {"": "", **SIGNS}.items()]
-    return "\n".join([*out, "};", ""])
-
-
-def typescript_sizes() -> str:
-    """Returns the radii of boxes and the widths of edges, as static pictures have them."""
     widths = ", ".join(f"{width:g}" for width in WIDTHS)
-    return (
-        "// Radii of boxes and widths of edges in px, written from graphsurgeon/view by tools/write_verbs.py.\n"
-        f"export const OP_RADIUS = {OP_RADIUS:g},\n  RADIUS = {RADIUS:g};\n"
-        "/** Of edges with 1, 2, ... tensors; edges with more tensors have the last width. */\n"
-        f"export const WIDTHS = [{widths}] as const;\nexport const QUIET_WIDTH = {QUIET_WIDTH:g};\n"
-    )
+    out += ["};", f"export const OP_RADIUS = {OP_RADIUS:g},", f"  RADIUS = {RADIUS:g},",
+            "  /** Of edges with 1, 2, ... tensors; edges with more tensors have the last width. */",
+            f"  WIDTHS = [{widths}] as const,", f"  QUIET_WIDTH = {QUIET_WIDTH:g};"]  # fmt: skip
+    return "\n".join([*out, ""])
 
 
 def palette() -> str:

@@ -5,17 +5,15 @@ import { BoxDrag } from "../canvas/drag_boxes";
 import { EdgeMenu } from "./edge_menu";
 import { type ChoiceOf, Edits } from "./edits";
 import { focus } from "../panels/dom";
-import { below, corner, Navigation } from "./navigation";
+import { openRecipes, openRunForm, openSaveForm } from "./forms";
+import { along, below, corner, openViews, showViewNumber } from "./navigation";
 import { type Action, keyOf, KEYS, verbOf } from "./keys";
 import { Lens } from "../canvas/lens";
 import { openPalette } from "./palette";
 import type { Pane } from "../canvas/pane";
 import type { Drag } from "../canvas/pointer";
 import { around, edgesOf, isFold, neighbor, opens, type Step } from "../state/places";
-import { openSaveForm } from "./save";
 import { Appearance } from "./appearance";
-import { Recipes } from "./recipes";
-import { Runs } from "./runs";
 import type { Item } from "../canvas/scene";
 import type { Model } from "../model/api";
 import type { Box, Edge, Group, Mode, Rect } from "../model/types.generated";
@@ -59,10 +57,7 @@ export class Registry {
   readonly actions: Actions;
   readonly edits: Edits;
   readonly edges: EdgeMenu;
-  readonly navigation: Navigation;
   readonly appearance: Appearance;
-  readonly recipes: Recipes;
-  readonly runs: Runs;
   readonly tensorDrag: TensorDrag;
   readonly lens: Lens;
   readonly boxDrag: BoxDrag;
@@ -73,10 +68,7 @@ export class Registry {
     this.boxDrag = new BoxDrag(this.actions);
     this.edits = new Edits(this.actions, this.boxDrag, this.choice);
     this.edges = new EdgeMenu(this.actions, this.edits);
-    this.navigation = new Navigation(this.actions);
     this.appearance = new Appearance(this.actions, this.choice);
-    this.recipes = new Recipes(this.actions);
-    this.runs = new Runs(this.actions);
     this.tensorDrag = new TensorDrag(this.actions, this.edits);
     this.lens = new Lens(this.actions);
     this.#table = this.#commands();
@@ -177,10 +169,6 @@ export class Registry {
       (stitch: boolean): Effect =>
       (pane, item) =>
         item && this.edits.remove(pane, item.of, stitch);
-    const along =
-      (way: "producer" | "consumer"): Effect =>
-      pane =>
-        void this.navigation.along(pane, way);
     const zoom =
       (factor: number): Effect =>
       pane =>
@@ -249,15 +237,15 @@ export class Registry {
       redo: [() => actions.post("redo", {}), "Redo", can("redo")],
       apply: [() => actions.apply(), "Apply the plan", ready],
       save: [() => void openSaveForm(actions), "Save or export a model, a picture or a page"],
-      recipes: [(_pane, _item, _key, at) => void this.recipes.menu(at), "Recipes"],
+      recipes: [(_pane, _item, _key, at) => void openRecipes(actions, at), "Recipes"],
       search: () => actions.search.focus(),
       palette: () => void openPalette(this),
       hit: () => actions.search.step(1),
       hit_before: () => actions.search.step(-1),
       seen: [(pane, _item, _key, at) => this.appearance.menu(pane.name, at), "View options"],
       train: [() => this.appearance.train(), "Show gradients and updates"],
-      run: [() => void this.runs.open(), "Run the graph with inputs"],
-      try: [() => void this.runs.open("plan"), "Apply the plan to a copy, run the copy, and compare", ready],
+      run: [() => void openRunForm(actions), "Run the graph with inputs"],
+      try: [() => void openRunForm(actions, "plan"), "Apply the plan to a copy, run the copy, and compare", ready],
       full: [() => actions.size.fill(), "Full screen"],
       plan_view: () => actions.linked.choose(),
       change: () => actions.changes.step(1, true),
@@ -270,12 +258,12 @@ export class Registry {
         const of = actions.state.edge ?? item;
         if (of) this.menu(pane, of, below(pane)!);
       },
-      producer: along("producer"),
-      consumer: along("consumer"),
+      producer: pane => void along(actions, pane, "producer"),
+      consumer: pane => void along(actions, pane, "consumer"),
       back: [() => actions.post("back", {}), "Back", can("back")],
       forward: [() => actions.post("forward", {}), "Forward", can("forward")],
-      views: [(_pane, _item, _key, at) => this.navigation.menu(actions.panes.source, at), "Views"],
-      view: (_pane, _item, key) => this.navigation.showNumber(actions.panes.source, +key),
+      views: [(_pane, _item, _key, at) => openViews(actions, at), "Views"],
+      view: (_pane, _item, key) => showViewNumber(actions, +key),
       map: [
         () => {
           for (const { map } of Object.values(actions.panes)) map.setVisible(!map.isWanted);

@@ -6,7 +6,7 @@ import { below, button, copyButton, image, link, muted, sends, small } from "./p
 import { type Child, make, draw, h, type VNode } from "./vnodes";
 import { displayName, opOf, sharedScope } from "../state/places";
 import type { Attributes, Details, EdgeTensors, Histogram, Numbers, TensorText, TensorValues } from "../model/types.generated";
-import { SIGN } from "../model/signs.generated";
+import { SIGN } from "../model/drawing.generated";
 
 const MOST = 60;
 

@@ -2,6 +2,7 @@
 // have their own line if there is a plan. The buttons are next to the status.
 import { consume, count, figure, focused, hasFocus, rove } from "./dom";
 import type { Actions } from "../commands/actions";
+import { openRunForm } from "../commands/forms";
 import type { Registry } from "../commands/registry";
 import { icon } from "./icons";
 import { button, copyButton, does, field, group, muted, select, sends } from "./parts";
@@ -264,7 +265,7 @@ export class PlanBar {
         verb: "run",
         label: "Run the graph before and after the last plan, and compare",
         hidden: !empty || !plan.applied,
-        onclick: () => void this.commands.runs.open("applied"),
+        onclick: () => void openRunForm(this.#actions, "applied"),
       }),
       does(commands, "try", { text: "Try", hidden: empty }),
       does(commands, "apply", { text: "Apply", kind: "primary" }),

@@ -5,7 +5,7 @@ import { button, combobox, field, group, muted, option, type Position, select } 
 import { type Attributes, make, draw, h, type VNode } from "./vnodes";
 import { type Drag, dragFrom } from "../canvas/pointer";
 import { type Action, GROUPS } from "../commands/keys";
-import { SIGN } from "../model/signs.generated";
+import { SIGN } from "../model/drawing.generated";
 import type { Field, Verbs } from "../model/types.generated";
 
 /** The values of a form by the names of its fields: texts, or values of the types of the fields. */

@@ -4,6 +4,7 @@ import type { IconName } from "./icons";
 import { below, button, type ButtonOptions, does, group, type Position } from "./parts";
 import { make, draw, h, type VNode } from "./vnodes";
 import type { Action } from "../commands/keys";
+import { chooseSignature } from "../commands/navigation";
 import type { Registry } from "../commands/registry";
 import type { ViewState } from "../state/store";
 
@@ -35,7 +36,7 @@ export class TopBar {
 
   draw(): void {
     const { commands } = this,
-      { actions, appearance, navigation } = commands,
+      { actions, appearance } = commands,
       { model, store, size } = actions,
       { source } = model.get("scenes"),
       stats = source?.stats,
@@ -60,7 +61,7 @@ export class TopBar {
         { role: "toolbar", "aria-label": "Screen", onkeydown: rove, onfocusin: (e: Event) => setTabStop(this.element, e.target) },
         side("left", "Outline", "outline"),
         h("div.gs-title", { title }, title),
-        menu("down", signatures, at => navigation.signatures(at), {
+        menu("down", signatures, at => chooseSignature(actions, at), {
           text: `${views?.signature || "raw file"} \u25be`,
           "aria-label": signatures,
           icon: undefined,
