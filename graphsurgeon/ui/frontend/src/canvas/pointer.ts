@@ -192,7 +192,7 @@ export class Pointer {
         pane.focus(found, false);
         actions.select(pane, [found.of.name], e.ctrlKey || e.metaKey ? "toggle" : e.shiftKey ? "add" : "set");
       } else if (found) {
-        if (target.closest(".gs-plus") && !target.matches("rect")) commands.edges.insert(pane, found);
+        if (target.closest(".gs-plus") && !target.matches("rect")) commands.edits.insertOn(pane, found);
         else actions.showEdge(pane, found);
       } else {
         focus(pane.current?.g);

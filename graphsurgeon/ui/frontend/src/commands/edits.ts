@@ -1,14 +1,15 @@
-// Edits of existing ops: the second menu of a box, the forms of its items, and those of the inspector and of the plan.
+// Edits of existing ops: the second menu of a box, the menu of an edge, and the forms of their items, of the inspector and of the plan.
 import { CommandError } from "../model/api";
 import { type Actions, TWO_END_EDITS, type TwoEndEdit } from "./actions";
 import type { BoxDrag } from "../canvas/drag_boxes";
 import type { Action } from "./keys";
 import type { Pane } from "../canvas/pane";
-import { displayName, isFold } from "../state/places";
+import { edgeTitle } from "../canvas/shapes";
+import { displayName, isFold, opOf } from "../state/places";
 import { FORMS } from "../model/forms.generated";
 import type { Choice, Entry, Values } from "../panels/popup";
 import type { Position } from "../panels/parts";
-import type { Attribute, Attributes, Box, Group, Verbs } from "../model/types.generated";
+import type { Attribute, Attributes, Box, Edge, Group, Verbs } from "../model/types.generated";
 
 /** An action as an item of a menu for a box of a pane; none if the action cannot be done with it. */
 export type ChoiceOf = (action: Action, pane: Pane, of?: Box | Group, more?: Partial<Choice>) => Choice | false;
@@ -125,6 +126,7 @@ export class Edits {
     });
   }
 
+  /** The second menu of a box. */
   menu(pane: Pane, of: Box | Group, at: Position): void {
     const fold = isFold(of),
       names = this.#names(pane, of),
@@ -221,6 +223,73 @@ export class Edits {
       Object.entries(groups).flatMap(([group, choices]) => choices.map(c => c && { ...c, group })),
       at,
     );
+  }
+
+  /** Asks for an op to insert on an edge. */
+  insertOn(pane: Pane, edge: Edge): void {
+    this.insert(edge.tensor, [this.actions.ends(pane, edge)[1].name]);
+  }
+
+  /** The choices for the tensor of an edge. If the edge has several tensors, a menu to choose one comes first. */
+  async edgeMenu(pane: Pane, edge: Edge, at: Position): Promise<void> {
+    const { popup } = this.actions;
+    if (edge.control) return popup.choose(edgeTitle(edge), this.#order(pane, edge), at);
+    if (edge.count === 1) return this.#tensorMenu(pane, edge, edge.tensor, at);
+    const tensors = await this.actions.tensorsOf(pane, edge);
+    if (!tensors || this.actions.state.edge !== edge) return; // meanwhile, the user has gone elsewhere
+    popup.choose(
+      edgeTitle(edge),
+      tensors.map(({ tensor, text }) => ({
+        text: [tensor, text].filter(Boolean).join("  "),
+        run: () => this.#tensorMenu(pane, edge, tensor, at),
+      })),
+      at,
+    );
+  }
+
+  #tensorMenu(pane: Pane, edge: Edge, tensor: string, at: Position): void {
+    const actions = this.actions,
+      { popup } = actions,
+      [from, to] = actions.ends(pane, edge),
+      only = [to.name],
+      off = !!actions.refusal(pane),
+      name = to.label.slice(0, 40);
+    popup.choose(
+      tensor,
+      [
+        { text: `Insert op before ${name}\u2026`, off, verb: "insert", run: () => this.insert(tensor, only) },
+        {
+          text: `Reroute: feed ${name} from another tensor\u2026`,
+          off,
+          verb: "reroute",
+          run: () => actions.startEdit(pane, "reroute", { tensor, box: from.name, only }),
+        },
+        actions.item("Cut: placeholders feed its consumers", "detach", { names: [opOf(tensor)], side: "outputs" }, { off }),
+        this.choice("input", pane, undefined, { run: () => actions.post("mark_input", { tensor }) }),
+        this.choice("output", pane, undefined, { run: () => actions.post("mark_output", { tensor }) }),
+        ...this.#ends(pane, opOf(tensor), to.name),
+      ],
+      at,
+    );
+  }
+
+  #order(pane: Pane, edge: Edge): Choice[] {
+    const actions = this.actions,
+      [, to] = actions.ends(pane, edge),
+      after = opOf(edge.tensor),
+      off = !!actions.refusal(pane) || isFold(to) || edge.count > 1;
+    return [
+      actions.item(`Remove: ${to.label} no longer waits`, "remove_control", { op: to.name, after }, { off }),
+      ...this.#ends(pane, after, to.name),
+    ];
+  }
+
+  #ends(pane: Pane, from: string, to: string): Choice[] {
+    const actions = this.actions;
+    return [
+      { text: "Go to its producer", verb: "reveal", run: () => actions.reveal(pane.name, from) },
+      { text: "Go to its consumer", verb: "reveal", run: () => actions.reveal(pane.name, to) },
+    ];
   }
 }
 

@@ -2,7 +2,6 @@
 // bars, the palette and the list of shortcuts use it.
 import { Actions } from "./actions";
 import { BoxDrag } from "../canvas/drag_boxes";
-import { EdgeMenu } from "./edge_menu";
 import { type ChoiceOf, Edits } from "./edits";
 import { focus } from "../panels/dom";
 import { openRecipes, openRunForm, openSaveForm } from "./forms";
@@ -56,7 +55,6 @@ type Command = readonly [run: Effect, label?: Label, when?: When];
 export class Registry {
   readonly actions: Actions;
   readonly edits: Edits;
-  readonly edges: EdgeMenu;
   readonly appearance: Appearance;
   readonly tensorDrag: TensorDrag;
   readonly lens: Lens;
@@ -67,7 +65,6 @@ export class Registry {
     this.actions = new Actions(model);
     this.boxDrag = new BoxDrag(this.actions);
     this.edits = new Edits(this.actions, this.boxDrag, this.choice);
-    this.edges = new EdgeMenu(this.actions, this.edits);
     this.appearance = new Appearance(this.actions, this.choice);
     this.tensorDrag = new TensorDrag(this.actions, this.edits);
     this.lens = new Lens(this.actions);
@@ -322,8 +319,8 @@ export class Registry {
       return [
         { x, y, w: 0, h: 0 },
         [
-          { text: "Insert op\u2026", verb: "insert", off: off || !one, run: () => this.edges.insert(pane, edge) },
-          { text: "More\u2026", run: () => void this.edges.menu(pane, edge, place()) },
+          { text: "Insert op\u2026", verb: "insert", off: off || !one, run: () => edits.insertOn(pane, edge) },
+          { text: "More\u2026", run: () => void edits.edgeMenu(pane, edge, place()) },
         ],
       ];
     }
@@ -348,7 +345,7 @@ export class Registry {
   /** The context menu of a box or an edge. */
   menu(pane: Pane, of: Item | Edge, at: Position): void {
     if ("g" in of) this.boxMenu(pane, of.of, at);
-    else void this.edges.menu(pane, of, at);
+    else void this.edits.edgeMenu(pane, of, at);
   }
 
   boxMenu(pane: Pane, of: Box | Group, at: Position): void {
