@@ -127,19 +127,16 @@ def key_groups() -> dict[str, list[list[Any]]]:
 
 
 def typescript_forms() -> str:
-    """Returns the fields of the forms of commands: verb -> its arguments with labels."""
+    """Returns the fields of the forms of commands that the kernel does not fill in."""
     out = ["// The fields of the forms of commands, written from their signatures in graphsurgeon/ui/commands by",
-           "// tools/write_verbs.py. A type is that of an argument that is not a text.",
+           "// tools/write_verbs.py. The kernel sends the others.",
            'import type { FormField } from "../panels/popup";', 'import type { Verbs } from "./types.generated";', "",
            "export const FORMS = {"]  # fmt: skip
     for verb in COMMAND_SPECS.values():
-        fields = [{**arg.field, "type": arg.kind.ts if arg.kind.ts in _TYPES else ""} for arg in verb.args if arg.label]
-        texts = [", ".join(f"{key}: {_quoted(value)}" for key, value in field.items() if value) for field in fields]
-        out += [f"  {verb.name}: [{', '.join(f'{{ {text} }}' for text in texts)}],"] if texts else []
+        if f"{verb.name}_form" not in COMMAND_SPECS and (fields := verb.form()):
+            texts = [", ".join(f"{key}: {_quoted(value)}" for key, value in one.items() if value) for one in fields]
+            out.append(f"  {verb.name}: [{', '.join(f'{{ {text} }}' for text in texts)}],")
     return "\n".join([*out, "} satisfies Partial<Record<keyof Verbs, FormField[]>>;", ""])
-
-
-_TYPES = ("boolean", "number", "string | null", "string[]")
 
 
 def typescript_drawing() -> str:

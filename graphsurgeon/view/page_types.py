@@ -12,6 +12,7 @@ BoxKind = Literal["op", "call", "scope", "series", "variable"]
 ItemKind = BoxKind | Literal["block"]
 Level = Literal["info", "busy", "warn", "error"]
 Mark = Literal["", "new", "orphan", "changed", "conflict", "removed", "shape"]
+ValueType = Literal["boolean", "number", "string | null", "string[]"]
 EdgeMark = Literal["", "new", "joined", "changed", "removed"]
 """The state of an edge; a joined one is new at an op that stays."""
 
@@ -563,12 +564,16 @@ class OpType(TypedDict):
 
 
 class Field(TypedDict):
-    """A field of a form. With few values, `options` has them with their texts; `names` are suggestions."""
+    """A field of a form; `type` is that of its value, if it is not a text.
+
+    With few values, `options` has them with their texts; `names` are suggestions.
+    """
 
     name: str
     label: str
     value: str
     hint: str
+    type: NotRequired[ValueType]
     options: NotRequired[list[tuple[str, str]]]
     names: NotRequired[list[str]]
 
@@ -586,20 +591,17 @@ class RecipeEntry(TypedDict):
 
 
 class SaveForm(TypedDict):
-    """The form for a save: the formats with their labels, the usual one first."""
+    """The form for a save, with a note on what is saved."""
 
-    path: str
-    formats: list[tuple[str, str]]
-    inputs: str
-    outputs: str
+    fields: list[Field]
     note: str
 
 
 class RunForm(TypedDict):
-    """The feeds of a run; `risk` describes a graph that is not trusted yet."""
+    """The form for a run: the feeds, and the other fields; `risk` describes a graph that is not trusted yet."""
 
     feeds: list[Field]
-    selected: int
+    fields: list[Field]
     target: RunTarget
     risk: str
 

@@ -72,9 +72,13 @@ def test_the_form_says_what_is_needed_and_what_of_the_notebook_fits(notebook):
         "text:0": ("text:0  string (2,)", NO_RANDOM),
     }
     assert form["feeds"][0]["names"] == ["batch", "held"]
-    assert form["selected"] == 0
+    seed = {"name": "seed", "label": "Random seed", "value": "0", "hint": "", "type": "number"}
+    limits = [(field["label"], field["value"], field["hint"]) for field in form["fields"][1:]]
+    assert form["fields"][0] == seed
+    assert limits == [("Time limit, in seconds", "", "none"), ("Memory limit, in MB", "", "none")]
     screen.select(["y"])
-    assert screen.run_form()["selected"] == 1
+    part = screen.run_form()["fields"][0]
+    assert (part["name"], [value for value, _ in part["options"]]) == ("target", ["graph", "selection"])
     assert [feed["name"] for feed in screen.run_form("selection")["feeds"]] == ["a:0"]
 
 

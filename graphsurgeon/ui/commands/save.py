@@ -13,7 +13,7 @@ from ...plan.editor_like import EditorLike, default_ends
 from ...view import page_types
 from ..render_context import RenderContext
 from ..state import State
-from .specs import Text, choice_of, edit, look, parse_literal
+from .specs import COMMAND_SPECS, Text, choice_of, edit, look, parse_literal
 
 FORMATS: dict[str, tuple[str, str]] = {
     "keras": ("Keras model", ".keras"),
@@ -39,7 +39,7 @@ _WITH_SIGNATURES = ("saved_model", "saved_model_tf2")
 
 @look("list the formats, inputs and outputs for a save", gesture="button")
 def save_form(context: RenderContext, state: State) -> tuple[State, page_types.SaveForm]:
-    """Returns the form for a save: the formats, the usual one first, and the inputs and outputs of the signature.
+    """Returns the form for a save, with the usual format first, and with the inputs and outputs of the signature.
 
     If a region is marked, these are its inputs and outputs, and only the region is saved.
     """
@@ -54,15 +54,19 @@ def save_form(context: RenderContext, state: State) -> tuple[State, page_types.S
     step_count = len(context.draft(state).steps)
     opened = editor.opened_graph
     usual = "keras" if opened.origin else "saved_model_tf2" if opened.variable_paths else "saved_model"
-    return state, {
-        "path": f"{stem}_saved",
-        "formats": [(name, FORMATS[name][0]) for name in sorted(FORMATS, key=lambda name: name != usual)],
-        "inputs": ends_code(ends.inputs),
-        "outputs": ends_code(ends.outputs),
-        "note": f"The plan, {counted(step_count, 'steps')}, is not applied and will not be saved"
-        if step_count
-        else note,
-    }
+    fields = COMMAND_SPECS["save"].form(
+        path=f"{stem}_saved",
+        format=usual,
+        signature="serving_default",
+        inputs=ends_code(ends.inputs),
+        outputs=ends_code(ends.outputs),
+    )
+    for field in fields:
+        if field["name"] == "format":
+            field["options"].sort(key=lambda option: option[0] != usual)
+    if step_count:
+        note = f"The plan, {counted(step_count, 'steps')}, is not applied and will not be saved"
+    return state, {"fields": fields, "note": note}
 
 
 @edit("save the graph, or a picture of it, and check the file", gesture="button")

@@ -8,7 +8,7 @@ import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from typing import Annotated, Any, TypeVar, cast, get_args, get_origin
 
 from ...errors import PlanError, SelectionError
 from ...graph.names import invalid_name_fault, valid_name
@@ -112,7 +112,10 @@ class Arg:
     def field(self) -> page_types.Field:
         """The field of the argument in a form. A hint replaces the default."""
         value = "" if self.hint or self.default in (REQUIRED, None, ()) else self.kind.to_text(self.default)
-        return self.kind.field(self.name, self.label, value, self.hint)
+        out = self.kind.field(self.name, self.label, value, self.hint)
+        if self.kind.ts in get_args(page_types.ValueType):
+            out["type"] = cast(page_types.ValueType, self.kind.ts)
+        return out
 
 
 @dataclass(frozen=True)
@@ -171,6 +174,19 @@ class CommandSpec:
         """
         parts = [arg.name if arg.default is REQUIRED else f"{arg.name}={arg.default!r}" for arg in self.args]
         return f"{self.name}({', '.join(parts)})"
+
+    def form(self, **values: str) -> list[page_types.Field]:
+        """Returns the fields of its form: the arguments with a label.
+
+        Args:
+            values: the texts of fields, instead of the defaults.
+
+        Example:
+            >>> [field["value"] for field in COMMAND_SPECS["on_copies"].form(scope="new")]
+            ['new', '', 'leave']
+        """
+        fields = [arg.field for arg in self.args if arg.label]
+        return [{**field, "value": values.get(field["name"], field["value"])} for field in fields]
 
     def read(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Returns name -> value of arguments, converted to the values that a page would send.

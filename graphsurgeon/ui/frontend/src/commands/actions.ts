@@ -174,20 +174,16 @@ export class Actions {
     submit: string,
     given: Partial<Verbs[V]>,
     more: Record<string, string | Partial<FormField> | null> = {},
-    done: (result: Result<V>, args: Verbs[V]) => unknown = () => {},
+    done: (result: Result<V>) => unknown = () => {},
     note = "",
-    alert = "",
   ): void {
     const shown = FORMS[verb].filter(({ name }) => more[name] !== null),
       fields = shown.map((field: FormField) => {
         const own = more[field.name];
         return { ...field, ...(typeof own === "string" ? { value: own } : own) };
       });
-    const send = async (values: Values) => {
-      const args = { ...given, ...values } as Verbs[V];
-      await done(await this.call(verb, args), args);
-    };
-    this.popup.form(title, fields, submit, send, note, alert);
+    const send = async (values: Values) => done(await this.call(verb, { ...given, ...values } as Verbs[V]));
+    this.popup.form(title, fields, submit, send, note);
   }
 
   /** Sends a verb without waiting for its answer. */

@@ -1,30 +1,20 @@
 // The forms that the kernel fills in: for saves, runs and recipes.
 import type { Actions } from "./actions";
 import { CommandError } from "../model/api";
-import { FORMS } from "../model/forms.generated";
 import type { Position } from "../panels/parts";
 import type { Choice, Values } from "../panels/popup";
-import type { RecipeEntry, Report, RunForm, Verbs } from "../model/types.generated";
+import type { RecipeEntry, RunForm, Verbs } from "../model/types.generated";
 
 /** Opens the form, saves, and shows the report of the save. */
 export async function openSaveForm(actions: Actions): Promise<void> {
-  const form = await actions.send("save_form", {});
-  if (!form) return;
-  const { path, formats, inputs, outputs, note } = form,
+  const form = await actions.send("save_form", {}),
     { popup, plan } = actions;
-  const fields = {
-    path,
-    format: { value: formats[0]![0], options: formats },
-    signature: "serving_default",
-    inputs,
-    outputs,
-  };
-  const done = (report: Report, asked: Verbs["save"]) => {
-    const replace = async () => done(await actions.call("save", { ...asked, if_exists: "replace" }), asked);
-    if (report.existing) popup.form("Save", [], "Replace", replace, "", report.existing);
+  const save = async (args: Verbs["save"]) => {
+    const { existing } = await actions.call("save", args);
+    if (existing) popup.form("Save", [], "Replace", () => save({ ...args, if_exists: "replace" }), "", existing);
     else plan.show("saved");
   };
-  actions.form("Save", "save", "Save", {}, fields, done, "", note);
+  if (form) popup.form("Save", form.fields, "Save", values => save(values as Verbs["save"]), "", form.note);
 }
 
 const RUN: [string, string] = ["Run the graph", "Run"];
@@ -32,10 +22,6 @@ const TITLES: Partial<Record<RunForm["target"], [string, string]>> = {
   plan: ["Try the plan", "Try"],
   applied: ["Compare with the graph before the plan", "Compare"],
 };
-const PARTS: [string, string][] = [
-  ["graph", "the graph"],
-  ["selection", "the selection and its inputs"],
-];
 
 /** Opens the form for feeds, and runs the graph of the active pane, or the graph after the plan. */
 export async function openRunForm(actions: Actions, given: RunForm["target"] = "graph"): Promise<void> {
@@ -46,14 +32,8 @@ export async function openRunForm(actions: Actions, given: RunForm["target"] = "
   const form = (await actions.send("run_form", { target })) ?? (alone ? await actions.send("run_form", { target: "selection" }) : null);
   if (!form) return;
   const [title, yes] = TITLES[target] ?? RUN,
-    part = { name: "target", label: "Part to run", value: "graph", options: PARTS },
-    fields = [
-      ...form.feeds,
-      ...(form.selected && form.target === "graph" ? [part] : []),
-      // without a placeholder, there are no random values
-      ...FORMS.run.filter(f => form.feeds.length || f.name !== "seed"),
-    ];
-  actions.popup.form(title, fields, form.risk ? `${yes} anyway` : yes, v => run(actions, form, v), "", form.risk);
+    submit = form.risk ? `${yes} anyway` : yes;
+  actions.popup.form(title, [...form.feeds, ...form.fields], submit, v => run(actions, form, v), "", form.risk);
 }
 
 async function run(actions: Actions, { feeds: fields, target: shown, risk }: RunForm, v: Values): Promise<void> {

@@ -17,6 +17,8 @@ export type Level = "info" | "busy" | "warn" | "error";
 
 export type Mark = "" | "new" | "orphan" | "changed" | "conflict" | "removed" | "shape";
 
+export type ValueType = "boolean" | "number" | "string | null" | "string[]";
+
 export type EdgeMark = "" | "new" | "joined" | "changed" | "removed";
 
 /** A rectangle, in px. */
@@ -502,12 +504,15 @@ export interface OpType {
   doc: string;
 }
 
-/** A field of a form. With few values, `options` has them with their texts; `names` are suggestions. */
+/** A field of a form; `type` is that of its value, if it is not a text.
+
+With few values, `options` has them with their texts; `names` are suggestions. */
 export interface Field {
   name: string;
   label: string;
   value: string;
   hint: string;
+  type?: ValueType;
   options?: [string, string][];
   names?: string[];
 }
@@ -523,19 +528,16 @@ export interface RecipeEntry {
   form: Field[];
 }
 
-/** The form for a save: the formats with their labels, the usual one first. */
+/** The form for a save, with a note on what is saved. */
 export interface SaveForm {
-  path: string;
-  formats: [string, string][];
-  inputs: string;
-  outputs: string;
+  fields: Field[];
   note: string;
 }
 
-/** The feeds of a run; `risk` describes a graph that is not trusted yet. */
+/** The form for a run: the feeds, and the other fields; `risk` describes a graph that is not trusted yet. */
 export interface RunForm {
   feeds: Field[];
-  selected: number;
+  fields: Field[];
   target: RunTarget;
   risk: string;
 }

@@ -6,7 +6,7 @@ import { type Attributes, make, draw, h, type VNode } from "./vnodes";
 import { type Drag, dragFrom } from "../canvas/pointer";
 import { type Action, GROUPS } from "../commands/keys";
 import { SIGN } from "../model/drawing.generated";
-import type { Field, Verbs } from "../model/types.generated";
+import type { Field, ValueType, Verbs } from "../model/types.generated";
 
 /** The values of a form by the names of its fields: texts, or values of the types of the fields. */
 export type Values = Record<string, any>;
@@ -15,14 +15,13 @@ export type Values = Record<string, any>;
 export interface FormField extends Partial<Field> {
   name: string;
   label: string;
-  /** the type of its value if it is not a text */ type?: keyof typeof READERS;
   /** whether the value is a name, whose last part is selected */ isName?: boolean;
   /** finds the entries that match the typed text, the best first; the value must be one of them. `values` are those of the form */ find?:
     ((query: string, values: () => Values) => Promise<Entry[] | null>) | undefined;
 }
 
 /** The value of a typed text by the type of a field. */
-const READERS = {
+const READERS: Record<ValueType, (text: string) => unknown> = {
   number: (text: string) => (Number.isFinite(+text) ? +text : text),
   boolean: (text: string) => text === "yes",
   "string | null": (text: string) => text || null,
