@@ -1,4 +1,4 @@
-// Boxes that are dragged to the other pane or onto an edge, copied, pasted or duplicated.
+// Boxes that are dragged to the other pane or onto an edge.
 import type { Actions } from "../commands/actions";
 import type { Pane } from "./pane";
 import type { Drag } from "./pointer";
@@ -8,38 +8,12 @@ import type { Edge } from "../model/types.generated";
 export class BoxDrag {
   constructor(private readonly actions: Actions) {}
 
-  /** The boxes to act on: the selection, or without a selection, the focused box. */
-  #names(pane: Pane, item: Item | null): string[] {
-    const selected = this.actions.selected[pane.name];
-    return selected.size && (!item || selected.has(item.of.name)) ? [...selected] : item ? [item.of.name] : [];
-  }
-
-  copy(pane: Pane, item: Item | null): void {
-    const names = this.#names(pane, item);
-    if (names.length) this.actions.post("copy_to_clipboard", { names, pane: pane.name });
-  }
-  cut(pane: Pane, item: Item | null): void {
-    const names = this.#names(pane, item);
-    if (names.length) this.actions.post("cut", { names });
-  }
-  paste(): void {
-    void this.#showProblems(this.actions.send("paste", { to: null, keep_inputs: false }));
-  }
-  duplicate(pane: Pane, item: Item | null): void {
-    const names = this.#names(pane, item);
-    if (names.length) void this.#showProblems(this.actions.send("duplicate", { names, pane: "destination", to: null, keep_inputs: true }));
-  }
-
-  async #showProblems(answer: Promise<unknown>): Promise<void> {
-    if ((await answer) !== null && this.actions.model.get("plan").faults.length) this.actions.plan.show("problems");
-  }
-
   /** Drags boxes to the other pane, or onto an edge of the graph that the plan changes. */
   begin(pane: Pane, item: Item): Drag {
     const { model } = this.actions,
       { boxes, ops } = model.get("boundary");
     const region = pane.name === "source" && !!ops && !this.actions.selected.source.has(item.of.name) && !!boxes[item.of.name],
-      names = region ? Object.keys(boxes) : this.#names(pane, item),
+      names = region ? Object.keys(boxes) : this.actions.boxesOf(pane, item.of),
       what = region ? "the region" : names.length > 1 ? `${names.length} boxes` : item.of.label;
     return this.#onto(
       `a copy of ${what}`,
@@ -56,7 +30,7 @@ export class BoxDrag {
             pane: this.actions.isSingleGraph ? "destination" : pane.name,
           });
         else if (region) void this.actions.copy({ to: null, unmapped: "placeholder", control: "auto" });
-        else void this.#showProblems(this.actions.send("duplicate", { names, pane: pane.name, to: null, keep_inputs: false }));
+        else void this.actions.paste("duplicate", { names, pane: pane.name, to: null, keep_inputs: false });
       },
     );
   }

@@ -67,6 +67,12 @@ export class Actions {
     return this.state.selected;
   }
 
+  /** The boxes to act on: the selection of a pane, unless a box is given that is not part of it. */
+  boxesOf(pane: Pane, of?: Box | Group): string[] {
+    const selected = this.selected[pane.name];
+    return !of || selected.has(of.name) ? [...selected] : [of.name];
+  }
+
   /** The active pane, in which keys act. */
   get pane(): Pane {
     return this.panes[this.state.active];
@@ -184,6 +190,11 @@ export class Actions {
       });
     const send = async (values: Values) => done(await this.call(verb, { ...given, ...values } as Verbs[V]));
     this.popup.form(title, fields, submit, send, note);
+  }
+
+  /** Sends a verb that adds a copy to the plan, and shows the errors of the plan. */
+  async paste<V extends "paste" | "duplicate">(verb: V, args: Verbs[V]): Promise<void> {
+    if ((await this.send(verb, args)) !== null && this.model.get("plan").faults.length) this.plan.show("problems");
   }
 
   /** Sends a verb without waiting for its answer. */

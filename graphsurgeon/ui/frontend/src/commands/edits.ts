@@ -23,16 +23,10 @@ export class Edits {
     readonly choice: ChoiceOf,
   ) {}
 
-  /** The selection of a pane if the box is part of it, else the box alone. */
-  #names(pane: Pane, of: Box | Group): string[] {
-    const selected = this.actions.selected[pane.name];
-    return selected.has(of.name) ? [...selected] : [of.name];
-  }
-
   /** The boxes to search similar parts for: after a search still the first selection, not all results. */
   #alike(pane: Pane, of: Box | Group): string[] {
     const found = pane.name === "source" && this.actions.selected.source.has(of.name) ? this.actions.state.similarTo : null;
-    return found ?? this.#names(pane, of);
+    return found ?? this.actions.boxesOf(pane, of);
   }
 
   /** Selects all parts similar to the selection, and shows how many of their ops other boxes hold. */
@@ -45,7 +39,7 @@ export class Edits {
   }
 
   remove(pane: Pane, of: Box | Group, stitch: boolean): void {
-    this.actions.post("remove", { names: this.#names(pane, of), stitch });
+    this.actions.post("remove", { names: this.actions.boxesOf(pane, of), stitch });
   }
 
   /** Replaces all parts similar to the selection by an op of another type. */
@@ -61,7 +55,7 @@ export class Edits {
 
   /** Sets an attribute of the selection. */
   attribute(pane: Pane, of: Box | Group): void {
-    void this.#chooseAttribute(pane, this.#names(pane, of));
+    void this.#chooseAttribute(pane, this.actions.boxesOf(pane, of));
   }
 
   /** Finds op types with one input, which can be dragged onto an edge. */
@@ -129,7 +123,7 @@ export class Edits {
   /** The second menu of a box. */
   menu(pane: Pane, of: Box | Group, at: Position): void {
     const fold = isFold(of),
-      names = this.#names(pane, of),
+      names = this.actions.boxesOf(pane, of),
       actions = this.actions,
       { item } = actions,
       { popup, model } = this.actions,

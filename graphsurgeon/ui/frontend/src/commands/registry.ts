@@ -15,7 +15,7 @@ import { around, edgesOf, isFold, neighbor, opens, type Step } from "../state/pl
 import { Appearance } from "./appearance";
 import type { Item } from "../canvas/scene";
 import type { Model } from "../model/api";
-import type { Box, Edge, Group, Mode, Rect } from "../model/types.generated";
+import type { Box, Edge, Group, Mode, PaneName, Rect } from "../model/types.generated";
 import { TensorDrag } from "../canvas/drag_tensor";
 import type { Choice } from "../panels/popup";
 import type { Position } from "../panels/parts";
@@ -166,6 +166,12 @@ export class Registry {
       (stitch: boolean): Effect =>
       (pane, item) =>
         item && this.edits.remove(pane, item.of, stitch);
+    const onBoxes =
+      (act: (names: string[], pane: PaneName) => void): Effect =>
+      (pane, item) => {
+        const names = actions.boxesOf(pane, item?.of);
+        if (names.length) act(names, pane.name);
+      };
     const zoom =
       (factor: number): Effect =>
       pane =>
@@ -194,10 +200,14 @@ export class Registry {
       output: [mark("mark_output"), "Mark as boundary output", markable],
       boundary: () => actions.plan.focusSummary(),
       mark_boundary: [() => actions.post("mark_boundary", {}), "Mark the boundary of the selection", inSource],
-      copy_to_clipboard: [(pane, item) => this.boxDrag.copy(pane, item), "Copy"],
-      cut: [(pane, item) => this.boxDrag.cut(pane, item), "Cut", editable],
-      paste: [() => this.boxDrag.paste(), "Paste"],
-      duplicate: [(pane, item) => this.boxDrag.duplicate(pane, item), "Duplicate", editable],
+      copy_to_clipboard: [onBoxes((names, pane) => actions.post("copy_to_clipboard", { names, pane })), "Copy"],
+      cut: [onBoxes(names => actions.post("cut", { names })), "Cut", editable],
+      paste: [() => void actions.paste("paste", { to: null, keep_inputs: false }), "Paste"],
+      duplicate: [
+        onBoxes(names => void actions.paste("duplicate", { names, pane: "destination", to: null, keep_inputs: true })),
+        "Duplicate",
+        editable,
+      ],
       lens: [pane => this.lens.toggle(pane), "Focus on its neighborhood"],
       isolate: pane => this.lens.isolate(pane),
       between: [pane => this.lens.between(pane), "Select all between the two", pane => inSource(pane) && two(pane)],
