@@ -4,7 +4,7 @@ import { button } from "../panels/parts";
 import { create, make } from "../panels/vnodes";
 import { overlap } from "../state/places";
 import type { Scene } from "../model/types.generated";
-import type { View } from "./view";
+import type { Size, View } from "./view";
 
 const WIDE = 150,
   HIGH = 120,
@@ -46,7 +46,7 @@ export class Minimap {
 
   constructor(
     private readonly view: View,
-    private readonly size: () => [number, number],
+    private readonly size: () => Size,
   ) {
     this.#svg.append(this.#groups, this.#boxes, this.#visibleFrame);
     const go = (e: PointerEvent) => {
