@@ -88,7 +88,7 @@ def detach(context: RenderContext, state: State, names: Names, side: Side = "bot
         names: names of boxes.
         side: ``inputs``, ``outputs`` or ``both``.
     """
-    ops = _ops(context, state, names, "detach")
+    ops = ops_in(context, state, names, "detach")
     return with_edit(context, state, context.draft(state).detach(ops, side=side), f"{few(ops)} will be cut off")
 
 
@@ -127,7 +127,7 @@ def remove(context: RenderContext, state: State, names: Names, stitch: YesOrNo =
         names: names of boxes.
         stitch: whether to reconnect the consumers.
     """
-    ops = _ops(context, state, names, "remove")
+    ops = ops_in(context, state, names, "remove")
     return with_edit(context, state, context.draft(state).remove(ops, stitch=stitch), f"{few(ops)} will be removed")
 
 
@@ -142,7 +142,7 @@ def set_attr(
         name: the name of the attribute.
         value: its new value, or a text with a Python literal.
     """
-    ops, value = _ops(context, state, names, "set_attr"), parse_literal(value)
+    ops, value = ops_in(context, state, names, "set_attr"), parse_literal(value)
     graph = context.around(context.graph(state, "destination"), ops).graph
     for kind, op in {graph.types[graph.index[op]]: op for op in reversed(ops)}.items():
         context.facts.check_attribute(kind, op, name, value)
@@ -158,7 +158,7 @@ def set_device(context: RenderContext, state: State, names: Names, device: Annot
         names: names of boxes.
         device: the device, such as ``/gpu:0``, or an empty text.
     """
-    ops = _ops(context, state, names, "set_device")
+    ops = ops_in(context, state, names, "set_device")
     plan = context.draft(state).set_device(ops, device)
     return with_edit(context, state, plan, f"{few(ops)} will run on {device or 'any device'}")
 
@@ -222,7 +222,7 @@ def collapse(
         names: the boxes.
         name: the name of the call; None: a free name that begins with the name of the scope or of the first op.
     """
-    ops, graph = _ops(context, state, names, "collapse"), context.graph(state, "destination")
+    ops, graph = ops_in(context, state, names, "collapse"), context.graph(state, "destination")
     scope = names[0].strip("/") if len(names) == 1 and names[0].strip("/") in graph.scopes.index else ""
     free = name or free_name(f"{scope or ops[0]}_call", graph.is_name_used)
     plan = context.draft(state).collapse(scope or ops, name=free)
@@ -236,7 +236,7 @@ def inline(context: RenderContext, state: State, names: Names) -> State:
     Args:
         names: names of calls.
     """
-    ops = _ops(context, state, names, "inline")
+    ops = ops_in(context, state, names, "inline")
     return with_edit(context, state, context.draft(state).inline(ops), f"{few(ops)} will be replaced by the ops inside")
 
 
@@ -311,9 +311,20 @@ def _consumers(context: RenderContext, state: State, tensor: str, boxes: Sequenc
     return [graph.names[op] for op in sorted(readers)]
 
 
-def _ops(context: RenderContext, state: State, names: Sequence[str], verb: str) -> list[str]:
-    """Returns the ops of all boxes of these names, in graph order."""
-    tree, boxes = context.tree_containing(state, "destination", names)
+def ops_in(
+    context: RenderContext, state: State, names: Sequence[str], verb: str, pane: str = "destination"
+) -> list[str]:
+    """Returns the ops of all boxes of these names, in graph order.
+
+    Args:
+        names: names of boxes.
+        verb: the verb, for messages.
+        pane: the pane of the boxes.
+
+    Raises:
+        SelectionError: a box does not exist.
+    """
+    tree, boxes = context.tree_containing(state, pane, names)
     return [tree.graph.names[i] for i in ops_of(tree, boxes, verb).nonzero()[0].tolist()]
 
 

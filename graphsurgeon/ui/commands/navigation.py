@@ -21,7 +21,7 @@ from ..page_data import hits_data, scope_hits
 from ..pane import keys_above
 from ..render_context import RenderContext
 from ..run_results import numbers
-from ..state import Facts, NavEntry, State, ops_of, selected_after, selection_of
+from ..state import Facts, NavEntry, State, ops_of, selected_after
 from .specs import Count, Direction, Mode, Names, Numbers, PaneName, PlanView, Text, TextOrNone, YesOrNo, edit, look
 
 
@@ -36,7 +36,7 @@ def select(context: RenderContext, state: State, names: Names, mode: Mode = "set
     selected = selected_after(state.view.selected, names, mode)
     tree = context.tree(state, "source", context.scopes_to(context.graph(state, "source"), [*names, *selected]))
     ops_of(tree, names, "select")
-    message = f"{counted(len(selection_of(tree, selected)), 'ops')} selected" if selected else "nothing selected"
+    message = f"{counted(int(ops_of(tree, selected).sum()), 'ops')} selected" if selected else "nothing selected"
     inside = context.tree_containing(state, "source", selected)[0].graph.unfolded
     if inside is not None:
         slopes = [name for name, node in inside.calls.items() if not callees_of(node, inside.graph.functions)]

@@ -345,10 +345,7 @@ SCOPE = replace(
 NAME_OR_NONE = replace(
     NAME, accepts=lambda value: value is None or SCOPE.accepts(value), ts="string | null", samples=("grafted", None)
 )
-TEXT_OR_FUNCTION = FieldType(
-    "a string or a function", lambda value: isinstance(value, str) or callable(value), "string", TEXT.samples, _as_it_is
-)
-ANYTHING = FieldType("anything", lambda value: True, "string", TEXT.samples, _as_it_is)
+ANYTHING = FieldType("anything", lambda value: True, read=_as_it_is)
 COUNT = FieldType("a whole number, 0 or more", is_count, "number", (0, 2), parse=_parse_count)
 NAMES = FieldType(
     "a list of strings", _is_names, "string[]", (["a/b", "a/", "~block_[0..3]/"], [], [_HOSTILE]), _name_list
@@ -373,10 +370,6 @@ PANE = choice_of(*get_args(page_types.PaneName))
 MODE = choice_of("set", "add", "toggle")
 UNMAPPED = choice_of("placeholder", "keep", "include", "refuse")
 CONTROL_POLICY = choice_of("auto", *CONTROL)
-DIRECTION = choice_of("TB", "LR", "auto")
-ASSIGN = choice_of(("leave", "leave them"), ("copy", "copy them too"))
-EXTERNAL = choice_of(("refuse", "skip that match"), ("keep", "keep ops others use"))
-SIDE = choice_of("both", "inputs", "outputs")
 COLORS = choice_of("device", "dtype", "family", "scope", "structure", *MEASURES)
 FEED_TEXTS = FieldType(
     "an object with string values",
@@ -396,7 +389,10 @@ TextOrNone = Annotated[str | None, TEXT_OR_NONE]
 Name = Annotated[str, NAME]
 ScopeName = Annotated[str, SCOPE]
 NameOrNone = Annotated[str | None, NAME_OR_NONE]
-TextOrFunction = Annotated[str | Callable[..., Any], TEXT_OR_FUNCTION]
+TextOrFunction = Annotated[
+    str | Callable[..., Any],
+    FieldType("a string or a function", lambda value: isinstance(value, str) or callable(value), read=_as_it_is),
+]
 Anything = Annotated[Any, ANYTHING]
 Count = Annotated[int, COUNT]
 Names = Annotated[Sequence[str], NAMES]
@@ -406,10 +402,10 @@ PaneName = Annotated[page_types.PaneName, PANE]
 Mode = Annotated[str, MODE]
 Unmapped = Annotated[str, UNMAPPED]
 ControlPolicy = Annotated[str, CONTROL_POLICY]
-Direction = Annotated[str, DIRECTION]
-Assign = Annotated[str, ASSIGN]
-External = Annotated[str, EXTERNAL]
-Side = Annotated[str, SIDE]
+Direction = Annotated[str, choice_of("TB", "LR", "auto")]
+Assign = Annotated[str, choice_of(("leave", "leave them"), ("copy", "copy them too"))]
+External = Annotated[str, choice_of(("refuse", "skip that match"), ("keep", "keep ops others use"))]
+Side = Annotated[str, choice_of("both", "inputs", "outputs")]
 ColorBy = Annotated[str, COLORS]
 FeedTexts = Annotated[Mapping[str, str], FEED_TEXTS]
 PlanView = Annotated[page_types.PlanView, PLAN_VIEW]

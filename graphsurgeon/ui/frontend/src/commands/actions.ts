@@ -18,7 +18,7 @@ import { edgeTitle } from "../canvas/shapes";
 import type { StatusBar } from "../panels/statusbar";
 import { Store, type TwoEnds, type ViewState } from "../state/store";
 import type { Model } from "../model/api";
-import type { Box, Edge, EdgeTensors, Group, Mode, PaneName, Status, TensorText, Verbs } from "../model/types.generated";
+import type { Box, Edge, EdgeTensors, Group, Mode, PaneName, RunReport, Status, TensorText, Verbs } from "../model/types.generated";
 
 export type TwoEndEdit = Exclude<TwoEnds, "connect">;
 
@@ -71,6 +71,12 @@ export class Actions {
   boxesOf(pane: Pane, of?: Box | Group): string[] {
     const selected = this.selected[pane.name];
     return !of || selected.has(of.name) ? [...selected] : [of.name];
+  }
+
+  /** The run that the pictures show. */
+  get run(): RunReport | null {
+    const run = this.model.get("run");
+    return run && "tops" in run ? (run as RunReport) : null;
   }
 
   /** The active pane, in which keys act. */

@@ -6,7 +6,7 @@ import { opens } from "../state/places";
 import { measures } from "../panels/runpanel";
 import type { Choice } from "../panels/popup";
 import type { Position } from "../panels/parts";
-import type { Box, ColorBy, Group, Look, PaneName, RunReport } from "../model/types.generated";
+import type { Box, ColorBy, Group, Look, PaneName } from "../model/types.generated";
 
 const COLORS: [ColorBy, string][] = [
   ["family", "Op family"],
@@ -56,8 +56,8 @@ export class Appearance {
 
   colors(at?: Position): void {
     const { by, name } = this.state,
-      run = this.actions.model.get("run"),
-      shown = run && "tops" in run ? measures(run as RunReport) : [];
+      { run } = this.actions,
+      shown = run ? measures(run) : [];
     this.actions.popup.choose(
       "Color by",
       [

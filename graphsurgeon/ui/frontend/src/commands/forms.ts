@@ -41,11 +41,11 @@ async function run(actions: Actions, { feeds: fields, target: shown, risk }: Run
     feeds = Object.fromEntries(fields.map(f => [f.name, v[f.name]]).filter(([, text]) => text));
   if (risk) await actions.call("trust", { target });
   await actions.call("run", { feeds, target, seed, limit, memory });
-  const run = actions.model.get("run"),
-    { destination } = actions.panes;
+  const { run, panes } = actions,
+    { destination } = panes;
   actions.plan.show("run");
   // the camera of the source follows the selection of Python; the destination has no selection of Python
-  const op = run && "pane" in run && run.pane === "destination" && (run.bad?.op || run.first_difference?.op);
+  const op = run?.pane === "destination" && (run.bad?.op || run.first_difference?.op);
   if (op) {
     destination.goTo(op, false);
     destination.arrive();

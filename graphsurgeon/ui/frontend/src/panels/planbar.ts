@@ -8,7 +8,7 @@ import { icon } from "./icons";
 import { button, copyButton, does, field, group, muted, select, sends } from "./parts";
 import { tables } from "./plantabs";
 import { type Child, make, draw, h, type VNode } from "./vnodes";
-import type { MarkedBoundary, PaneName, Plan, Report, RunReport, Unmapped, Waits } from "../model/types.generated";
+import type { MarkedBoundary, PaneName, Plan, Report, Unmapped, Waits } from "../model/types.generated";
 import { runPanel } from "./runpanel";
 
 const LOST = "The kernel stopped. Copy this code, run the cell again, then run the code in a new cell.";
@@ -53,8 +53,7 @@ export class PlanBar {
   }
 
   #reveal = (name: string, pane?: PaneName): void => {
-    const run = this.#actions.model.get("run");
-    this.#actions.reveal(pane ?? (run && "pane" in run ? run.pane : "source"), name);
+    this.#actions.reveal(pane ?? this.#actions.run?.pane ?? "source", name);
   };
 
   /** Opens a tab of the panel; the errors of a plan open when a step adds them. */
@@ -92,11 +91,10 @@ export class PlanBar {
   }
 
   #tabs(): Tab[] {
-    const { model, post, pick, notify, api } = this.#actions,
+    const { model, post, pick, notify, api, run } = this.#actions,
       edit = (step: number) => void this.commands.edits.editStep(step),
       boundary = model.get("boundary"),
       plan = model.get("plan"),
-      run = model.get("run") ?? {},
       { saved, history: past, steps } = plan,
       faults = plan.faults.length,
       warnings = plan.warnings.length,
@@ -133,12 +131,12 @@ export class PlanBar {
       steps.length + applied > 0 && tab("code", "Code", 0, () => this.#code(plan.code, applied, past, api.kernelStopped ? LOST : "")),
       past.length > 0 && tab("history", "History", past.length, () => tables.history(past, post)),
       "lines" in saved && tab("saved", saved.title, 0, () => report(saved as Report)),
-      "tops" in run &&
+      run &&
         tab(
           "run",
           "Run",
           0,
-          () => runPanel(run as RunReport, post, model.get("look")?.name ?? "", this.#reveal, notify),
+          () => runPanel(run, post, model.get("look")?.name ?? "", this.#reveal, notify),
           !!(run.bad || run.stop_reason),
         ),
     ];
