@@ -8,7 +8,7 @@ import { actionOf, Registry } from "./commands/registry";
 import { Inspector } from "./panels/inspector";
 import { LinkedPanes } from "./state/linked_panes";
 import { Outline } from "./panels/outline";
-import { Pane } from "./canvas/pane";
+import { Pane, type PaneEvents } from "./canvas/pane";
 import { PlanBar } from "./panels/planbar";
 import { Popup } from "./panels/popup";
 import { WidgetSize } from "./panels/size";
@@ -60,7 +60,22 @@ export function mount(model: Model, host: HTMLElement): () => void {
       if (root.querySelector(":disabled:focus")) actions.focusPane();
     },
   );
-  const panes = { source: new Pane("source", commands), destination: new Pane("destination", commands) },
+  const events: PaneEvents = {
+    select: (pane, names, mode) => actions.select(pane, names, mode),
+    open: (pane, item) => actions.open(pane, item),
+    edge: (pane, edge) => actions.showEdge(pane, edge),
+    insert: (pane, edge) => commands.edits.insertOn(pane, edge),
+    inserts: pane => commands.inserts(pane),
+    menu: (pane, of, x, y) => commands.menu(pane, of, { x, y }),
+    drag: (pane, e) => commands.drag(pane, e),
+    move: pane => {
+      linked.moved(pane);
+      if (pane === actions.pane) top.zoom();
+    },
+    focus: (pane, onBox) => actions.paneFocused(pane, onBox),
+    alone: pane => linked.toggleAlone(pane),
+  };
+  const panes = { source: new Pane("source", events, overlay), destination: new Pane("destination", events, overlay) },
     both = Object.values(panes),
     updateSizes = (anew = false) => both.forEach(pane => pane.updateSize(anew)),
     status = new StatusBar(actions),
@@ -70,11 +85,12 @@ export function mount(model: Model, host: HTMLElement): () => void {
     popup = new Popup(root, id, api),
     widgetSize = new WidgetSize(root, !!model.get("still"), () => top.draw()),
     linked = new LinkedPanes(actions, wide),
-    steps = new Changes(actions);
-  Object.assign(actions, { api, panes, status, inspector, plan, search, popup, size: widgetSize, linked, changes: steps });
+    steps = new Changes(actions, linked);
+  Object.assign(actions, { api, panes, status, inspector, plan, search, popup, size: widgetSize });
+  Object.assign(commands, { linked, changes: steps });
   const paneTabs = make("div"),
     outline = new Outline(actions),
-    top = (actions.top = new TopBar(commands, panel => sides(panel, true), search.element));
+    top = new TopBar(commands, panel => sides(panel, true), search.element);
   store.listen(() => {
     highlight();
     redraw();

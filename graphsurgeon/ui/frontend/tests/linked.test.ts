@@ -1,14 +1,14 @@
 import { afterEach, expect, test } from "vitest";
 import { align, follow } from "../src/state/linked_panes";
-import type { Registry } from "../src/commands/registry";
-import { Pane } from "../src/canvas/pane";
+import { Overlay } from "../src/canvas/overlay";
+import { Pane, type PaneEvents } from "../src/canvas/pane";
 import { View } from "../src/canvas/view";
 import { box, scene } from "./fake";
 
-const commands: Registry = new Proxy((() => null) as never, { get: () => commands, apply: () => null });
+const events = new Proxy({}, { get: () => () => null }) as PaneEvents;
 
 function pane(name: "source" | "destination", ...at: [string, number, number][]): Pane {
-  const made = new Pane(name, commands);
+  const made = new Pane(name, events, new Overlay());
   Object.defineProperty(made, "size", { get: () => [600, 400] });
   made.drawing.draw(scene(at.map(([of, x, y]) => box(of, { x, y }))));
   document.body.append(made.element);
@@ -46,7 +46,7 @@ test("what is in the middle of one picture stands at the same place in the other
 });
 
 test("in a pane of another size the scale stays, and so does what is in view; another width of the widget fits the picture anew", () => {
-  const one = new Pane("source", commands),
+  const one = new Pane("source", events, new Overlay()),
     resize = (w: number, anew = false) => {
       Object.defineProperties(one.canvas, {
         clientWidth: { configurable: true, value: w },
@@ -87,7 +87,7 @@ test("in a pane of another size the scale stays, and so does what is in view; an
 });
 
 test("of new boxes that are too far apart for one view, the nearest to the middle is shown", () => {
-  const one = new Pane("source", commands);
+  const one = new Pane("source", events, new Overlay());
   Object.defineProperties(one.canvas, { clientWidth: { value: 600 }, clientHeight: { value: 400 } });
   one.update(scene([box("top"), box("head", { y: 2000 }), box("end", { y: 2100 })]), "");
   one.view.moveTo(0, -1500, 1);

@@ -1,5 +1,4 @@
 // A pane: a drawing, its view, and the mouse. Its owner receives the box, port or edge at the pointer, and decides what to do.
-import type { Registry } from "../commands/registry";
 import type { Camera } from "../state/cameras";
 import { fill, focus, hasFocus, setAttribute, s } from "../panels/dom";
 import { button } from "../panels/parts";
@@ -7,13 +6,21 @@ import { create, h, make } from "../panels/vnodes";
 import { around, entry, fresh, nearest } from "../state/places";
 import { load, store } from "../state/stored";
 import { Minimap } from "./minimap";
-import { Pointer } from "./pointer";
+import type { Overlay } from "./overlay";
+import { Pointer, type PointerEvents } from "./pointer";
 import { Drawing, type Item, MOTION } from "./scene";
 import { SelectionBar } from "./selection_bar";
 import { portOf } from "./shapes";
 import type { Box, Edge, Group, PaneName, Rect, Scene } from "../model/types.generated";
 import type { Choice } from "../panels/popup";
 import { type Size, type Transform, View } from "./view";
+
+export interface PaneEvents extends PointerEvents<Pane> {
+  move(pane: Pane): void;
+  /** The pane is the active one now; it has the focus on a box if `onBox` is true. */
+  focus(pane: Pane, onBox: boolean): void;
+  alone(pane: Pane): void;
+}
 
 const FAR = 0.3,
   NONE: Size = [0, 0],
@@ -37,7 +44,7 @@ export class Pane {
       label: "Only this pane",
       kind: "quiet",
       "aria-pressed": false,
-      onclick: () => this.commands.actions.linked.toggleAlone(this),
+      onclick: () => this.events.alone(this),
     }),
   );
   readonly #empty = make("div.gs-empty");
@@ -45,7 +52,7 @@ export class Pane {
   readonly canvas: HTMLElement;
   readonly map: Minimap;
   readonly bar = new SelectionBar();
-  readonly pointer: Pointer;
+  readonly pointer: Pointer<Pane>;
   #active: string | null = null;
   #anchor: string | null = null;
   #goal: { name: string; focus: boolean; read: boolean } | null = null;
@@ -72,7 +79,8 @@ export class Pane {
 
   constructor(
     readonly name: PaneName,
-    private readonly commands: Registry,
+    private readonly events: PaneEvents,
+    overlay: Overlay,
   ) {
     this.svg.append(this.drawing.root);
     this.map = new Minimap(this.view, () => this.size);
@@ -83,13 +91,13 @@ export class Pane {
       make("div.gs-pane-title", {}, this.#title, this.#alone),
       this.canvas,
     );
-    this.pointer = new Pointer(this, commands);
+    this.pointer = new Pointer(this, events, overlay);
     // on the HTML element: a focus listener on an <svg> makes it a separate tab stop
     this.canvas.addEventListener("focusin", e => {
       const found = this.drawing.itemAt(e.target);
       const onBox = !!found && "g" in found;
       if (onBox && found.key !== this.#active) this.#rove(found.key, false);
-      commands.actions.paneFocused(this, onBox);
+      events.focus(this, onBox);
     });
   }
 
@@ -195,7 +203,7 @@ export class Pane {
 
   /** Goes to the goal if the scene now shows it; the pane becomes the active one. */
   arrive(): void {
-    this.commands.actions.paneFocused(this, false);
+    this.events.focus(this, false);
     this.glide(() => this.#arrive());
   }
 
@@ -389,7 +397,7 @@ export class Pane {
     if (!this.isGliding) this.#gliding?.cancel();
     this.map?.update();
     this.#placeBar();
-    this.commands.actions.paneMoved(this);
+    this.events.move(this);
   }
 
   /** A point of the window in the picture. */

@@ -1,10 +1,10 @@
 // The mouse on one pane: the effects of a press, a drag, a click and the wheel.
 import { focus, consume, focused } from "../panels/dom";
-import type { Registry } from "../commands/registry";
-import type { WindowPoint } from "./overlay";
-import type { Pane } from "./pane";
+import type { Overlay, WindowPoint } from "./overlay";
 import { opens, overlap } from "../state/places";
-import type { Box, Mode, Rect } from "../model/types.generated";
+import type { Drawing, Item } from "./scene";
+import type { Box, Edge, Group, Mode, Rect, Scene } from "../model/types.generated";
+import type { View } from "./view";
 
 /** An action during a drag; it shows the effect of a drop. */
 export interface Drag {
@@ -48,18 +48,49 @@ function isClick(from: PointerEvent, to: PointerEvent): boolean {
   return Math.hypot(to.clientX - from.clientX, to.clientY - from.clientY) < CLICK_TOLERANCE;
 }
 
+/** The parts of its pane that it needs. */
+export interface PointerTarget {
+  readonly canvas: HTMLElement;
+  readonly drawing: Drawing;
+  readonly view: View;
+  readonly scene: Scene | null;
+  readonly current: Item | null;
+  toScene(x: number, y: number): [number, number];
+  itemAt(e: MouseEvent, target?: EventTarget | null): Item | Edge | null;
+  focus(item: Item, show?: boolean): void;
+  /** Cancels a pending move, because the user has moved the camera. */
+  cancelMove(): void;
+  /** The user has panned, zoomed or framed boxes. */
+  hideHint(): void;
+}
+
+export interface PointerEvents<P> {
+  select(pane: P, names: string[], mode: Mode): void;
+  /** Unfolds or folds: `Actions.open` sends the verb, a command of ui/commands/navigation.py. */
+  open(pane: P, item: Box | Group): void;
+  edge(pane: P, edge: Edge): void;
+  /** Asks for an op to insert on an edge. */
+  insert(pane: P, edge: Edge): void;
+  /** Whether ops can be inserted now. */
+  inserts(pane: P): boolean;
+  menu(pane: P, of: Item | Edge, x: number, y: number): void;
+  /** A drag begins here, on a box, a port or an edge; null for the default effect of a drag. */
+  drag(pane: P, e: PointerEvent): Drag | null;
+}
+
 const CLICK_TOLERANCE = 4,
   /** The height of a line, px: the unit of the wheel in some browsers. */ LINE = 20;
 
-export class Pointer {
+export class Pointer<P extends PointerTarget> {
   #drag: Drag | null = null;
   /** Space is held; whether it has panned. */
   #space: { panned: boolean } | null = null;
   #hasMoved = false;
 
   constructor(
-    private readonly pane: Pane,
-    private readonly commands: Registry,
+    private readonly pane: P,
+    private readonly events: PointerEvents<P>,
+    private readonly overlay: Overlay,
   ) {
     this.#listen();
   }
@@ -96,9 +127,10 @@ export class Pointer {
   }
 
   #begin(e: PointerEvent): Drag | null {
+    const events = this.events;
     if (this.#space) this.#space.panned = true;
     else if (e.shiftKey && e.button === 0) return this.#frame(e, e.ctrlKey || e.metaKey ? "add" : "set");
-    else if (e.button === 0 && e.pointerType !== "touch") return this.commands.drag(this.pane, e) ?? this.#pan(e);
+    else if (e.button === 0 && e.pointerType !== "touch") return events.drag(this.pane, e) ?? this.#pan(e);
     return this.#pan(e);
   }
 
@@ -118,8 +150,7 @@ export class Pointer {
   /** Selects the boxes that a frame touches. */
   #frame(first: PointerEvent, mode: Mode): Drag {
     const pane = this.pane,
-      { actions } = this.commands,
-      { overlay } = actions;
+      overlay = this.overlay;
     const { left, right, top, bottom } = pane.canvas.getBoundingClientRect();
     let last: WindowPoint = first;
     const touched = (): Box[] => {
@@ -135,7 +166,7 @@ export class Pointer {
         pane.drawing.markTouched(touched());
       },
       drop: () =>
-        actions.select(
+        this.events.select(
           pane,
           touched().map(box => box.name),
           mode,
@@ -149,8 +180,7 @@ export class Pointer {
 
   #listen(): void {
     const pane = this.pane,
-      { commands } = this,
-      { actions } = commands,
+      events = this.events,
       { canvas, drawing } = pane;
     let from: PointerEvent | null = null;
     canvas.addEventListener("pointerdown", e => {
@@ -161,7 +191,7 @@ export class Pointer {
       pane.cancelMove();
     });
     canvas.addEventListener("pointermove", e => {
-      if (!from) return drawing.hover(pane.itemAt(e), commands.inserts(pane) ? pane.toScene(e.clientX, e.clientY) : undefined);
+      if (!from) return drawing.hover(pane.itemAt(e), events.inserts(pane) ? pane.toScene(e.clientX, e.clientY) : undefined);
       if (!this.#hasMoved) {
         if (isClick(from, e)) return;
         this.#hasMoved = true;
@@ -190,18 +220,18 @@ export class Pointer {
         found = pane.itemAt(e, target.matches(".gs-plus rect") ? drawing.root : target);
       if (found && "g" in found) {
         pane.focus(found, false);
-        actions.select(pane, [found.of.name], e.ctrlKey || e.metaKey ? "toggle" : e.shiftKey ? "add" : "set");
+        events.select(pane, [found.of.name], e.ctrlKey || e.metaKey ? "toggle" : e.shiftKey ? "add" : "set");
       } else if (found) {
-        if (target.closest(".gs-plus") && !target.matches("rect")) commands.edits.insertOn(pane, found);
-        else actions.showEdge(pane, found);
+        if (target.closest(".gs-plus") && !target.matches("rect")) events.insert(pane, found);
+        else events.edge(pane, found);
       } else {
         focus(pane.current?.g);
-        actions.select(pane, [], "set");
+        events.select(pane, [], "set");
       }
     });
     canvas.addEventListener("dblclick", e => {
       const found = pane.itemAt(e);
-      if (found && "g" in found && opens(found.of)) actions.open(pane, found.of);
+      if (found && "g" in found && opens(found.of)) events.open(pane, found.of);
     });
     canvas.addEventListener("contextmenu", e => {
       const found = pane.itemAt(e);
@@ -209,8 +239,8 @@ export class Pointer {
       // otherwise, the notebook opens its own menu
       consume(e);
       if ("g" in found) pane.focus(found, false);
-      else actions.showEdge(pane, found);
-      commands.menu(pane, found, { x: e.clientX, y: e.clientY });
+      else events.edge(pane, found);
+      events.menu(pane, found, e.clientX, e.clientY);
     });
     canvas.addEventListener(
       "wheel",

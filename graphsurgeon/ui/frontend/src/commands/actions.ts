@@ -2,23 +2,29 @@
 import type { Api, Result } from "../model/api";
 import { CommandError } from "../model/api";
 import { CameraHistory } from "../state/cameras";
-import type { Changes } from "../state/changes";
-import type { LinkedPanes } from "../state/linked_panes";
-import type { Inspector } from "../panels/inspector";
 import type { Pane } from "../canvas/pane";
 import { Overlay } from "../canvas/overlay";
 import { isFold, isFoldName, isSame, opens } from "../state/places";
-import type { PlanBar } from "../panels/planbar";
 import type { Choice, FormField, Popup, Values } from "../panels/popup";
 import { FORMS } from "../model/forms.generated";
-import type { TopBar } from "../panels/topbar";
 import type { WidgetSize } from "../panels/size";
-import type { Search } from "../panels/search";
 import { edgeTitle } from "../canvas/shapes";
-import type { StatusBar } from "../panels/statusbar";
 import { Store, type TwoEnds, type ViewState } from "../state/store";
 import type { Model } from "../model/api";
-import type { Box, Edge, EdgeTensors, Group, Mode, PaneName, RunReport, Status, TensorText, Verbs } from "../model/types.generated";
+import type {
+  Attributes,
+  Box,
+  Details,
+  Edge,
+  EdgeTensors,
+  Group,
+  Mode,
+  PaneName,
+  RunReport,
+  Status,
+  TensorText,
+  Verbs,
+} from "../model/types.generated";
 
 export type TwoEndEdit = Exclude<TwoEnds, "connect">;
 
@@ -36,6 +42,22 @@ export const TWO_END_EDITS: Record<
   },
 };
 
+/** What the actions use of the panels, which themselves import the actions. */
+export interface Panels {
+  inspector: {
+    /** whether the shown tensors can be marked */ marks: boolean;
+    nothing(): void;
+    waiting(name: string): void;
+    several(names: string[], about?: Attributes): void;
+    show(name: string, details: Details, isOp: boolean): void;
+    edge(title: string, way: string, found: EdgeTensors, more: number): void;
+    tensorOf(op: string): string;
+  };
+  plan: { show(tab: string): void; copy(byKey: boolean): void; focusSummary(): void; focusMapping(): void };
+  status: { show(text: string, level?: Status["level"]): void };
+  search: { on: boolean; clear(): void; focus(): void; step(by: number): void };
+}
+
 /** The parts of the screen, and what the user can do with them. */
 export class Actions {
   readonly store = new Store();
@@ -43,15 +65,12 @@ export class Actions {
   readonly cameras: CameraHistory;
   api!: Api;
   panes!: Record<PaneName, Pane>;
-  linked!: LinkedPanes;
-  inspector!: Inspector;
-  plan!: PlanBar;
-  changes!: Changes;
-  status!: StatusBar;
+  inspector!: Panels["inspector"];
+  plan!: Panels["plan"];
+  status!: Panels["status"];
   popup!: Popup;
-  search!: Search;
+  search!: Panels["search"];
   size!: WidgetSize;
-  top!: TopBar;
   #request = 0;
 
   constructor(readonly model: Model) {
@@ -93,12 +112,6 @@ export class Actions {
   paneFocused({ name }: Pane, onBox: boolean): void {
     this.activate(name);
     if (onBox && this.state.edge) this.store.set({ edge: null });
-  }
-
-  /** The camera of a pane has moved. */
-  paneMoved(pane: Pane): void {
-    this.linked.moved(pane);
-    if (pane === this.pane) this.top.zoom();
   }
 
   /** Focuses the current box of the active pane. */

@@ -1,10 +1,16 @@
 // The command palette: commands, recipes, views and ops in one list that is searched while the user types.
 import { recipeChoices } from "./forms";
 import { showView } from "./navigation";
-import type { Registry } from "./registry";
+import type { Actions } from "./actions";
 import { type Action, KEYS } from "./keys";
 import type { Entry } from "../panels/popup";
 import { displayName } from "../state/places";
+
+interface Commands {
+  actions: Actions;
+  offers(action: Action): boolean;
+  do(action: Action): void;
+}
 
 interface Command extends Entry {
   run(): unknown;
@@ -16,7 +22,7 @@ const MAX_OPS = 20,
   NOT_LISTED: Action[] = ["select", "open", "menu", "down", "first", "views", "palette", "escape", "toggle", "copy_to_clipboard"];
 
 /** Opens the palette. */
-export async function openPalette({ actions, offers, do: act }: Registry): Promise<void> {
+export async function openPalette({ actions, offers, do: act }: Commands): Promise<void> {
   const { api, model, popup } = actions,
     pane = actions.pane;
   const commands: Command[] = KEYS.flatMap(([action, , sign, text]) =>

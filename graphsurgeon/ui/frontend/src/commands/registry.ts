@@ -8,6 +8,8 @@ import { openRecipes, openRunForm, openSaveForm } from "./forms";
 import { along, below, corner, openViews, showViewNumber } from "./navigation";
 import { type Action, keyOf, KEYS, verbOf } from "./keys";
 import { Lens } from "../canvas/lens";
+import type { Changes } from "../state/changes";
+import type { LinkedPanes } from "../state/linked_panes";
 import { openPalette } from "./palette";
 import type { Pane } from "../canvas/pane";
 import type { Drag } from "../canvas/pointer";
@@ -59,6 +61,8 @@ export class Registry {
   readonly tensorDrag: TensorDrag;
   readonly lens: Lens;
   readonly boxDrag: BoxDrag;
+  linked!: LinkedPanes;
+  changes!: Changes;
   readonly #table: Record<Action, Effect | Command>;
 
   constructor(model: Model) {
@@ -254,9 +258,9 @@ export class Registry {
       run: [() => void openRunForm(actions), "Run the graph with inputs"],
       try: [() => void openRunForm(actions, "plan"), "Apply the plan to a copy, run the copy, and compare", ready],
       full: [() => actions.size.fill(), "Full screen"],
-      plan_view: () => actions.linked.choose(),
-      change: () => actions.changes.step(1, true),
-      change_before: () => actions.changes.step(-1, true),
+      plan_view: () => this.linked.choose(),
+      change: () => this.changes.step(1, true),
+      change_before: () => this.changes.step(-1, true),
       fit: [pane => pane.fit(), "Fit to window"],
       in: [zoom(1.25), "Zoom in"],
       out: [zoom(1 / 1.25), "Zoom out"],

@@ -1,8 +1,6 @@
 // Parts of panels.
 import { icon, type IconName } from "./icons";
 import { type Attributes, type Child, h, type VNode } from "./vnodes";
-import { type Action, keyOf, verbOf } from "../commands/keys";
-import type { Registry } from "../commands/registry";
 import type { Post } from "../model/api";
 import type { Verbs } from "../model/types.generated";
 
@@ -39,17 +37,6 @@ export function button({ icon: name, text, label, kind, verb, class: more, ...re
 /** A small button of a row; `label` is its accessible name if its text is not clear alone. */
 export function small(text: string, onclick: () => unknown, more: ButtonOptions = {}): VNode {
   return button({ text, kind: "small", "aria-label": more.label, onclick, ...more });
-}
-
-/** A button of a command; a menu opens below it. */
-export function does(commands: Registry, action: Action, more: ButtonOptions = {}): VNode {
-  return button({
-    label: `${commands.label(action)} (${keyOf(action).replace(/^[.,]$/, " $& ")})`,
-    verb: verbOf(action),
-    disabled: !commands.enabled(action),
-    onclick: (e: Event) => commands.do(action, "", below(e)),
-    ...more,
-  });
 }
 
 /** The place of a menu below the button of an event. */

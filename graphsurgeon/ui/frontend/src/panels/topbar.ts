@@ -1,7 +1,8 @@
 // The bar at the top: title, view, direction, search.
 import { count, countOf, rove, setTabStop } from "./dom";
 import type { IconName } from "./icons";
-import { below, button, type ButtonOptions, does, group, type Position } from "./parts";
+import { below, button, type ButtonOptions, group, type Position } from "./parts";
+import { does } from "./command_button";
 import { make, draw, h, type VNode } from "./vnodes";
 import type { Action } from "../commands/keys";
 import { chooseSignature } from "../commands/navigation";

@@ -1,5 +1,6 @@
 // Steps through the changes of a plan.
 import type { Actions } from "../commands/actions";
+import type { LinkedPanes } from "./linked_panes";
 import { count } from "../panels/dom";
 import { button } from "../panels/parts";
 import { draw, h, make } from "../panels/vnodes";
@@ -51,7 +52,10 @@ export function changes(shown: { pane: PaneName; scene: Scene }[]): Change[] {
 export class Changes {
   readonly element = make("div");
 
-  constructor(private readonly actions: Actions) {}
+  constructor(
+    private readonly actions: Actions,
+    private readonly linked: LinkedPanes,
+  ) {}
 
   /** The changed items of all pictures: new ones first. */
   get #all(): Change[] {
@@ -90,7 +94,7 @@ export class Changes {
     if (!all.length) return notify("None of the plan's changes are in this picture.", "warn");
     const next = at < 0 ? (by > 0 ? 0 : all.length - 1) : (at + by + all.length) % all.length,
       change = all[next]!;
-    this.actions.linked.activate(change.pane);
+    this.linked.activate(change.pane);
     store.set({ change });
     const pane: Pane = panes[change.pane];
     pane.goTo(change.name, keyboard, true);
