@@ -130,13 +130,13 @@ def typescript_forms() -> str:
     """Returns the fields of the forms of commands that the kernel does not fill in."""
     out = ["// The fields of the forms of commands, written from their signatures in graphsurgeon/ui/commands by",
            "// tools/write_verbs.py. The kernel sends the others.",
-           'import type { FormField } from "../panels/popup";', 'import type { Verbs } from "./types.generated";', "",
+           'import type { Field, Verbs } from "./types.generated";', "",
            "export const FORMS = {"]  # fmt: skip
     for verb in COMMAND_SPECS.values():
         if f"{verb.name}_form" not in COMMAND_SPECS and (fields := verb.form()):
             texts = [", ".join(f"{key}: {_quoted(value)}" for key, value in one.items() if value) for one in fields]
             out.append(f"  {verb.name}: [{', '.join(f'{{ {text} }}' for text in texts)}],")
-    return "\n".join([*out, "} satisfies Partial<Record<keyof Verbs, FormField[]>>;", ""])
+    return "\n".join([*out, "} satisfies Partial<Record<keyof Verbs, Partial<Field>[]>>;", ""])
 
 
 def typescript_drawing() -> str:

@@ -1,7 +1,6 @@
 // The fields of the forms of commands, written from their signatures in graphsurgeon/ui/commands by
 // tools/write_verbs.py. The kernel sends the others.
-import type { FormField } from "../panels/popup";
-import type { Verbs } from "./types.generated";
+import type { Field, Verbs } from "./types.generated";
 
 export const FORMS = {
   save_view: [{ name: "name", label: "Name", type: "string | null" }],
@@ -17,4 +16,4 @@ export const FORMS = {
   replace: [{ name: "replacement", label: "Op type", hint: "name or description" }, { name: "external", label: "If other ops read inner tensors", value: "refuse", options: [["refuse", "skip that match"], ["keep", "keep ops others use"]] }],
   insert_copy: [{ name: "to", label: "Scope of the copy", hint: "a free one", type: "string | null" }],
   check: [{ name: "outputs", label: "Outputs", hint: "default: outputs of the opened graph" }, { name: "inputs", label: "Inputs", hint: "default: all placeholders" }, { name: "verify", label: "If it converts", value: "no", options: [["no", "report only"], ["yes", "run the model and compare with the graph"]], type: "boolean" }],
-} satisfies Partial<Record<keyof Verbs, FormField[]>>;
+} satisfies Partial<Record<keyof Verbs, Partial<Field>[]>>;
