@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import re
@@ -19,7 +20,7 @@ from graphsurgeon.ui.commands.specs import (
     POLICY,
     RUN_TARGET,
     UNMAPPED,
-    ArgType,
+    FieldType,
 )
 from graphsurgeon.ui.screen import COMMAND_SPECS  # with the commands that are methods
 from graphsurgeon.view import page_types
@@ -45,8 +46,8 @@ def written() -> dict[Path, str]:
     """Returns what each file must hold."""
     return {
         FRONTEND / "src" / "model" / "types.generated.ts": typescript(),
-        FRONTEND / "src" / "model" / "signs.generated.ts": typescript_signs(),
-        FRONTEND / "src" / "model" / "sizes.generated.ts": typescript_sizes(),
+        FRONTEND / "src" / "model" / "forms.generated.ts": typescript_forms(),
+        FRONTEND / "src" / "model" / "drawing.generated.ts": typescript_drawing(),
         FRONTEND / "src" / "css" / "palette.generated.css": palette(),
         FRONTEND / "tests" / "examples.ts": typescript_examples(),
         ROOT / "docs" / "verbs.md": f"{_PAGE}{verbs_table()}\n\n## All keys\n\n{keys_table()}\n",
@@ -60,7 +61,8 @@ def typescript() -> str:
     for name, kind in vars(page_types).items():
         if typing.is_typeddict(kind):
             out += [f"/** {inspect.cleandoc(kind.__doc__)} */"] if kind.__doc__ else []
-            out += [f"export interface {name} {_fields(kind)}", ""]
+            bases = f" extends {', '.join(_BASES[name])}" if _BASES.get(name) else ""
+            out += [f"export interface {name}{bases} {_fields(kind)}", ""]
         elif typing.get_origin(kind) in (typing.Literal, types.UnionType, typing.Union):
             out += [f"export type {name} = {_kind(kind, expand=True)};", ""]
     out += [f"export type {alias} = {kind.ts};" for alias, kind in ALIASES.items()]
@@ -73,13 +75,22 @@ def typescript() -> str:
     return "\n".join([*out, "}", ""])
 
 
+_BASES = {
+    node.name: [base.id for base in node.bases if isinstance(base, ast.Name) and base.id != "TypedDict"]
+    for node in ast.parse(inspect.getsource(page_types)).body
+    if isinstance(node, ast.ClassDef)
+}
+"""The bases of each type of the data."""
 _PLAIN = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
 
 
 def _fields(kind: type) -> str:
     hints = typing.get_type_hints(kind, include_extras=True)
+    inherited = {name for base in _BASES.get(kind.__name__, []) for name in vars(page_types)[base].__annotations__}
     lines = []
     for name, hint in hints.items():
+        if name in inherited:
+            continue
         optional = typing.get_origin(hint) is typing.NotRequired
         lines.append(f"  {name}{'?' if optional else ''}: {_kind(typing.get_args(hint)[0] if optional else hint)};")
     return "\n".join(["{", *lines, "}"]) if lines else "{}"
@@ -115,24 +126,30 @@ def key_groups() -> dict[str, list[list[Any]]]:
     return {group: [[*row, *[""] * (5 - len(row))] for row in rows] for group, rows in groups}
 
 
-def typescript_signs() -> str:
-    """Returns the signs of what a plan does, as static pictures have them."""
-    out = ["// The signs on boxes and edges, written from graphsurgeon/view/plan_marks.py by tools/write_verbs.py.",
-           'import type { EdgeMark, Mark } from "./types.generated";', "",
+def typescript_forms() -> str:
+    """Returns the fields of the forms of commands that the kernel does not fill in."""
+    out = ["// The fields of the forms of commands, written from their signatures in graphsurgeon/ui/commands by",
+           "// tools/write_verbs.py. The kernel sends the others.",
+           'import type { Field, Verbs } from "./types.generated";', "",
+           "export const FORMS = {"]  # fmt: skip
+    for verb in COMMAND_SPECS.values():
+        if f"{verb.name}_form" not in COMMAND_SPECS and (fields := verb.form()):
+            texts = [", ".join(f"{key}: {_quoted(value)}" for key, value in one.items() if value) for one in fields]
+            out.append(f"  {verb.name}: [{', '.join(f'{{ {text} }}' for text in texts)}],")
+    return "\n".join([*out, "} satisfies Partial<Record<keyof Verbs, Partial<Field>[]>>;", ""])
+
+
+def typescript_drawing() -> str:
+    """Returns the signs of plans, the radii of boxes and the widths of edges, as static pictures have them."""
+    out = ["// Signs on boxes and edges, radii of boxes and widths of edges in px, written from graphsurgeon/view by",
+           "// tools/write_verbs.py.", 'import type { EdgeMark, Mark } from "./types.generated";', "",
            "export const SIGN: Record<Mark | EdgeMark, string> = {"]  # fmt: skip
     out += [f"  {state or _quoted('')}: {_quoted(sign)}," for state, sign in {"": "", **SIGNS}.items()]
-    return "\n".join([*out, "};", ""])
-
-
-def typescript_sizes() -> str:
-    """Returns the radii of boxes and the widths of edges, as static pictures have them."""
     widths = ", ".join(f"{width:g}" for width in WIDTHS)
-    return (
-        "// Radii of boxes and widths of edges in px, written from graphsurgeon/view by tools/write_verbs.py.\n"
-        f"export const OP_RADIUS = {OP_RADIUS:g},\n  RADIUS = {RADIUS:g};\n"
-        "/** Of edges with 1, 2, ... tensors; edges with more tensors have the last width. */\n"
-        f"export const WIDTHS = [{widths}] as const;\nexport const QUIET_WIDTH = {QUIET_WIDTH:g};\n"
-    )
+    out += ["};", f"export const OP_RADIUS = {OP_RADIUS:g},", f"  RADIUS = {RADIUS:g},",
+            "  /** Of edges with 1, 2, ... tensors; edges with more tensors have the last width. */",
+            f"  WIDTHS = [{widths}] as const,", f"  QUIET_WIDTH = {QUIET_WIDTH:g};"]  # fmt: skip
+    return "\n".join([*out, ""])
 
 
 def palette() -> str:
@@ -179,12 +196,12 @@ def verbs_table() -> str:
     return "\n".join(rows)
 
 
-def _ts(kind: ArgType) -> str:
+def _ts(kind: FieldType) -> str:
     shared = {"PaneName": PANE, "PlanView": PLAN_VIEW, "RunTarget": RUN_TARGET}
     return next((alias for alias, known in (ALIASES | shared).items() if known is kind), kind.ts)
 
 
-def _quoted(text: str) -> str:
+def _quoted(text: Any) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 

@@ -19,7 +19,7 @@ from ..graph.calls import CallTree, ExpandedGraph
 from ..graph.graph import Graph, Ints
 from ..graph.layers import Layers, scopes_of
 from ..graph.lazy_graph import materialized_graph
-from ..graph.selection import Selection, select
+from ..graph.selection import Selection, select, selection_from
 from ..plan.dependencies import needed_ops
 from ..plan.editor_like import EditorLike, default_ends, described
 from ..plan.plan import Plan
@@ -33,7 +33,7 @@ from ..view.scene import MAX_BOXES
 from ..view.tree import Tree, find_item, ops_named
 from .inspector import model_text
 from .pane import EdgeStep, Pane, PaneSpec, draw_both, opening_of_new_ops, unchanged_ops
-from .state import Facts, Marks, State, name_changes, renamed_keys, renamer, selection_of
+from .state import Facts, Marks, State, name_changes, ops_of, renamed_keys, renamer
 
 _TREES = 6
 """The number of cached trees: for two panes, before and after the plan, with calls folded and unfolded."""
@@ -271,7 +271,8 @@ class RenderContext:
         region = self.region(state)[0]
         if not selected and region is not None:
             return region
-        return selection_of(*self.tree_containing(state, "source", selected))
+        tree, boxes = self.tree_containing(state, "source", selected)
+        return selection_from(tree.graph, ops_of(tree, boxes))
 
     def current_state(self, state: State) -> State:
         """Returns the state, updated for the current graphs: names, plan, run, selection and first pictures."""

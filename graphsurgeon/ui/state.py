@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import SelectionError, did_you_mean
 from ..graph.graph import Graph, Mask
 from ..graph.names import tensor_name
-from ..graph.selection import Selection, selection_from
+from ..graph.selection import Selection
 from ..graph.types import TFNodeDef
 from ..graph.variables import QUERY_TYPES, VARIABLE_TYPES
 from ..plan.plan import Plan
@@ -132,30 +132,29 @@ def selected_after(old: Sequence[str], names: Sequence[str], mode: str) -> tuple
     return tuple(dict.fromkeys([*previous, *(n for n in names if mode == "set" or n not in old)]))
 
 
-def ops_of(tree: Tree, names: Sequence[str], verb: str) -> Mask:
-    """Returns a mask of the ops of all boxes of these names; raises SelectionError if a box does not exist."""
-    graph = tree.graph
-    mask = np.zeros(graph.size, np.bool_)
-    for name in names:
-        box_ops = ops_named(tree, name)
-        if box_ops is None:
-            if graph.enclosing_call(name.rstrip("/")):
-                graph.find(name.rstrip("/"), f"{verb}({name!r})")
-            problem = f"nothing in {graph.title} has this name"
-            raise SelectionError(f"{verb}({name!r})", problem, did_you_mean(name, graph.index))
-        mask |= box_ops
-    return mask
+def ops_of(tree: Tree, names: Sequence[str], verb: str = "") -> Mask:
+    """Returns a mask of the ops of all boxes of these names.
 
+    Args:
+        tree: the tree of the graph.
+        names: names of boxes.
+        verb: the verb, for messages. Without one, missing boxes are ignored.
 
-def selection_of(tree: Tree, names: Sequence[str]) -> Selection:
-    """Returns the ops of all boxes of these names; missing boxes are ignored."""
+    Raises:
+        SelectionError: a box does not exist.
+    """
     graph = tree.graph
     mask = np.zeros(graph.size, np.bool_)
     for name in names:
         box_ops = ops_named(tree, name)
         if box_ops is not None:
             mask |= box_ops
-    return selection_from(graph, mask)
+        elif verb:
+            if graph.enclosing_call(name.rstrip("/")):
+                graph.find(name.rstrip("/"), f"{verb}({name!r})")
+            problem = f"nothing in {graph.title} has this name"
+            raise SelectionError(f"{verb}({name!r})", problem, did_you_mean(name, graph.index))
+    return mask
 
 
 def _check_tensor(graph: Graph, tensor: Any, verb: str) -> str:

@@ -12,6 +12,7 @@ BoxKind = Literal["op", "call", "scope", "series", "variable"]
 ItemKind = BoxKind | Literal["block"]
 Level = Literal["info", "busy", "warn", "error"]
 Mark = Literal["", "new", "orphan", "changed", "conflict", "removed", "shape"]
+ValueType = Literal["boolean", "number", "string | null", "string[]"]
 EdgeMark = Literal["", "new", "joined", "changed", "removed"]
 """The state of an edge; a joined one is new at an op that stays."""
 
@@ -562,23 +563,19 @@ class OpType(TypedDict):
     doc: str
 
 
-class Argument(TypedDict):
-    """One argument of a step of the plan, in a form; with few choices, these are all."""
-
-    name: str
-    label: str
-    value: str
-    choices: list[str]
-
-
 class Field(TypedDict):
-    """An argument of a recipe, in a form; with few choices, `options` has them with their texts."""
+    """A field of a form; `type` is that of its value, if it is not a text.
+
+    With few values, `options` has them with their texts; `names` are suggestions.
+    """
 
     name: str
     label: str
     value: str
     hint: str
+    type: NotRequired[ValueType]
     options: NotRequired[list[tuple[str, str]]]
+    names: NotRequired[list[str]]
 
 
 class RecipeEntry(TypedDict):
@@ -594,29 +591,17 @@ class RecipeEntry(TypedDict):
 
 
 class SaveForm(TypedDict):
-    """The form for a save: the formats with their labels, the usual one first."""
+    """The form for a save, with a note on what is saved."""
 
-    path: str
-    formats: list[tuple[str, str]]
-    inputs: str
-    outputs: str
+    fields: list[Field]
     note: str
 
 
-class Feed(TypedDict):
-    """A placeholder of a run, its random values, and the variables of the notebook that fit."""
-
-    tensor: str
-    text: str
-    random: str
-    names: list[str]
-
-
 class RunForm(TypedDict):
-    """The feeds of a run; `risk` describes a graph that is not trusted yet."""
+    """The form for a run: the feeds, and the other fields; `risk` describes a graph that is not trusted yet."""
 
-    feeds: list[Feed]
-    selected: int
+    feeds: list[Field]
+    fields: list[Field]
     target: RunTarget
     risk: str
 

@@ -31,7 +31,7 @@ STATES: dict[str, tuple[str, str]] = {
 }
 """State -> color and dash pattern. "joined" is a new edge of an op that stays."""
 SIGNS = {"new": "+", "joined": "→", "orphan": "×", "removed": "×", "changed": "Δ", "shape": "↔", "conflict": "⚠"}
-"""State -> sign on a box. The file signs.generated.ts of the page is generated from it."""
+"""State -> sign on a box. The file drawing.generated.ts of the page is generated from it."""
 MEANINGS = {
     "new": "new",
     "joined": "new connection",

@@ -15,9 +15,20 @@ from tests.refusal import refuses
 from tests.screen.screens import X, opened, row_of_ops, tf1, traits
 
 
+def filled(screen):
+    """The values of the fields of the form for a save, and its note."""
+    form = screen.save_form()
+    return {field["name"]: field["value"] for field in form["fields"]} | {"note": form["note"]}
+
+
+def formats(screen):
+    """The formats of the form for a save, in their order."""
+    return next(field["options"] for field in screen.save_form()["fields"] if field["name"] == "format")
+
+
 def test_a_model_is_saved_with_its_signature_and_the_code_does_the_same(tmp_path):
     _, ed, screen = opened()
-    form = screen.save_form()
+    form = filled(screen)
     assert "x:0" in form["inputs"]
     assert form["note"] == ""
     found = screen.save(str(tmp_path / "net"), signature="score", inputs="image=x:0", outputs="net/y")
@@ -37,9 +48,9 @@ def test_a_model_is_saved_with_its_signature_and_the_code_does_the_same(tmp_path
 def test_a_marked_region_is_what_the_form_proposes_and_saving_cuts_it_out(tmp_path):
     screen = row_of_ops()
     screen.mark_input("in/b:0")
-    assert screen.save_form()["inputs"] == "a:0", "half a boundary is none"
+    assert filled(screen)["inputs"] == "a:0", "half a boundary is none"
     screen.mark_output("d:0")
-    form = screen.save_form()
+    form = filled(screen)
     assert (form["inputs"], form["outputs"]) == ("in/b:0", "d:0")
     ops = len(screen.source.snapshot.names)
     note = (
@@ -66,7 +77,7 @@ def test_the_form_proposes_the_likely_ends_of_a_graph_without_a_signature():
         y = tf.multiply(tf.add_n(parts), tf1.get_variable("w", [2]), name="net/y")
         tf1.gradients(tf.reduce_sum(tf.square(y), name="loss"), [graph.get_tensor_by_name("w:0")])
         tf1.summary.histogram("values", tf.identity(y, name="net/out"))
-    form = gs.open(graph).screen.save_form()
+    form = filled(gs.open(graph).screen)
     assert form["inputs"] == ", ".join(f"in_{i}:0" for i in range(8))
     assert form["outputs"] == "net/out:0"
     names = likely_ends(gs.open(graph).snapshot)
@@ -93,17 +104,18 @@ def test_the_usual_format_of_the_opened_model_is_proposed_first():
     module = tf.Module()
     module.w = tf.Variable(2.0)
     module.double = tf.function(lambda x: x * module.w, input_signature=[tf.TensorSpec([None])])
-    formats = [name for name, _ in gs.open(module).screen.save_form()["formats"]]
-    assert formats[:3] == ["saved_model_tf2", "keras", "saved_model"]
-    assert [name for name, _ in row_of_ops().save_form()["formats"]][:3] == ["saved_model", "keras", "saved_model_tf2"]
+    screen = gs.open(module).screen
+    assert filled(screen)["format"] == "saved_model_tf2"
+    assert [name for name, _ in formats(screen)][:3] == ["saved_model_tf2", "keras", "saved_model"]
+    assert [name for name, _ in formats(row_of_ops())][:3] == ["saved_model", "keras", "saved_model_tf2"]
 
 
 def test_a_keras_model_is_saved_as_a_keras_file(tmp_path):
     x, y = keras.Input((4,), name="x"), keras.Input((4,), name="y")
     ed = gs.open(keras.Model({"x": x, "y": y}, {"out": keras.layers.Dense(2)(keras.layers.add([x, y]))}))
-    form = ed.screen.save_form()
+    form = filled(ed.screen)
     assert form["inputs"] == "x:0, y:0"
-    assert form["formats"][0] == ("keras", "Keras model")
+    assert formats(ed.screen)[0] == ("keras", "Keras model")
     path = str(tmp_path / "model")
     found = ed.screen.save(path, format="keras", inputs=form["inputs"], outputs=form["outputs"])
     ends = "inputs=['x:0', 'y:0'], outputs={'out': 'Identity:0'}"
@@ -147,7 +159,7 @@ def test_what_is_there_is_asked_about(tmp_path, format, suffix):
 
 def test_what_is_not_applied_is_not_saved_and_the_form_says_so():
     screen = row_of_ops()
-    form = screen.save_form()
+    form = filled(screen)
     assert (form["inputs"], form["outputs"]) == ("a:0", "d:0, e:0")
     screen.rename("e", "f")
     assert screen.save_form()["note"] == "The plan, 1 step, is not applied and will not be saved"

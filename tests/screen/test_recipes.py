@@ -212,7 +212,7 @@ def test_what_a_hint_proposes_can_be_typed():
             assert wish.hint or not wish.required
             start, _, example = wish.hint.partition("such as ")
             if example and not start:
-                assert KINDS[wish.kind].read(example)
+                assert KINDS[wish.kind].parse(example)
 
 
 def test_another_model_is_an_editor_of_the_notebook_or_a_file(ed, notebook, tmp_path):

@@ -18,6 +18,8 @@ from tests.screen.screens import row_of_ops, traits
 
 tf1 = tf.compat.v1
 
+NO_RANDOM = "random (1, 3), a name, a file or numbers"
+
 
 @pytest.fixture
 def notebook(monkeypatch):
@@ -63,17 +65,21 @@ def test_the_form_says_what_is_needed_and_what_of_the_notebook_fits(notebook):
     )
     screen = gs.open(graph).screen
     form = screen.run_form()
-    reported = {feed["tensor"]: (feed["text"], feed["random"]) for feed in form["feeds"]}
+    reported = {feed["name"]: (feed["label"], feed["hint"]) for feed in form["feeds"]}
     assert reported == {
-        "a:0": ("float32 (?, 8)", "random (1, 8)"),
-        "b:0": ("int32 unknown shape", ""),
-        "text:0": ("string (2,)", ""),
+        "a:0": ("a:0  float32 (?, 8)", "random (1, 8)"),
+        "b:0": ("b:0  int32 unknown shape", NO_RANDOM),
+        "text:0": ("text:0  string (2,)", NO_RANDOM),
     }
     assert form["feeds"][0]["names"] == ["batch", "held"]
-    assert form["selected"] == 0
+    seed = {"name": "seed", "label": "Random seed", "value": "0", "hint": "", "type": "number"}
+    limits = [(field["label"], field["value"], field["hint"]) for field in form["fields"][1:]]
+    assert form["fields"][0] == seed
+    assert limits == [("Time limit, in seconds", "", "none"), ("Memory limit, in MB", "", "none")]
     screen.select(["y"])
-    assert screen.run_form()["selected"] == 1
-    assert [feed["tensor"] for feed in screen.run_form("selection")["feeds"]] == ["a:0"]
+    part = screen.run_form()["fields"][0]
+    assert (part["name"], [value for value, _ in part["options"]]) == ("target", ["graph", "selection"])
+    assert [feed["name"] for feed in screen.run_form("selection")["feeds"]] == ["a:0"]
 
 
 def test_a_run_shows_shapes_colors_and_numbers():
@@ -258,7 +264,7 @@ def test_a_placeholder_of_unknown_rank_gets_random_numbers_of_a_typed_shape():
     with tf.Graph().as_default() as graph:
         tf.argmax(tf1.placeholder(tf.float32, name="x"), -1, name="y")
     screen = gs.open(graph).screen
-    assert screen.run_form()["feeds"][0]["random"] == ""
+    assert screen.run_form()["feeds"][0]["hint"] == NO_RANDOM
     screen.run({"x:0": "random (2, 5)"})
     shown = traits(screen)["run"]
     again = {"gs": gs, "np": np, "ed": gs.open(graph)}
@@ -275,7 +281,7 @@ def test_the_other_graph_runs_too():
     ed = gs.open(second)
     ed.view(gs.open(first))
     screen = ed.screen
-    assert [[one["tensor"] for one in screen.run_form(of)["feeds"]] for of in ("graph", "destination")] == [
+    assert [[one["name"] for one in screen.run_form(of)["feeds"]] for of in ("graph", "destination")] == [
         ["x:0"], ["z:0"],
     ]  # fmt: skip
     screen.run({"z:0": "[1, 2, 3]"}, target="destination")
@@ -306,7 +312,7 @@ def test_what_is_selected_inside_of_a_call_is_run_and_it_alone_is_noted():
     screen = faulty().screen
     (name,) = [name for name in screen.whole.names if name.endswith("/ln")]
     screen.reveal(name)
-    assert [feed["tensor"] for feed in screen.run_form("selection")["feeds"]] == ["x:0"]
+    assert [feed["name"] for feed in screen.run_form("selection")["feeds"]] == ["x:0"]
     screen.run({"x:0": "[[1, 1, 2, 3]]"}, target="selection")
     assert list(screen.state.run.trace) == [f"{name}:0"]
     assert f"ops=[{name!r}]" in traits(screen)["run"]["code"]

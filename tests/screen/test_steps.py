@@ -116,10 +116,9 @@ def test_an_attribute_of_a_step_has_the_choices_of_the_inspector():
     screen.set_attr(["y"], "padding", "SAME")
     rows = screen.step_form(0)
     assert (rows[1]["label"], rows[1]["value"]) == ("padding", "SAME")
-    assert {"SAME", "VALID"} <= set(rows[1]["choices"])
-    assert [row["choices"] for row in screen.attributes(["y"])["attributes"] if row["name"] == "padding"] == [
-        rows[1]["choices"]
-    ]
+    choices = [value for value, _ in rows[1]["options"]]
+    assert {"SAME", "VALID"} <= set(choices)
+    assert [row["choices"] for row in screen.attributes(["y"])["attributes"] if row["name"] == "padding"] == [choices]
 
 
 def test_the_scope_of_a_copy_is_no_word_of_a_later_one():

@@ -85,7 +85,7 @@ def test_a_part_of_another_graph_is_run_in_its_new_place():
     screen.select(["net/"])
     screen.copy("got")
     form = screen.run_form("plan")
-    assert [feed["tensor"].partition("/")[0] for feed in form["feeds"]] == ["got"]
+    assert [feed["name"].partition("/")[0] for feed in form["feeds"]] == ["got"]
     screen.run(target="plan")
     shown = traits(screen)
     assert shown["run"]["pane"] == "destination"
@@ -122,7 +122,7 @@ def test_an_applied_plan_is_compared_with_what_was_before():
         screen.run(target="applied")
     screen.bypass("net/b")
     screen.apply()
-    assert [feed["tensor"] for feed in screen.run_form("applied")["feeds"]] == ["x:0"]
+    assert [feed["name"] for feed in screen.run_form("applied")["feeds"]] == ["x:0"]
     screen.run({"x:0": "[[1, 0]]"}, target="applied")
     shown = traits(screen)
     assert shown["run"]["pane"] == "source"

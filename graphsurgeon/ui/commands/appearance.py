@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 from ...errors import LayoutError, SelectionError, counted, did_you_mean
 from ...graph.names import op_name
@@ -132,7 +132,7 @@ def paint(
 
 
 @look("color the boxes by numbers in a file", gesture="menu")
-def paint_file(context: RenderContext, state: State, path: Text) -> State:
+def paint_file(context: RenderContext, state: State, path: Annotated[Text, "CSV file", "numbers.csv"]) -> State:
     """Colors the boxes by the numbers in a CSV file.
 
     Args:

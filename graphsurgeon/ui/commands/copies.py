@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -22,11 +23,11 @@ from ...plan.plan import Plan
 from ...view import page_types
 from ...view.helper_ops import CONSTANT, VARIABLE, Helpers
 from ..render_context import RenderContext
-from ..state import Marks, State, ops_of
+from ..state import Marks, State
 from .boundary import only_output
-from .edits import remove
+from .edits import ops_in, remove
 from .plan import with_edit, with_plan
-from .specs import Count, NameOrNone, Names, PaneName, Text, YesOrNo, edit, look
+from .specs import FREE, Count, NameOrNone, Names, PaneName, Text, YesOrNo, edit, look
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +126,7 @@ def insert_copy(
     state: State,
     names: Names,
     on: Text,
-    to: NameOrNone = None,
+    to: Annotated[NameOrNone, "Scope of the copy", FREE] = None,
     pane: PaneName = "destination",
 ) -> State:
     """Puts a copy of boxes between a tensor and all its consumers: two steps, a copy and a reroute.
@@ -257,8 +258,7 @@ def _selected_ops(context: RenderContext, state: State, names: Sequence[str], pa
         PlanError: if the plan itself adds an op of the boxes.
         SelectionError: if a box does not exist.
     """
-    tree, boxes = context.tree_containing(state, pane, names)
-    ops = [tree.graph.names[i] for i in ops_of(tree, boxes, verb).nonzero()[0].tolist()]
+    ops = ops_in(context, state, names, verb, pane)
     base = context.around(context.editor(pane).snapshot, ops).graph
     late = [op for op in ops if op not in base.index]
     if late:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -18,8 +18,9 @@ from ..page_data import hits_data
 from ..render_context import RenderContext
 from ..state import State, ops_of
 from .navigation import select
-from .plan import parse_literal, with_edit, without_last
+from .plan import with_edit, without_last
 from .specs import (
+    FREE,
     Anything,
     Assign,
     Count,
@@ -34,6 +35,7 @@ from .specs import (
     YesOrNo,
     edit,
     look,
+    parse_literal,
 )
 
 #: Op type of a cond -> the number of the input for its condition.
@@ -86,13 +88,18 @@ def detach(context: RenderContext, state: State, names: Names, side: Side = "bot
         names: names of boxes.
         side: ``inputs``, ``outputs`` or ``both``.
     """
-    ops = _ops(context, state, names, "detach")
+    ops = ops_in(context, state, names, "detach")
     return with_edit(context, state, context.draft(state).detach(ops, side=side), f"{few(ops)} will be cut off")
 
 
 @edit("insert a new op after a tensor", gesture="menu of a box or an edge")
 def insert(
-    context: RenderContext, state: State, op: Text, on: Text, name: NameOrNone = None, only: Names = ()
+    context: RenderContext,
+    state: State,
+    op: Annotated[Text, "Op type (one input)"],
+    on: Text,
+    name: Annotated[NameOrNone, "Name", FREE] = None,
+    only: Names = (),
 ) -> State:
     """Inserts a new op with one input between a tensor and its consumers.
 
@@ -120,12 +127,14 @@ def remove(context: RenderContext, state: State, names: Names, stitch: YesOrNo =
         names: names of boxes.
         stitch: whether to reconnect the consumers.
     """
-    ops = _ops(context, state, names, "remove")
+    ops = ops_in(context, state, names, "remove")
     return with_edit(context, state, context.draft(state).remove(ops, stitch=stitch), f"{few(ops)} will be removed")
 
 
 @edit("set an attribute of boxes", gesture="click it")
-def set_attr(context: RenderContext, state: State, names: Names, name: Text, value: Anything) -> State:
+def set_attr(
+    context: RenderContext, state: State, names: Names, name: Text, value: Annotated[Anything, "Value (Python)"]
+) -> State:
     """Sets an attribute of all ops of boxes; a text may be a Python literal, such as ``[1, 2]`` or ``None``.
 
     Args:
@@ -133,7 +142,7 @@ def set_attr(context: RenderContext, state: State, names: Names, name: Text, val
         name: the name of the attribute.
         value: its new value, or a text with a Python literal.
     """
-    ops, value = _ops(context, state, names, "set_attr"), parse_literal(value)
+    ops, value = ops_in(context, state, names, "set_attr"), parse_literal(value)
     graph = context.around(context.graph(state, "destination"), ops).graph
     for kind, op in {graph.types[graph.index[op]]: op for op in reversed(ops)}.items():
         context.facts.check_attribute(kind, op, name, value)
@@ -142,14 +151,14 @@ def set_attr(context: RenderContext, state: State, names: Names, name: Text, val
 
 
 @edit("place boxes on a device", gesture="click it")
-def set_device(context: RenderContext, state: State, names: Names, device: Text) -> State:
+def set_device(context: RenderContext, state: State, names: Names, device: Annotated[Text, "Device", "any"]) -> State:
     """Places all ops of boxes on a device; an empty text lets TensorFlow choose.
 
     Args:
         names: names of boxes.
         device: the device, such as ``/gpu:0``, or an empty text.
     """
-    ops = _ops(context, state, names, "set_device")
+    ops = ops_in(context, state, names, "set_device")
     plan = context.draft(state).set_device(ops, device)
     return with_edit(context, state, plan, f"{few(ops)} will run on {device or 'any device'}")
 
@@ -192,7 +201,7 @@ def reroute_control(context: RenderContext, state: State, old: Text, to: Text) -
 
 
 @edit("rename an op or a scope", gesture="menu")
-def rename(context: RenderContext, state: State, old: Text, to: Name) -> State:
+def rename(context: RenderContext, state: State, old: Text, to: Annotated[Name, "Name"]) -> State:
     """Renames an op, or a name scope with all its ops. Variables keep their values.
 
     Args:
@@ -204,14 +213,16 @@ def rename(context: RenderContext, state: State, old: Text, to: Name) -> State:
 
 
 @edit("collapse boxes into one call", gesture="menu")
-def collapse(context: RenderContext, state: State, names: Names, name: NameOrNone = None) -> State:
+def collapse(
+    context: RenderContext, state: State, names: Names, name: Annotated[NameOrNone, "Name", FREE] = None
+) -> State:
     """Replaces all ops of boxes by one function call.
 
     Args:
         names: the boxes.
         name: the name of the call; None: a free name that begins with the name of the scope or of the first op.
     """
-    ops, graph = _ops(context, state, names, "collapse"), context.graph(state, "destination")
+    ops, graph = ops_in(context, state, names, "collapse"), context.graph(state, "destination")
     scope = names[0].strip("/") if len(names) == 1 and names[0].strip("/") in graph.scopes.index else ""
     free = name or free_name(f"{scope or ops[0]}_call", graph.is_name_used)
     plan = context.draft(state).collapse(scope or ops, name=free)
@@ -225,12 +236,12 @@ def inline(context: RenderContext, state: State, names: Names) -> State:
     Args:
         names: names of calls.
     """
-    ops = _ops(context, state, names, "inline")
+    ops = ops_in(context, state, names, "inline")
     return with_edit(context, state, context.draft(state).inline(ops), f"{few(ops)} will be replaced by the ops inside")
 
 
 @edit("unroll a loop", gesture="menu")
-def unroll(context: RenderContext, state: State, loop: Text, times: Count) -> State:
+def unroll(context: RenderContext, state: State, loop: Text, times: Annotated[Count, "Number of rounds"]) -> State:
     """Replaces a loop by a number of copies of its body.
 
     Args:
@@ -243,7 +254,9 @@ def unroll(context: RenderContext, state: State, loop: Text, times: Count) -> St
 
 
 @edit("fix a condition and keep one branch", gesture="menu")
-def resolve_condition(context: RenderContext, state: State, name: Text, value: Anything) -> State:
+def resolve_condition(
+    context: RenderContext, state: State, name: Text, value: Annotated[Anything, "Condition is", "True or False"]
+) -> State:
     """Fixes a condition: the branch for its value stays, the other branches are removed.
 
     Args:
@@ -261,7 +274,11 @@ def resolve_condition(context: RenderContext, state: State, name: Text, value: A
 
 @edit("make the edits so far on copies", gesture="menu")
 def on_copies(
-    context: RenderContext, state: State, scope: NameOrNone = None, until: Names = (), assign: Assign = "leave"
+    context: RenderContext,
+    state: State,
+    scope: Annotated[NameOrNone, "Scope of the copies", FREE] = None,
+    until: Annotated[Names, "Stop at op", "all downstream"] = (),
+    assign: Annotated[Assign, "Ops that set state"] = "leave",
 ) -> State:
     """Makes the edits so far on copies of the changed ops, as in `Plan.on_copies`; existing ops stay.
 
@@ -294,9 +311,20 @@ def _consumers(context: RenderContext, state: State, tensor: str, boxes: Sequenc
     return [graph.names[op] for op in sorted(readers)]
 
 
-def _ops(context: RenderContext, state: State, names: Sequence[str], verb: str) -> list[str]:
-    """Returns the ops of all boxes of these names, in graph order."""
-    tree, boxes = context.tree_containing(state, "destination", names)
+def ops_in(
+    context: RenderContext, state: State, names: Sequence[str], verb: str, pane: str = "destination"
+) -> list[str]:
+    """Returns the ops of all boxes of these names, in graph order.
+
+    Args:
+        names: names of boxes.
+        verb: the verb, for messages.
+        pane: the pane of the boxes.
+
+    Raises:
+        SelectionError: a box does not exist.
+    """
+    tree, boxes = context.tree_containing(state, pane, names)
     return [tree.graph.names[i] for i in ops_of(tree, boxes, verb).nonzero()[0].tolist()]
 
 
@@ -343,8 +371,8 @@ def replace(
     context: RenderContext,
     state: State,
     names: Names,
-    replacement: TextOrFunction,
-    external: External = "refuse",
+    replacement: Annotated[TextOrFunction, "Op type", "name or description"],
+    external: Annotated[External, "If other ops read inner tensors"] = "refuse",
 ) -> State:
     """Replaces all parts similar to some boxes together by an op, or by the ops that a function makes.
 

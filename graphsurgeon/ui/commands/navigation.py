@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated
 
 from ...errors import LayoutError, PlanError, SelectionError, counted, did_you_mean, few
 from ...graph.functions import callees_of
@@ -20,7 +21,7 @@ from ..page_data import hits_data, scope_hits
 from ..pane import keys_above
 from ..render_context import RenderContext
 from ..run_results import numbers
-from ..state import Facts, NavEntry, State, ops_of, selected_after, selection_of
+from ..state import Facts, NavEntry, State, ops_of, selected_after
 from .specs import Count, Direction, Mode, Names, Numbers, PaneName, PlanView, Text, TextOrNone, YesOrNo, edit, look
 
 
@@ -35,7 +36,7 @@ def select(context: RenderContext, state: State, names: Names, mode: Mode = "set
     selected = selected_after(state.view.selected, names, mode)
     tree = context.tree(state, "source", context.scopes_to(context.graph(state, "source"), [*names, *selected]))
     ops_of(tree, names, "select")
-    message = f"{counted(len(selection_of(tree, selected)), 'ops')} selected" if selected else "nothing selected"
+    message = f"{counted(int(ops_of(tree, selected).sum()), 'ops')} selected" if selected else "nothing selected"
     inside = context.tree_containing(state, "source", selected)[0].graph.unfolded
     if inside is not None:
         slopes = [name for name, node in inside.calls.items() if not callees_of(node, inside.graph.functions)]
@@ -232,7 +233,9 @@ def forward(context: RenderContext, state: State) -> State:
 
 
 @look("save this view under a name", gesture="menu")
-def save_view(context: RenderContext, state: State, name: TextOrNone = None, at: Numbers = ()) -> tuple[State, str]:
+def save_view(
+    context: RenderContext, state: State, name: Annotated[TextOrNone, "Name"] = None, at: Numbers = ()
+) -> tuple[State, str]:
     """Saves the open folds and the selection under a name, and returns the name.
 
     Args:

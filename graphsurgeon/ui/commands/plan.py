@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +18,19 @@ from ..page_data import receipt
 from ..pane import keys_above_ops, keys_at
 from ..render_context import RenderContext
 from ..state import State
-from .specs import Anything, ControlPolicy, Count, NameOrNone, Names, Policy, ScopeName, Text, Unmapped, edit
+from .specs import (
+    Anything,
+    ControlPolicy,
+    Count,
+    NameOrNone,
+    Names,
+    Policy,
+    ScopeName,
+    Text,
+    Unmapped,
+    edit,
+    parse_literal,
+)
 
 
 @edit("copy the region or the selection", gesture="menu")
@@ -179,21 +190,6 @@ def set_scope(context: RenderContext, state: State, step: Count, to: ScopeName) 
     """
     plan = context.draft(state).with_scope(step, to)
     return with_plan(context, state, plan, f"the copy will be under {to.strip('/')}/")
-
-
-def parse_literal(value: Any) -> Any:
-    """Returns the value of a text that is a Python literal, such as ``[1, 2]`` or ``None``; else the text.
-
-    Example:
-        >>> parse_literal("[1, 2]"), parse_literal("SAME"), parse_literal(3)
-        ([1, 2], 'SAME', 3)
-    """
-    if not isinstance(value, str):
-        return value
-    try:
-        return ast.literal_eval(value)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # all errors of `literal_eval`
-        return value
 
 
 @edit("apply the plan", gesture="button")

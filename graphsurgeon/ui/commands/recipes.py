@@ -4,32 +4,36 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 
 from ...errors import PlanError, SurgeryError, counted, few, one_of, one_or_all
 from ...graph.conversion_verdict import TARGETS
-from ...graph.names import free_name, tensor_name
+from ...graph.names import free_name
 from ...plan.editor_like import EditorLike, default_ends
 from ...plan.recipe_registry import EDITORS, PLAN, Recipe, RecipeParameter
 from ...view import page_types
 from ...view.paint import Paint
 from ..render_context import RenderContext
 from ..state import State
-from .plan import parse_literal, with_plan
+from .plan import with_plan
 from .save import ends_code, parse_ends, refuse_unknown
-from .specs import FeedTexts, Text, YesOrNo, choice_of, edit, look
-from .steps import ONE_NAME, TENSOR, TENSORS, TEXT, FieldType, choice
+from .specs import (
+    TEXT,
+    YES_OR_NO,
+    FeedTexts,
+    FieldType,
+    Text,
+    choice_of,
+    edit,
+    look,
+    parse_literal,
+    parse_names,
+)
+from .steps import ONE_NAME, TENSOR, TENSORS
 
 Target = Annotated[str, choice_of(*TARGETS)]
-
-
-def _words(text: str) -> list[str]:
-    """Parses names with commas between them, or a Python list of names."""
-    parsed = parse_literal(text)
-    several = parsed if isinstance(parsed, list | tuple) else [part.strip() for part in text.split(",")]
-    if not several or not all(isinstance(one, str) and one for one in several):
-        raise ValueError(text)
-    return list(several)
+_VERIFY = replace(YES_OR_NO, options=(("no", "report only"), ("yes", "run the model and compare with the graph")))
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -53,20 +57,19 @@ def _shape(text: str) -> list[int | None]:
 
 #: Kind of an argument in the table of recipes -> how it is typed in a form.
 KINDS: dict[str, FieldType] = {
-    "inputs": FieldType(ends_code, parse_ends, TENSORS.description),
-    "outputs": FieldType(ends_code, parse_ends, TENSORS.description),
+    "inputs": FieldType(TENSORS.description, parse=parse_ends),
+    "outputs": FieldType(TENSORS.description, parse=parse_ends),
     "input": TENSOR,
     "tensor": TENSOR,
-    "tensors": FieldType(", ".join, lambda text: [tensor_name(one) for one in _words(text)], TENSORS.description),
+    "tensors": FieldType(TENSORS.description, parse=lambda text: list(TENSORS.parse(text))),
     "name": ONE_NAME,
     "text": TEXT,
-    "words": FieldType(", ".join, _words, "names, with commas between them"),
-    "pairs": FieldType(str, _pairs, "pairs of names such as old=new, with commas between them"),
-    "shape": FieldType(str, _shape, "a shape such as [None, 224, 224, 3], with None for an unknown size"),
+    "words": FieldType("names, with commas between them", parse=parse_names),
+    "pairs": FieldType("pairs of names such as old=new, with commas between them", parse=_pairs),
+    "shape": FieldType("a shape such as [None, 224, 224, 3], with None for an unknown size", parse=_shape),
     "editor": FieldType(
-        str,
-        lambda text: vars(sys.modules["__main__"]).get(text, text),
         "the name of an editor in the notebook, or a file",
+        parse=lambda text: vars(sys.modules["__main__"]).get(text, text),
     ),
 }
 #: Kinds whose text may contain ``name=``.
@@ -107,10 +110,8 @@ def _recipe_data(
         hint = wish.hint or ("" if wish.required else "as it is")
         if wish.kind == "input" and ends["inputs"]:
             hint = few(ends["inputs"].values())
-        form.append({"name": wish.name, "label": label, "value": _with_defaults(wish, ends), "hint": hint})
-        if wish.choices:
-            form[-1]["options"] = list(wish.choices)
-    form += [{"name": _ROW + old, "label": old, "value": old, "hint": "as it is"} for old in rows[:_ROWS]]
+        form.append(_field_type(wish).field(wish.name, label, _with_defaults(wish, ends), hint))
+    form += [TEXT.field(_ROW + old, old, old, "as it is") for old in rows[:_ROWS]]
     return {
         "name": recipe.name,
         "summary": recipe.summary,
@@ -120,6 +121,10 @@ def _recipe_data(
         "adds_steps": recipe.result_kind == PLAN,
         "form": form,
     }
+
+
+def _field_type(parameter: RecipeParameter) -> FieldType:
+    return choice_of(*parameter.choices) if parameter.choices else KINDS[parameter.kind]
 
 
 def _with_defaults(parameter: RecipeParameter, ends: Mapping[str, Mapping[str, str]]) -> str:
@@ -202,7 +207,12 @@ def run_recipe(
 
 @look("check whether the graph converts to a target", gesture="menu")
 def check(
-    context: RenderContext, state: State, target: Target, outputs: Text = "", inputs: Text = "", verify: YesOrNo = False
+    context: RenderContext,
+    state: State,
+    target: Target,
+    outputs: Annotated[Text, "Outputs", "default: outputs of the opened graph"] = "",
+    inputs: Annotated[Text, "Inputs", "default: all placeholders"] = "",
+    verify: Annotated[bool, _VERIFY, "If it converts"] = False,
 ) -> tuple[State, page_types.Report]:
     """Checks whether the graph converts to a target, with the target's converter, and colors the ops that prevent it.
 
@@ -262,16 +272,12 @@ def _parse_values(spec: Recipe, editor: EditorLike, values: Mapping[str, str], r
     out: dict[str, Any] = {}
     for name, wish in wishes.items():
         text = _plain(wish, values.get(name, "").strip())
-        kind = choice(*(one for one, _ in wish.choices if one)) if wish.choices else KINDS[wish.kind]
+        kind = _field_type(wish)
         if not text:
             if wish.required:
                 raise PlanError(f"{request[:-1]}, {name}='')", "a value is required", f"Type {kind.description}", name)
             continue
-        try:
-            out[name] = kind.read(text)
-        except ValueError:
-            call = f"{request[:-1]}, {name}={text!r})"
-            raise PlanError(call, f"{text!r} is not valid", f"Type {kind.description}", name) from None
+        out[name] = kind.read_field(name, text, request)
     renamed = {old: new for key, old in rows.items() if (new := values.get(key, "").strip()) not in ("", old)}
     if spec.table_parameter:
         out[spec.table_parameter] = {**out.get(spec.table_parameter, {}), **renamed}

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from ..render_context import RenderContext
 from ..run_results import RunOverlay
 from ..state import State
 from .navigation import reveal
-from .specs import Count, FeedTexts, RunTarget, Text, look
+from .specs import COMMAND_SPECS, TEXT, Count, FeedTexts, RunTarget, Text, choice_of, look
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +148,9 @@ _NAMES = 8
 """The maximum number of variables of the notebook that are offered for a feed."""
 
 
+_PART = choice_of(("graph", "the graph"), ("selection", "the selection and its inputs"))
+
+
 @look("list the inputs that a run needs", gesture="button")
 def run_form(context: RenderContext, state: State, target: RunTarget = "graph") -> tuple[State, page_types.RunForm]:
     """Returns the form of a run: the placeholders that it needs, and a description of random values for them.
@@ -160,21 +163,19 @@ def run_form(context: RenderContext, state: State, target: RunTarget = "graph") 
             after the last applied plan.
     """
     needed = _feeds_needed(context, state, target, _call_arguments(context, state, target, "run_form"))
-    feeds = list[page_types.Feed]()
+    feeds = list[page_types.Field]()
     for name, info in needed.items():
         has_random = info is not None and can_be_random(info)
         sizes = [1 if size is None else size for size in info.shape or ()] if has_random and info is not None else []
-        feeds.append({
-            "tensor": name,
-            "text": str(info) if info else "",
-            "random": f"random {shape_text(tuple(sizes))}" if has_random else "",
-            "names": _fitting_names(info),
-        })  # fmt: skip
-    selected = context.selection(state) if state.view.selected else None
+        hint = f"random {shape_text(tuple(sizes))}" if has_random else "random (1, 3), a name, a file or numbers"
+        feeds.append({**TEXT.field(name, f"{name}  {info or ''}", hint=hint), "names": _fitting_names(info)})
+    # without a placeholder, there are no random values
+    fields = [field for field in COMMAND_SPECS["run"].form() if feeds or field["name"] != "seed"]
+    if target == "graph" and state.view.selected and len(context.selection(state)):
+        fields.insert(0, _PART.field("target", "Part to run", "graph"))
     strange = [f"{one.title} came from a file. It holds {one.risks().summary}." for one in _strangers(context, target)]
     risk = " ".join([*strange, *["You have not trusted it yet."] * bool(strange)])
-    count = len(selected) if selected is not None else 0
-    return state, {"feeds": feeds, "selected": count, "target": target, "risk": risk}
+    return state, {"feeds": feeds, "fields": fields, "target": target, "risk": risk}
 
 
 @look("trust a file, so that it can run", gesture="button")
@@ -203,9 +204,9 @@ def run(
     state: State,
     feeds: FeedTexts | None = None,
     target: RunTarget = "graph",
-    seed: Count = 0,
-    limit: Count = 0,
-    memory: Count = 0,
+    seed: Annotated[Count, "Random seed"] = 0,
+    limit: Annotated[Count, "Time limit, in seconds", "none"] = 0,
+    memory: Annotated[Count, "Memory limit, in MB", "none"] = 0,
 ) -> tuple[State, page_types.Line]:
     """Runs the graph in a separate copy, and shows the run: shapes on edges, colors, values of tensors.
 

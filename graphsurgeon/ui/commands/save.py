@@ -13,8 +13,7 @@ from ...plan.editor_like import EditorLike, default_ends
 from ...view import page_types
 from ..render_context import RenderContext
 from ..state import State
-from .plan import parse_literal
-from .specs import Text, choice_of, edit, look
+from .specs import COMMAND_SPECS, Text, choice_of, edit, look, parse_literal
 
 FORMATS: dict[str, tuple[str, str]] = {
     "keras": ("Keras model", ".keras"),
@@ -28,17 +27,19 @@ FORMATS: dict[str, tuple[str, str]] = {
     "picture": ("SVG picture", ".svg"),
     "page": ("HTML page, works without a kernel", ".html"),
 }
-Format = Annotated[str, choice_of(*FORMATS)]
-ValueSource = Annotated[str, choice_of("current", "initial")]
-IfExists = Annotated[str, choice_of("ask", "replace")]
 """The formats of a save: format -> its label, and its suffix."""
+Format = Annotated[str, choice_of(*((name, label) for name, (label, _) in FORMATS.items()))]
+_VALUES = choice_of(
+    ("current", "current values of the variables"), ("initial", "initial values, if a variable has no current value")
+)
+IfExists = Annotated[str, choice_of("ask", "replace")]
 _SUFFIXES = (".keras", ".pb", ".pbtxt", ".gz", ".meta", ".ckpt", ".tflite", ".svg", ".html")
 _WITH_SIGNATURES = ("saved_model", "saved_model_tf2")
 
 
 @look("list the formats, inputs and outputs for a save", gesture="button")
 def save_form(context: RenderContext, state: State) -> tuple[State, page_types.SaveForm]:
-    """Returns the form for a save: the formats, the usual one first, and the inputs and outputs of the signature.
+    """Returns the form for a save, with the usual format first, and with the inputs and outputs of the signature.
 
     If a region is marked, these are its inputs and outputs, and only the region is saved.
     """
@@ -53,27 +54,31 @@ def save_form(context: RenderContext, state: State) -> tuple[State, page_types.S
     step_count = len(context.draft(state).steps)
     opened = editor.opened_graph
     usual = "keras" if opened.origin else "saved_model_tf2" if opened.variable_paths else "saved_model"
-    return state, {
-        "path": f"{stem}_saved",
-        "formats": [(name, FORMATS[name][0]) for name in sorted(FORMATS, key=lambda name: name != usual)],
-        "inputs": ends_code(ends.inputs),
-        "outputs": ends_code(ends.outputs),
-        "note": f"The plan, {counted(step_count, 'steps')}, is not applied and will not be saved"
-        if step_count
-        else note,
-    }
+    fields = COMMAND_SPECS["save"].form(
+        path=f"{stem}_saved",
+        format=usual,
+        signature="serving_default",
+        inputs=ends_code(ends.inputs),
+        outputs=ends_code(ends.outputs),
+    )
+    for field in fields:
+        if field["name"] == "format":
+            field["options"].sort(key=lambda option: option[0] != usual)
+    if step_count:
+        note = f"The plan, {counted(step_count, 'steps')}, is not applied and will not be saved"
+    return state, {"fields": fields, "note": note}
 
 
 @edit("save the graph, or a picture of it, and check the file", gesture="button")
 def save(
     context: RenderContext,
     state: State,
-    path: Text,
-    format: Format = "saved_model",
-    signature: Text = "",
-    inputs: Text = "",
-    outputs: Text = "",
-    values: ValueSource = "current",
+    path: Annotated[Text, "File or folder"],
+    format: Annotated[Format, "Format"] = "saved_model",
+    signature: Annotated[Text, "Signature", "none"] = "",
+    inputs: Annotated[Text, "Inputs", "tensors, or name=tensor"] = "",
+    outputs: Annotated[Text, "Outputs", "all"] = "",
+    values: Annotated[str, _VALUES, "Values"] = "current",
     if_exists: IfExists = "ask",
 ) -> tuple[State, page_types.Report]:
     """Writes the graph that plans are applied to, or a picture of it. A file is checked before it gets its name.

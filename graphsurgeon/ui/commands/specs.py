@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from typing import Annotated, Any, TypeVar, cast, get_args, get_origin
 
 from ...errors import PlanError, SelectionError
 from ...graph.names import invalid_name_fault, valid_name
@@ -37,9 +38,12 @@ def nothing_more(value: Any) -> tuple[str, str] | None:
     return None
 
 
+_HOSTILE = "</text><script>alert(1)</script>"
+
+
 @dataclass(frozen=True, eq=False)
-class ArgType:
-    """A type of argument.
+class FieldType:
+    """A type of values: of an argument of a command, and of a field of a form.
 
     Args:
         description: its name in messages.
@@ -48,14 +52,44 @@ class ArgType:
         samples: valid values, for tests and examples.
         read: converts a value from Python code to the value that a page would send.
         explain_invalid: returns the problem of an invalid value and a suggestion; None for a general message.
+        parse: returns the value of a typed text; raises ValueError if the text is not valid.
+        to_text: returns the text of a value.
+        options: all possible texts with their labels; empty if any text is possible.
     """
 
     description: str
-    accepts: Callable[[Any], bool]
-    ts: str
-    samples: tuple[Any, ...]
+    accepts: Callable[[Any], bool] = lambda value: isinstance(value, str)
+    ts: str = "string"
+    samples: tuple[Any, ...] = ("a/b", "a/b:0", _HOSTILE)
     read: Callable[[Any], Any] = plain
     explain_invalid: Callable[[Any], tuple[str, str] | None] = nothing_more
+    parse: Callable[[str], Any] = str
+    to_text: Callable[[Any], str] = str
+    options: tuple[tuple[str, str], ...] = ()
+
+    def field(self, name: str, label: str, value: str = "", hint: str = "") -> page_types.Field:
+        """Returns a field of a form that has this type."""
+        out: page_types.Field = {"name": name, "label": label, "value": value, "hint": hint}
+        if self.options:
+            out["options"] = list(self.options)
+        return out
+
+    def read_field(self, name: str, text: str, request: str) -> Any:
+        """Returns the value of the text of a field.
+
+        Args:
+            name: the name of the field.
+            text: the typed text.
+            request: the request, for messages.
+
+        Raises:
+            PlanError: the text is not valid.
+        """
+        try:
+            return self.parse(text.strip())
+        except ValueError:
+            parts = self.explain_invalid(text.strip()) or (f"{text!r} is not valid", f"Type {self.description}")
+            raise PlanError(f"{request[:-1]}, {name}={text!r})", *parts, name) from None
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -66,11 +100,22 @@ REQUIRED = object()
 
 @dataclass(frozen=True)
 class Arg:
-    """An argument of a verb: its name, its type, and its default."""
+    """An argument of a verb: its name, its type, its default; and if a form has it, its label and the hint there."""
 
     name: str
-    kind: ArgType
+    kind: FieldType
     default: Any = REQUIRED
+    label: str = ""
+    hint: str = ""
+
+    @property
+    def field(self) -> page_types.Field:
+        """The field of the argument in a form. A hint replaces the default."""
+        value = "" if self.hint or self.default in (REQUIRED, None, ()) else self.kind.to_text(self.default)
+        out = self.kind.field(self.name, self.label, value, self.hint)
+        if self.kind.ts in get_args(page_types.ValueType):
+            out["type"] = cast(page_types.ValueType, self.kind.ts)
+        return out
 
 
 @dataclass(frozen=True)
@@ -93,13 +138,14 @@ class CommandSpec:
 
     @cached_property
     def args(self) -> tuple[Arg, ...]:
-        """The arguments that a message may have: the parameters whose annotation has an `ArgType`."""
+        """The arguments that a message may have: the parameters whose annotation has a `FieldType`."""
         out = []
         for parameter in inspect.signature(self.function, eval_str=True).parameters.values():
             declared = parameter.annotation
             parts = (*get_args(declared), *(part for one in get_args(declared) for part in get_args(one)))
             default = REQUIRED if parameter.default is parameter.empty else parameter.default
-            out += [Arg(parameter.name, kind, default) for kind in parts if isinstance(kind, ArgType)]
+            texts = [part for part in getattr(declared, "__metadata__", ()) if isinstance(part, str)]
+            out += [Arg(parameter.name, kind, default, *texts) for kind in parts if isinstance(kind, FieldType)]
         return tuple(out)
 
     @cached_property
@@ -128,6 +174,19 @@ class CommandSpec:
         """
         parts = [arg.name if arg.default is REQUIRED else f"{arg.name}={arg.default!r}" for arg in self.args]
         return f"{self.name}({', '.join(parts)})"
+
+    def form(self, **values: str) -> list[page_types.Field]:
+        """Returns the fields of its form: the arguments with a label.
+
+        Args:
+            values: the texts of fields, instead of the defaults.
+
+        Example:
+            >>> [field["value"] for field in COMMAND_SPECS["on_copies"].form(scope="new")]
+            ['new', '', 'leave']
+        """
+        fields = [arg.field for arg in self.args if arg.label]
+        return [{**field, "value": values.get(field["name"], field["value"])} for field in fields]
 
     def read(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Returns name -> value of arguments, converted to the values that a page would send.
@@ -166,12 +225,58 @@ class CommandSpec:
         return [{arg.name: arg.kind.samples[i % len(arg.kind.samples)] for arg in self.args} for i in range(most)]
 
 
-def choice_of(*choices: str) -> ArgType:
-    """Returns the type of an argument that is one of some texts."""
-    options = sorted(choices)
-    words = "one of " + ", ".join(repr(c) for c in options)
-    ts = " | ".join(f'"{c}"' for c in options)
-    return ArgType(words, lambda value: isinstance(value, str) and value in choices, ts, tuple(options))
+def choice_of(*choices: str | tuple[str, str]) -> FieldType:
+    """Returns the type of one of some texts, which may have labels. An empty text is the default.
+
+    Example:
+        >>> choice_of("b", "a").description, choice_of(("", "any"), ("x", "x only")).options
+        ("one of 'a', 'b'", (('', 'any'), ('x', 'x only')))
+    """
+    options = tuple((choice, choice) if isinstance(choice, str) else choice for choice in choices)
+    texts = sorted(text for text, _ in options if text)
+
+    def parse(text: str) -> str:
+        if text not in texts:
+            raise ValueError(text)
+        return text
+
+    return FieldType(
+        "one of " + ", ".join(map(repr, texts)),
+        lambda value: isinstance(value, str) and value in texts,
+        " | ".join(f'"{text}"' for text in texts),
+        tuple(texts),
+        parse=parse,
+        options=options,
+    )
+
+
+def parse_literal(value: Any) -> Any:
+    """Returns the value of a text that is a Python literal, such as ``[1, 2]`` or ``None``; else the text.
+
+    Example:
+        >>> parse_literal("[1, 2]"), parse_literal("SAME"), parse_literal(3)
+        ([1, 2], 'SAME', 3)
+    """
+    if not isinstance(value, str):
+        return value
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # all errors of `literal_eval`
+        return value
+
+
+def parse_names(text: str) -> list[str]:
+    """Parses names with commas between them, or a Python list of names.
+
+    Example:
+        >>> parse_names("a, b"), parse_names("['a']")
+        (['a', 'b'], ['a'])
+    """
+    parsed = parse_literal(text)
+    names = parsed if isinstance(parsed, list | tuple) else [part.strip() for part in text.split(",") if part.strip()]
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise ValueError(text)
+    return list(names)
 
 
 def is_count(value: Any) -> bool:
@@ -211,44 +316,62 @@ def _name_list(value: Any) -> Any:
     return [names] if isinstance(names, str) else names
 
 
-_HOSTILE = "</text><script>alert(1)</script>"
-TEXT = ArgType("a string", lambda value: isinstance(value, str), "string", ("a/b", "a/b:0", _HOSTILE))
-TEXT_OR_NONE = ArgType(
+def _parse_name(text: str) -> str:
+    if not is_name(text):
+        raise ValueError(text)
+    return text.strip("/")
+
+
+def _parse_count(text: str) -> int:
+    if int(text) < 0:
+        raise ValueError(text)
+    return int(text)
+
+
+TEXT = FieldType("a string")
+TEXT_OR_NONE = FieldType(
     "a string or null", lambda value: value is None or isinstance(value, str), "string | null", ("grafted", None)
 )
-NAME = ArgType(
+NAME = FieldType(
     "a name: letters, digits, '_', '.' and '-', with '/' between its parts", is_name, "string", ("renamed", "a/b"),
-    explain_invalid=_no_name,
+    explain_invalid=_no_name, parse=_parse_name,
 )  # fmt: skip
-SCOPE = replace(NAME, accepts=lambda value: value == "" or is_name(value), samples=("a/b", ""))
+SCOPE = replace(
+    NAME,
+    accepts=lambda value: value == "" or is_name(value),
+    samples=("a/b", ""),
+    parse=lambda text: text and _parse_name(text),
+)
 NAME_OR_NONE = replace(
     NAME, accepts=lambda value: value is None or SCOPE.accepts(value), ts="string | null", samples=("grafted", None)
 )
-TEXT_OR_FUNCTION = ArgType(
-    "a string or a function", lambda value: isinstance(value, str) or callable(value), "string", TEXT.samples, _as_it_is
-)
-ANYTHING = ArgType("anything", lambda value: True, "string", TEXT.samples, _as_it_is)
-COUNT = ArgType("a whole number, 0 or more", is_count, "number", (0, 2))
-NAMES = ArgType(
+ANYTHING = FieldType("anything", lambda value: True, read=_as_it_is)
+COUNT = FieldType("a whole number, 0 or more", is_count, "number", (0, 2), parse=_parse_count)
+NAMES = FieldType(
     "a list of strings", _is_names, "string[]", (["a/b", "a/", "~block_[0..3]/"], [], [_HOSTILE]), _name_list
 )
-NUMBERS = ArgType(
+NUMBERS = FieldType(
     "a list of numbers",
     lambda value: isinstance(value, list) and all(map(_is_number, value)),
     "number[]",
     ([0, -12.5, 0.75], []),
 )
-YES_OR_NO = ArgType("true or false", lambda value: isinstance(value, bool), "boolean", (True, False))
+_ANSWERS = choice_of("no", "yes")
+YES_OR_NO = FieldType(
+    "true or false",
+    lambda value: isinstance(value, bool),
+    "boolean",
+    (True, False),
+    parse=lambda text: _ANSWERS.parse(text) == "yes",
+    to_text=lambda value: "yes" if value else "no",
+    options=_ANSWERS.options,
+)
 PANE = choice_of(*get_args(page_types.PaneName))
 MODE = choice_of("set", "add", "toggle")
 UNMAPPED = choice_of("placeholder", "keep", "include", "refuse")
 CONTROL_POLICY = choice_of("auto", *CONTROL)
-DIRECTION = choice_of("TB", "LR", "auto")
-ASSIGN = choice_of("copy", "leave")
-EXTERNAL = choice_of("keep", "refuse")
-SIDE = choice_of("both", "inputs", "outputs")
 COLORS = choice_of("device", "dtype", "family", "scope", "structure", *MEASURES)
-FEED_TEXTS = ArgType(
+FEED_TEXTS = FieldType(
     "an object with string values",
     lambda value: isinstance(value, dict) and all(isinstance(text, str) for pair in value.items() for text in pair),
     "Record<string, string>",
@@ -258,13 +381,18 @@ FEED_TEXTS = ArgType(
 PLAN_VIEW = choice_of(*get_args(page_types.PlanView))
 RUN_TARGET = choice_of(*get_args(page_types.RunTarget))
 POLICY = choice_of("copy", "freeze", "initial", "share")
-# The types of arguments, for the signatures of commands.
+FREE = "a free one"
+"""The hint of a field for a new name. If it is empty, a free name is chosen."""
+# The types of arguments, for the signatures of commands. A label, and a hint, may follow them: then forms have a field.
 Text = Annotated[str, TEXT]
 TextOrNone = Annotated[str | None, TEXT_OR_NONE]
 Name = Annotated[str, NAME]
 ScopeName = Annotated[str, SCOPE]
 NameOrNone = Annotated[str | None, NAME_OR_NONE]
-TextOrFunction = Annotated[str | Callable[..., Any], TEXT_OR_FUNCTION]
+TextOrFunction = Annotated[
+    str | Callable[..., Any],
+    FieldType("a string or a function", lambda value: isinstance(value, str) or callable(value), read=_as_it_is),
+]
 Anything = Annotated[Any, ANYTHING]
 Count = Annotated[int, COUNT]
 Names = Annotated[Sequence[str], NAMES]
@@ -274,10 +402,10 @@ PaneName = Annotated[page_types.PaneName, PANE]
 Mode = Annotated[str, MODE]
 Unmapped = Annotated[str, UNMAPPED]
 ControlPolicy = Annotated[str, CONTROL_POLICY]
-Direction = Annotated[str, DIRECTION]
-Assign = Annotated[str, ASSIGN]
-External = Annotated[str, EXTERNAL]
-Side = Annotated[str, SIDE]
+Direction = Annotated[str, choice_of("TB", "LR", "auto")]
+Assign = Annotated[str, choice_of(("leave", "leave them"), ("copy", "copy them too"))]
+External = Annotated[str, choice_of(("refuse", "skip that match"), ("keep", "keep ops others use"))]
+Side = Annotated[str, choice_of("both", "inputs", "outputs")]
 ColorBy = Annotated[str, COLORS]
 FeedTexts = Annotated[Mapping[str, str], FEED_TEXTS]
 PlanView = Annotated[page_types.PlanView, PLAN_VIEW]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -36,52 +36,23 @@ from ...plan.steps.insert import InsertStep
 from ...view import page_types
 from ..render_context import RenderContext
 from ..state import State
-from .plan import parse_literal, with_message
-from .specs import NAME as A_NAME
-from .specs import Count, FeedTexts, YesOrNo, edit, is_name, look, nothing_more
-
-
-@dataclass(frozen=True)
-class FieldType:
-    """Converts an argument to the text of a form, and back.
-
-    Args:
-        to_text: returns the text of a value.
-        read: returns the value of a text; raises ValueError if the text is not valid.
-        description: a description of the values, for messages.
-        choices: all possible texts; empty for any text.
-        explain_invalid: returns the problem of an invalid text and a suggestion; None for a general message.
-    """
-
-    to_text: Callable[[Any], str]
-    read: Callable[[str], Any]
-    description: str
-    choices: tuple[str, ...] = ()
-    explain_invalid: Callable[[str], tuple[str, str] | None] = nothing_more
-
-
-def choice(*choices: str) -> FieldType:
-    """Returns the type of an argument with a few possible texts."""
-    return FieldType(str, _parse_choice(choices), f"one of {', '.join(map(repr, choices))}", choices)
-
-
-def _parse_choice(choices: tuple[str, ...]) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if text not in choices:
-            raise ValueError(text)
-        return text
-
-    return parse
-
-
-def _parse_several(one: Callable[[str], str]) -> Callable[[str], tuple[str, ...]]:
-    def several(text: str) -> tuple[str, ...]:
-        items = tuple(one(part.strip()) for part in text.split(",") if part.strip())
-        if not items:
-            raise ValueError(text)
-        return items
-
-    return several
+from .plan import with_message
+from .specs import (
+    COUNT,
+    NAME,
+    SCOPE,
+    TEXT,
+    YES_OR_NO,
+    Count,
+    FeedTexts,
+    FieldType,
+    YesOrNo,
+    choice_of,
+    edit,
+    look,
+    parse_literal,
+    parse_names,
+)
 
 
 def _parse_name(text: str) -> str:
@@ -90,43 +61,26 @@ def _parse_name(text: str) -> str:
     return text.strip("/")
 
 
-def _name(text: str) -> str:
-    if not is_name(text):
-        raise ValueError(text)
-    return text.strip("/")
-
-
-def _count(text: str) -> int:
-    if int(text) < 0:
-        raise ValueError(text)
-    return int(text)
-
-
-def _branch(text: str) -> int:
+def _parse_branch(text: str) -> int:
     value = parse_literal(text)
     if not isinstance(value, int):
         raise ValueError(text)
     return value
 
 
-TENSOR = FieldType(str, lambda text: tensor_name(_parse_name(text)), "a tensor such as 'x:0'")
-TENSORS = FieldType(", ".join, _parse_several(tensor_name), "tensors, with commas between them")
-OP = FieldType(str, lambda text: op_name(_parse_name(text)), "an op")
-OPS = FieldType(", ".join, _parse_several(op_name), "ops, with commas between them")
-ANY_OPS = FieldType(", ".join, lambda text: OPS.read(text) if text else (), OPS.description)
-ONE_NAME = FieldType(str, _parse_name, "a name")
-NAME = FieldType(str, _name, A_NAME.description, explain_invalid=A_NAME.explain_invalid)
-SCOPE = replace(NAME, read=lambda text: text and _name(text))
-COUNT = FieldType(str, _count, "a whole number, 0 or more")
-YES_OR_NO = FieldType(
-    lambda value: "yes" if value else "no",
-    lambda text: _parse_choice(("no", "yes"))(text) == "yes",
-    "yes or no",
-    ("no", "yes"),
-)
-TEXT = FieldType(str, str, "a string")
-VALUE = FieldType(str, parse_literal, "a Python value")
-BRANCH = FieldType(str, _branch, "True, False or the number of a branch")
+def _names_type(description: str, name: Callable[[str], str]) -> FieldType:
+    """Returns the type of several names with commas between them."""
+    return FieldType(description, parse=lambda text: tuple(map(name, parse_names(text))), to_text=", ".join)
+
+
+TENSOR = FieldType("a tensor such as 'x:0'", parse=lambda text: tensor_name(_parse_name(text)))
+TENSORS = _names_type("tensors, with commas between them", tensor_name)
+OP = FieldType("an op", parse=lambda text: op_name(_parse_name(text)))
+OPS = _names_type("ops, with commas between them", op_name)
+ANY_OPS = replace(OPS, parse=lambda text: OPS.parse(text) if text else ())
+ONE_NAME = FieldType("a name", parse=_parse_name)
+VALUE = FieldType("a Python value", parse=parse_literal)
+BRANCH = FieldType("True, False or the number of a branch", parse=_parse_branch)
 
 
 #: The types of texts that name results of a step, with the types of the fields.
@@ -149,7 +103,7 @@ FIELD_TYPES: dict[Any, FieldType] = NEW_NAMES | {
     Attributes: VALUE,
     PlainText | None: TEXT,
     int: COUNT,
-    bool: YES_OR_NO,
+    bool: replace(YES_OR_NO, description="yes or no"),
     bool | int: BRANCH,
 }
 
@@ -159,7 +113,7 @@ def fields_of(kind: type[Step]) -> dict[str, tuple[str, FieldType]]:
     """Returns the fields of a kind of step that a form can change, with their labels and the types of their texts."""
     types = {name: (hint, *marks) for name, (hint, *marks) in form_types(kind).items() if marks}
     return {
-        name: (label, choice(*choices[0]) if choices else FIELD_TYPES[hint])
+        name: (label, choice_of(*choices[0]) if choices else FIELD_TYPES[hint])
         for name, (hint, label, *choices) in types.items()
     }
 
@@ -169,8 +123,8 @@ def _has_pairs(value: Any) -> bool:
     return isinstance(value, tuple) and bool(value) and isinstance(value[0], tuple)
 
 
-def form_of(step: Step, choices: Callable[[str, str], list[str]] = lambda op, name: []) -> list[page_types.Argument]:
-    """Returns the arguments of a step that can be changed, with name, label, value as text, and choices.
+def form_of(step: Step, choices: Callable[[str, str], list[str]] = lambda op, name: []) -> list[page_types.Field]:
+    """Returns the form of a step: a field for each argument that can be changed.
 
     Args:
         step: the step.
@@ -181,20 +135,20 @@ def form_of(step: Step, choices: Callable[[str, str], list[str]] = lambda op, na
         >>> [(row["label"], row["value"]) for row in form_of(ConnectStep("a:0", "b", 1))]
         [('Tensor', 'a:0'), ('Consumer', 'b'), ('Input', '1')]
     """
-    out = list[page_types.Argument]()
+    out = list[page_types.Field]()
     for name, (label, kind) in fields_of(type(step)).items():
-        value, options = getattr(step, name), list(kind.choices)
+        value, values = getattr(step, name), list[str]()
         if _has_pairs(value):
             if len(value) > 1:
                 continue
             ((key, value),) = value
             if kind is VALUE:
-                label, options = key, choices(names_of(step)[0], key)
+                label, values = key, choices(names_of(step)[0], key)
         if value is None or (value == () and kind is not ANY_OPS) or callable(value):
             continue  # it was not given, or it cannot be edited as text
         if kind is NAME and not isinstance(value, str):
             continue
-        out.append({"name": name, "label": label, "value": kind.to_text(value), "choices": options})
+        out.append((choice_of(*values) if values else kind).field(name, label, kind.to_text(value)))
     return out
 
 
@@ -224,11 +178,7 @@ def with_arguments(step: Step, texts: Mapping[str, str], request: str) -> tuple[
         if text == old_values[name]:
             continue
         old = getattr(step, name)
-        try:
-            new = value = kind.read(text.strip())
-        except ValueError:
-            parts = kind.explain_invalid(text.strip()) or (f"{text!r} is not valid", f"Type {kind.description}")
-            raise PlanError(f"{request[:-1]}, {name}={text!r})", *parts, name) from None
+        new = value = kind.read_field(name, text, request)
         if _has_pairs(old):
             ((key, old),) = old
             value = ((key, value),)
@@ -290,14 +240,14 @@ def mute_step(context: RenderContext, state: State, step: Count, on: YesOrNo = T
 
 
 @look("list the arguments of a step of the plan", gesture="button")
-def step_form(context: RenderContext, state: State, step: Count) -> tuple[State, list[page_types.Argument]]:
+def step_form(context: RenderContext, state: State, step: Count) -> tuple[State, list[page_types.Field]]:
     """Returns the arguments of a step of the plan that can be changed.
 
     Args:
         step: the number of the step, from 0.
 
     Returns:
-        for each argument its ``name``, its ``label``, its ``value`` as text, and its ``choices`` if these are few.
+        for each argument its ``name``, its ``label``, its ``value`` as text, and ``options`` if it has few values.
     """
     plan = context.draft(state)
     one = unwrap_muted(_step(plan, step, f"step_form({step})"))

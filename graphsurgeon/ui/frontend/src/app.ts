@@ -1,14 +1,13 @@
 // Builds the screen from its parts, and updates them from the model.
-import { Api, type Post, NO_KERNEL_TEXT } from "./model/api";
-import { type Camera, CameraHistory } from "./state/cameras";
+import { Api, NO_KERNEL_TEXT } from "./model/api";
 import { Changes } from "./state/changes";
 import { consume, hasFocus } from "./panels/dom";
+import { group } from "./panels/parts";
 import { draw, h, make } from "./panels/vnodes";
 import { actionOf, Registry } from "./commands/registry";
 import { Inspector } from "./panels/inspector";
-import { align, follow } from "./state/linked_panes";
+import { LinkedPanes } from "./state/linked_panes";
 import { Outline } from "./panels/outline";
-import { Overlay } from "./canvas/overlay";
 import { Pane, type PaneEvents } from "./canvas/pane";
 import { PlanBar } from "./panels/planbar";
 import { Popup } from "./panels/popup";
@@ -16,12 +15,11 @@ import { WidgetSize } from "./panels/size";
 import { opOf } from "./state/places";
 import { Search } from "./panels/search";
 import { StatusBar } from "./panels/statusbar";
-import { Store, type ViewState } from "./state/store";
+import type { ViewState } from "./state/store";
 import { followTheme } from "./panels/theme";
 import { TopBar } from "./panels/topbar";
-import type { Transform } from "./canvas/view";
 import type { Model } from "./model/api";
-import type { PaneName, PlanView, State, Verbs } from "./model/types.generated";
+import type { State, Verbs } from "./model/types.generated";
 
 const NARROW = 900,
   SMALL = 620,
@@ -30,12 +28,7 @@ const NARROW = 900,
 /** The delay before shapes are inferred, in ms, so that the first commands are handled first. */
 const LEISURE = 1000;
 
-const STAGE_NAMES = { before: "Before", after: "After", both: "Both" },
-  STAGE_WORDS = {
-    before: "the current graph.",
-    after: "the graph with the plan applied.",
-    both: "the current graph, and the graph with the plan applied; they pan and zoom together.",
-  };
+const VIEW_NAMES = { before: "Before", after: "After", both: "Both" };
 
 /** Shows `model` in `host`; returns a function that removes it. */
 export function mount(model: Model, host: HTMLElement): () => void {
@@ -45,25 +38,14 @@ export function mount(model: Model, host: HTMLElement): () => void {
   const root = make("div.gs", { role: "group", "aria-label": "graphsurgeon", tabindex: -1 });
   host.append(root);
   root.classList.toggle("gs-still", !!model.get("still"));
-  /** the last view of each pane, and whether code is moving it */
-  const transforms = new Map<PaneName, Transform>();
-  let placing = false,
-    /** whether the new boxes are far from the old ones, so that before and after show different places */ apart = false,
-    /** the camera of the picture before the plan, unless the user has moved it since */ cameraBeforePlan: Camera | undefined,
-    sidesChosen = false,
+  let sidesChosen = false,
     width = 0,
     soon = 0,
-    /** the panes that were shown last */ lastShape = "",
-    lastStage: PlanView = model.get("look")?.plan_view ?? "both";
-  const store = new Store(),
-    cameras = new CameraHistory(model),
-    post: Post = (verb, args) => actions.post(verb, args);
+    /** the panes that were shown last */ lastShape = "";
+  const commands = new Registry(model),
+    { actions } = commands,
+    { store, overlay, cameras } = actions;
 
-  const status = new StatusBar(
-    model,
-    () => post("cancel", {}),
-    keys => actions.fade(keys),
-  );
   const api = new Api(
     model,
     () => {
@@ -75,107 +57,38 @@ export function mount(model: Model, host: HTMLElement): () => void {
       status.show(NO_KERNEL_TEXT, "warn");
       plan.stopKernel();
       watch();
-      if (root.querySelector(":disabled:focus")) focusPane();
+      if (root.querySelector(":disabled:focus")) actions.focusPane();
     },
   );
-  const popup = new Popup(root, id, api);
   const events: PaneEvents = {
     select: (pane, names, mode) => actions.select(pane, names, mode),
     open: (pane, item) => actions.open(pane, item),
     edge: (pane, edge) => actions.showEdge(pane, edge),
-    insert: (pane, edge) => commands.edges.insert(pane, edge),
+    insert: (pane, edge) => commands.edits.insertOn(pane, edge),
     inserts: pane => commands.inserts(pane),
-    menu: (pane, of, x, y) => ("g" in of ? commands.boxMenu(pane, of.of, { x, y }) : void commands.edges.menu(pane, of, { x, y })),
+    menu: (pane, of, x, y) => commands.menu(pane, of, { x, y }),
     drag: (pane, e) => commands.drag(pane, e),
     move: pane => {
-      const { x, y, k } = pane.view,
-        was = transforms.get(pane.name);
-      transforms.set(pane.name, { x, y, k });
-      if (was && !placing) moveOther(pane, was);
-      if (was && !placing) cameraBeforePlan = undefined;
-      if (pane.name === store.state.active) top.zoom();
+      linked.moved(pane);
+      if (pane === actions.pane) top.zoom();
     },
-    focus: (pane, onBox) => {
-      activate(pane.name);
-      if (onBox && store.state.edge) store.set({ edge: null });
-    },
-    alone: pane => {
-      store.set({ alone: !store.state.alone });
-      activate(pane.name);
-      tellStage();
-    },
+    focus: (pane, onBox) => actions.paneFocused(pane, onBox),
+    alone: pane => linked.toggleAlone(pane),
   };
-  const overlay = new Overlay(),
-    panes = { source: new Pane("source", events, overlay), destination: new Pane("destination", events, overlay) },
+  const panes = { source: new Pane("source", events, overlay), destination: new Pane("destination", events, overlay) },
     both = Object.values(panes),
-    updateSizes = (anew = false) => both.forEach(pane => pane.updateSize(anew));
-  const inspector = new Inspector(id, model, post, {
-    reveal: name => actions.reveal(store.state.active, name),
-    fetchValue: name => actions.send("value", { name }),
-    fetchTensor: tensor => actions.send("fetch", { tensor }),
-    showStatus: text => status.show(text),
-    editable: () => api.answers("set_attr") && !actions.refusal(actions.pane),
-    set: (names, a, at) => commands.edits.attrs.set(names, a, at),
-    setDevice: (names, device) => commands.edits.attrs.place(names, device),
-    replaceType: () => commands.do("type"),
-    rename: name => commands.edits.attrs.rename(name),
-  });
-  const plan = new PlanBar(
-    id,
-    model,
-    store,
-    post,
-    {
-      copy: (how, byKey) => void actions.copy(how, byKey),
-      pick: (ask, take) => actions.pick(ask, take),
-      editStep: step => void commands.edits.attrs.step(step),
-      history: async () => (await actions.send("history_code", {}))?.code ?? null,
-      compare: () => void commands.runs.open("applied"),
-      showStatus: text => status.show(text),
-      reveal: (name, pane) => {
-        const run = model.get("run");
-        actions.reveal(pane ?? (run && "pane" in run ? run.pane : "source"), name);
-      },
-    },
-    () => commands,
-  );
-  const search = new Search(
-    id,
-    query =>
-      Promise.all(
-        (["source", "destination"] as const)
-          .filter(pane => pane === "source" || panes[pane].scene)
-          .map(async pane => ({
-            pane,
-            title: model.get("titles")[pane] ?? pane,
-            becomes: pane === "destination" && model.get("plan").same,
-            result: await api.call("find", { query, pane }),
-          })),
-      ),
-    ({ pane, name }, keyboard) => actions.reveal(pane, name, keyboard),
-    () => focusPane(),
-    (pane, boxes) => panes[pane].drawing.markHits(boxes),
-  );
-  const paneTabs = make("div");
-  const widgetSize = new WidgetSize(root, !!model.get("still"), () => top.draw());
-  const commands: Registry = new Registry({
-      model,
-      api,
-      store,
-      panes,
-      inspector,
-      plan,
-      status,
-      popup,
-      overlay,
-      search,
-      size: widgetSize,
-      cameras,
-      stages: () => stage(),
-      changes: by => steps.step(by, true),
-    }),
-    { actions } = commands,
-    steps = new Changes(actions, lookAt),
+    updateSizes = (anew = false) => both.forEach(pane => pane.updateSize(anew)),
+    status = new StatusBar(actions),
+    inspector = new Inspector(id, commands),
+    plan = new PlanBar(id, commands),
+    search = new Search(id, actions),
+    popup = new Popup(root, id, api),
+    widgetSize = new WidgetSize(root, !!model.get("still"), () => top.draw()),
+    linked = new LinkedPanes(actions, wide),
+    steps = new Changes(actions, linked);
+  Object.assign(actions, { api, panes, status, inspector, plan, search, popup, size: widgetSize });
+  Object.assign(commands, { linked, changes: steps });
+  const paneTabs = make("div"),
     outline = new Outline(actions),
     top = new TopBar(commands, panel => sides(panel, true), search.element);
   store.listen(() => {
@@ -217,22 +130,12 @@ export function mount(model: Model, host: HTMLElement): () => void {
     offer();
   }
 
-  function activate(name: PaneName): void {
-    if (store.state.active !== name) store.set({ active: name });
-  }
-
-  function focusPane(): void {
-    const { pane } = actions,
-      item = pane.current;
-    if (item) pane.focus(item, false);
-  }
-
   /** Updates selections, marks and the start of a connection, which change without a new scene. */
   function highlight(): void {
     const { active, selected, pendingEdit, edge, faded, candidates, picking, change } = store.state;
     commands.lens.update();
     for (const pane of both) {
-      const here = candidates && (candidates.pane === pane.name || model.get("plan").same);
+      const here = candidates && (candidates.pane === pane.name || actions.isSingleGraph);
       pane.map.setActive(pane.name === active);
       pane.drawing.only(commands.lens.names(pane));
       pane.drawing.offer(here ? candidates.boxes : null);
@@ -259,8 +162,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     for (const pane of both) pane.alone(store.state.alone);
     root.dataset.pane = active;
     const staged = actions.isTwoStage,
-      shape = `${!!model.get("scenes").destination} ${store.state.alone} ${active}`,
-      now = shownStage();
+      shape = `${!!model.get("scenes").destination} ${store.state.alone} ${active}`;
     root.classList.toggle("gs-staged", staged);
     if (shape !== lastShape) for (const pane of both) pane.forgetSize();
     lastShape = shape;
@@ -268,15 +170,15 @@ export function mount(model: Model, host: HTMLElement): () => void {
     const tab = (text: string, on: boolean, onclick: () => void) => h("button.gs-tab", { "aria-pressed": on, onclick }, text);
     draw(
       paneTabs,
-      h(
+      group(
         "div.gs-pane-tabs",
-        { role: "group", "aria-label": staged ? "Before and after the plan" : "Panes" },
+        staged ? "Before and after the plan" : "Panes",
         staged
-          ? stages().map(one => tab(STAGE_NAMES[one], one === now, () => stage(one)))
+          ? linked.views.map(view => tab(VIEW_NAMES[view], view === linked.view, () => linked.choose(view)))
           : (["source", "destination"] as const).map(name =>
               tab(titles[name], active === name, () => {
-                activate(name);
-                focusPane();
+                actions.activate(name);
+                actions.focusPane();
               }),
             ),
       ),
@@ -287,94 +189,6 @@ export function mount(model: Model, host: HTMLElement): () => void {
     return !width || width >= NARROW;
   }
 
-  /** Chooses the panes and panels that fit into the width. */
-  function stages(): PlanView[] {
-    return wide() ? ["before", "after", "both"] : ["before", "after"];
-  }
-
-  function shownStage(): PlanView {
-    if (wide() && !store.state.alone) return "both";
-    return store.state.active === "source" ? "before" : "after";
-  }
-
-  /** Makes a pane the active one; if it is hidden, it replaces the other pane. */
-  function lookAt(name: PaneName): void {
-    const seen = wide() && !store.state.alone;
-    if (seen || store.state.active === name) return activate(name);
-    if (actions.isTwoStage) stage(name === "source" ? "before" : "after");
-    else activate(name);
-  }
-
-  /** Shows the graph before the plan, after it, or both; without a stage, the next of these. Visible boxes keep their places. */
-  function stage(to?: PlanView): void {
-    if (!actions.isTwoStage) return status.show("There is no plan: before and after are the same.", "warn");
-    const known = stages();
-    show(to ?? known[(known.indexOf(shownStage()) + 1) % known.length]!);
-    status.show(`${STAGE_NAMES[shownStage()]}: ${STAGE_WORDS[shownStage()]}`);
-    tellStage();
-  }
-
-  /** Sends a chosen stage to the kernel and to other views of this widget. */
-  function tellStage(): void {
-    if (!actions.isTwoStage || !api.answers("set_plan_view")) return;
-    lastStage = shownStage();
-    post("set_plan_view", { show: lastStage });
-  }
-
-  /** Shows a stage that was chosen by code or in another view. */
-  function follows(): void {
-    const now = model.get("look")?.plan_view;
-    if (!now || now === lastStage || api.pending("set_plan_view")) return;
-    lastStage = now;
-    if (actions.isTwoStage && wide() && now !== shownStage()) show(now);
-  }
-
-  function show(next: PlanView): void {
-    const from = actions.pane,
-      { size } = from,
-      had = hasFocus(from.element);
-    store.set({ alone: next !== "both", active: next === "both" ? from.name : next === "before" ? "source" : "destination" });
-    const now = actions.pane;
-    moveByCode(() => {
-      updateSizes();
-      align(now === from ? other(now) : now, from, size);
-    });
-    if (had) focusPane(); // the pane with the focus may be hidden now
-  }
-
-  function other(pane: Pane): Pane {
-    return panes[pane.name === "source" ? "destination" : "source"];
-  }
-
-  /** Makes the panes before and after show the same place: that of the active pane, then the new boxes. */
-  function lineUp(): void {
-    if (!actions.isTwoStage) return;
-    const now = actions.pane;
-    moveByCode(() => {
-      if (!apart) align(other(now), now, now.size);
-      if (!panes.destination.bring()) return;
-      align(panes.source, panes.destination, panes.destination.size);
-      apart = panes.source.fill();
-    });
-  }
-
-  /** Moves panes by code; meanwhile, they do not follow each other. */
-  function moveByCode(act: () => void): void {
-    const outer = placing;
-    placing = true;
-    act();
-    placing = outer;
-  }
-
-  /** Moves the other of two pictures of one graph like this one. */
-  function moveOther(pane: Pane, was: Transform): void {
-    if (pane.name !== store.state.active || !actions.isTwoStage || !other(pane).size[0]) return;
-    panes.destination.dropNewBoxes();
-    const act = () => moveByCode(() => follow(other(pane), was, pane.view));
-    if (pane.isGliding) other(pane).glide(act);
-    else act();
-  }
-
   /** Opens or closes the side panels. After the user has done so, the width of the cell has no effect on them. */
   function sides(panel: Partial<ViewState["sides"]> = {}, byHand = false): void {
     sidesChosen ||= byHand;
@@ -383,7 +197,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     for (const [name, on] of Object.entries(now)) root.classList.toggle(`gs-no-${name}`, !on);
     search.dock(now.inspector ? right : null);
     for (const pane of both) pane.map.dockIn(now.outline ? dock : pane.canvas);
-    moveByCode(() => updateSizes());
+    linked.moveByCode(() => updateSizes());
   }
 
   /** Panes have priority over side panels, unless the user has opened or closed these. */
@@ -401,39 +215,40 @@ export function mount(model: Model, host: HTMLElement): () => void {
       titles = model.get("titles"),
       { isTwoStage } = actions,
       before = panes.source.camera,
-      back = cameras.replace({ source, destination }, { source: before, destination: panes.destination.camera, apart });
+      back = cameras.replace({ source, destination }, linked.cameras);
     // a narrow cell shows one pane: a new preview replaces the source
-    if (destination && !panes.destination.scene && width && width < NARROW && model.get("plan").steps.length) activate("destination");
+    if (destination && !panes.destination.scene && width && width < NARROW && model.get("plan").steps.length)
+      actions.activate("destination");
     if (!destination && store.state.selected.destination.size) store.select("destination", []);
     if (!destination && store.state.active === "destination") {
-      activate("source");
+      actions.activate("source");
       void actions.inspect(panes.source, true);
     }
     const made = new Set((panes.destination.scene?.boxes ?? []).filter(box => box.state === "new").map(box => box.name)),
       applied = isTwoStage && !destination ? (source?.boxes ?? []).map(box => box.name).filter(name => made.has(name)) : [];
-    const loseFocus = (!destination || (width && width < NARROW)) && hasFocus(other(actions.pane).element);
+    const loseFocus = (!destination || (width && width < NARROW)) && hasFocus(linked.other(actions.pane).element);
     tabs();
     fitSides();
-    moveByCode(() => {
+    linked.moveByCode(() => {
       panes.source.update(
         source ?? null,
         titles.source,
         false,
-        back?.source ?? (isTwoStage && !destination ? cameraBeforePlan : undefined),
+        back?.source ?? (isTwoStage && !destination ? linked.cameraBefore : undefined),
       );
       panes.destination.update(destination ?? null, titles.destination, actions.follows, back?.destination);
     });
     // what an applied plan has added is in view
     if (applied.length && !back) panes.source.lookAt(applied);
-    apart = back?.apart ?? false;
-    if (!back) lineUp();
-    if (isTwoStage !== actions.isTwoStage) cameraBeforePlan = actions.isTwoStage ? before : undefined;
+    linked.apart = back?.apart ?? false;
+    if (!back) linked.lineUp();
+    if (isTwoStage !== actions.isTwoStage) linked.cameraBefore = actions.isTwoStage ? before : undefined;
     commands.tensorDrag.refresh();
     const { edge } = store.state;
     if (edge && ![source, destination].some(scene => scene?.edges.includes(edge))) store.set({ edge: null });
     else highlight();
     search.refresh();
-    if (loseFocus) focusPane();
+    if (loseFocus) actions.focusPane();
     clearTimeout(soon);
     if (model.get("inferred") === false) soon = window.setTimeout(() => api.tell("infer", {}), LEISURE);
   }
@@ -445,7 +260,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     const had = hasFocus(foot);
     plan.draw();
     // a button that was just disabled or hidden cannot keep the keyboard focus
-    if ((had && !hasFocus(foot)) || root.querySelector(":disabled:focus")) focusPane();
+    if ((had && !hasFocus(foot)) || root.querySelector(":disabled:focus")) actions.focusPane();
   }
 
   /** Updates the values of the op in the inspector. */
@@ -458,7 +273,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     titles: drawScenes,
     look: () => {
       drawScenes();
-      follows();
+      linked.adopt();
     },
     selected: () => actions.adopt(),
     boundary: highlight,
@@ -511,7 +326,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     }
     consume(e);
     if (e.key === " " && actions.pane.pointer.pressSpace()) return; // it selects when the key is released, unless it has panned
-    if (typing && action === "escape") focusPane();
+    if (typing && action === "escape") actions.focusPane();
     else commands.do(action, e.key);
   });
 
@@ -539,8 +354,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
             root.classList.toggle("gs-w-small", width < SMALL);
             fitSides();
           }
-          moveByCode(() => updateSizes(width !== old));
-          lineUp();
+          linked.moveByCode(() => updateSizes(width !== old));
+          linked.lineUp();
         });
   for (const element of [root, panes.source.canvas, panes.destination.canvas]) size?.observe(element);
 

@@ -142,20 +142,20 @@ test("the arrow head lies at the end of the path, along it", () => {
 test("the first view is full size, or as small as lets it fit across and be read", () => {
   const view = new View(() => {}),
     s = scene([]);
-  view.first(s, 800, 600);
+  view.first(s, [800, 600]);
   expect([view.k, view.x]).toEqual([1, 250]);
-  view.first({ ...s, h: 5000 }, 800, 600);
+  view.first({ ...s, h: 5000 }, [800, 600]);
   expect([view.k, view.y]).toEqual([1, 20]);
-  view.first({ ...s, w: 1000 }, 800, 600);
+  view.first({ ...s, w: 1000 }, [800, 600]);
   expect([view.k, view.x]).toEqual([0.78, 10]);
-  view.first({ ...s, w: 3000 }, 800, 600);
+  view.first({ ...s, w: 3000 }, [800, 600]);
   expect(view.k).toBe(1);
   const swung = scene([box("x", { x: 100, w: 200 })]);
-  view.first({ ...swung, w: 1000 }, 800, 600);
+  view.first({ ...swung, w: 1000 }, [800, 600]);
   expect([view.k, view.toPane(0, 0)[0], view.toPane(1000, 0)[0]], "edges at one side are in sight").toEqual([0.78, 10, 790]);
-  view.first({ ...swung, w: 700 }, 800, 600);
+  view.first({ ...swung, w: 700 }, [800, 600]);
   expect([view.k, view.toPane(700, 0)[0]], "boxes in the middle, as far as there is room").toEqual([1, 790]);
-  view.first({ ...swung, w: 3000 }, 800, 600);
+  view.first({ ...swung, w: 3000 }, [800, 600]);
   expect(view.toPane(100, 0)[0], "edges swing far out, the boxes stand in the middle").toBe(300);
 });
 
@@ -163,15 +163,15 @@ test("the first view of a large picture is from its edge, or that of the scope f
   const view = new View(() => {}),
     boxes = [box("left", { x: 100 }), box("x", { x: 300, y: 4, h: 32 }), box("far", { x: 1900, y: 900 })];
   const s = { ...scene(boxes), w: 2000, h: 1000 };
-  view.first(s, 800, 300);
+  view.first(s, [800, 300]);
   expect([view.toPane(100, 4)[0], view.k]).toEqual([20, 1]);
-  view.first({ ...s, direction: "LR", w: 1000, h: 2000 }, 800, 300);
+  view.first({ ...s, direction: "LR", w: 1000, h: 2000 }, [800, 300]);
   expect(view.toPane(100, 0)).toEqual([20, 20]);
   const inner = group("net/", { x: 1300, w: 700, h: 1000 }),
     late = scene([box("x", { x: 1500, y: 20 }), box("far", { x: 0, y: 900 })], [], [group("all/", { w: 2000, h: 1000 }), inner]);
-  view.first({ ...late, w: 2000, h: 1000 }, 300, 300);
+  view.first({ ...late, w: 2000, h: 1000 }, [300, 300]);
   expect(view.toPane(1500, 20)[0] + 80, "the box alone, where not even the edge of its scope is near enough").toBe(280);
-  view.first({ ...late, w: 2000, h: 1000 }, 400, 300);
+  view.first({ ...late, w: 2000, h: 1000 }, [400, 300]);
   expect(view.toPane(1300, 0)[0], "with its scope").toBe(100);
 });
 

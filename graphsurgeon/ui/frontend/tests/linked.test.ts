@@ -63,14 +63,14 @@ test("in a pane of another size the scale stays, and so does what is in view; an
   one.keepVisible = ["b7"];
   // a second pane, or the inspector: the marked box stays in view
   expect(resize(400)).toBe(1);
-  expect(one.view.contains(one.scene!.boxes[7]!, 400, 400)).toBe(true);
+  expect(one.view.contains(one.scene!.boxes[7]!, [400, 400])).toBe(true);
   resize(800);
   expect(one.camera).toEqual(first);
   // without marks, the box that keys act on
   one.keepVisible = [];
   one.focus(one.drawing.find("b6")!, false, false);
   expect(resize(200)).toBe(1);
-  expect(one.view.contains(one.scene!.boxes[6]!, 200, 400)).toBe(true);
+  expect(one.view.contains(one.scene!.boxes[6]!, [200, 400])).toBe(true);
   resize(800);
   expect(one.camera).toEqual(first);
   // the whole widget gets narrower, and wider again
@@ -92,7 +92,7 @@ test("of new boxes that are too far apart for one view, the nearest to the middl
   one.update(scene([box("top"), box("head", { y: 2000 }), box("end", { y: 2100 })]), "");
   one.view.moveTo(0, -1500, 1);
   one.lookAt(["top", "head"]);
-  const inView = one.scene!.boxes.filter(({ x, y, w, h }) => one.view.contains({ x, y, w, h }, 600, 400)).map(({ name }) => name);
+  const inView = one.scene!.boxes.filter(({ x, y, w, h }) => one.view.contains({ x, y, w, h }, [600, 400])).map(({ name }) => name);
   expect(inView).toContain("head");
   expect(inView).not.toContain("top");
 });

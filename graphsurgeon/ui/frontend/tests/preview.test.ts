@@ -30,11 +30,11 @@ test("a connection is fresh with both its ends", () => {
 test("what one goes to comes to the middle, unless it is in sight already", () => {
   const view = new View(() => {}),
     near = { x: 40, y: 40, w: 100, h: 50 };
-  view.centre(near, 600, 400);
+  view.centre(near, [600, 400]);
   expect([view.x, view.y]).toEqual([0, 0]);
-  view.centre({ x: 1000, y: -300, w: 100, h: 50 }, 600, 400);
+  view.centre({ x: 1000, y: -300, w: 100, h: 50 }, [600, 400]);
   expect(view.toPane(1050, -275)).toEqual([300, 200]);
-  view.centre({ x: 0, y: 0, w: 9000, h: 9000 }, 600, 400);
+  view.centre({ x: 0, y: 0, w: 9000, h: 9000 }, [600, 400]);
   expect(view.toPane(0, 0)).toEqual([20, 20]);
 });
 

@@ -2,7 +2,7 @@
 import { beforeEach, expect, test } from "vitest";
 import { box, NO_PLAN, scene } from "./fake";
 import { choices, click, drawing, host, item, key, model, settled, start } from "./mounted";
-import type { RunReport, TensorValues } from "../src/model/types.generated";
+import type { Field, RunReport, TensorValues } from "../src/model/types.generated";
 
 const RUN: RunReport = {
   line: "3 tensors; first not finite: b:0",
@@ -32,6 +32,13 @@ const HELD: TensorValues = {
   picture: "data:image/png;base64,AAAA",
   more: false,
 };
+const SEED: Field = { name: "seed", label: "Random seed", value: "0", hint: "", type: "number" };
+const LIMITS: Field[] = ["limit", "memory"].map(name => ({ name, label: name, value: "", hint: "none", type: "number" }));
+const PARTS: [string, string][] = [
+  ["graph", "the graph"],
+  ["selection", "the selection"],
+];
+const PART: Field = { name: "target", label: "Part to run", value: "graph", hint: "", options: PARTS };
 const LOOK = {
   shown: [],
   hidden: [],
@@ -53,10 +60,10 @@ test("the form asks for each placeholder, offers what fits, and sends what was t
   key(item("a"), "x");
   expect(last()).toEqual(["run_form", { target: "graph" }]);
   const feeds = [
-    { tensor: "x:0", text: "float32 (?, 2)", random: "random (1, 2)", names: ["batch"] },
-    { tensor: "y:0", text: "string (?,)", random: "", names: [] },
+    { name: "x:0", label: "x:0  float32 (?, 2)", value: "", hint: "random (1, 2)", names: ["batch"] },
+    { name: "y:0", label: "y:0  string (?,)", value: "", hint: "random (1, 3), a name, a file or numbers", names: [] },
   ];
-  model.answer("run_form", { feeds, selected: 0, target: "graph", risk: "" });
+  model.answer("run_form", { feeds, fields: [SEED, ...LIMITS], target: "graph", risk: "" });
   await settled();
   const fields = [...host.querySelectorAll<HTMLInputElement>(".gs-dialog input")];
   expect(fields.map(f => f.placeholder)).toEqual(["random (1, 2)", "random (1, 3), a name, a file or numbers", "", "none", "none"]);
@@ -74,7 +81,7 @@ test("the form asks for each placeholder, offers what fits, and sends what was t
 test("a stranger's graph is run when somebody has read what it would do, and says so", async () => {
   const risk = "m.pb came from a file. It holds 1 op that writes files, 'evil' (WriteFile).";
   click(named("Run"));
-  model.answer("run_form", { feeds: [], selected: 0, target: "graph", risk });
+  model.answer("run_form", { feeds: [], fields: LIMITS, target: "graph", risk });
   await settled();
   const dialog = host.querySelector<HTMLElement>(".gs-dialog")!;
   expect(dialog.querySelector('[role="alert"]')!.textContent).toBe(risk);
@@ -89,7 +96,7 @@ test("a stranger's graph is run when somebody has read what it would do, and say
 
 test("where something is selected it can be run alone", async () => {
   click(named("Run"));
-  model.answer("run_form", { feeds: [], selected: 3, target: "graph", risk: "" });
+  model.answer("run_form", { feeds: [], fields: [PART, ...LIMITS], target: "graph", risk: "" });
   await settled();
   const choice = host.querySelector<HTMLSelectElement>(".gs-dialog select")!;
   choice.value = "selection";

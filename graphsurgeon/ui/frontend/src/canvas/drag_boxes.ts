@@ -1,4 +1,4 @@
-// Boxes that are dragged to the other pane or onto an edge, copied, pasted or duplicated.
+// Boxes that are dragged to the other pane or onto an edge.
 import type { Actions } from "../commands/actions";
 import type { Pane } from "./pane";
 import type { Drag } from "./pointer";
@@ -6,45 +6,14 @@ import type { Item } from "./scene";
 import type { Edge } from "../model/types.generated";
 
 export class BoxDrag {
-  readonly #actions: Actions;
-
-  constructor(actions: Actions) {
-    this.#actions = actions;
-  }
-
-  /** The boxes to act on: the selection, or without a selection, the focused box. */
-  #names(pane: Pane, item: Item | null): string[] {
-    const selected = this.#actions.selected[pane.name];
-    return selected.size && (!item || selected.has(item.of.name)) ? [...selected] : item ? [item.of.name] : [];
-  }
-
-  copy(pane: Pane, item: Item | null): void {
-    const names = this.#names(pane, item);
-    if (names.length) this.#actions.post("copy_to_clipboard", { names, pane: pane.name });
-  }
-  cut(pane: Pane, item: Item | null): void {
-    const names = this.#names(pane, item);
-    if (names.length) this.#actions.post("cut", { names });
-  }
-  paste(): void {
-    void this.#showProblems(this.#actions.send("paste", { to: null, keep_inputs: false }));
-  }
-  duplicate(pane: Pane, item: Item | null): void {
-    const names = this.#names(pane, item);
-    if (names.length) void this.#showProblems(this.#actions.send("duplicate", { names, pane: "destination", to: null, keep_inputs: true }));
-  }
-
-  async #showProblems(answer: Promise<unknown>): Promise<void> {
-    if ((await answer) !== null && this.#actions.ui.model.get("plan").faults.length) this.#actions.ui.plan.show("problems");
-  }
+  constructor(private readonly actions: Actions) {}
 
   /** Drags boxes to the other pane, or onto an edge of the graph that the plan changes. */
   begin(pane: Pane, item: Item): Drag {
-    const { model } = this.#actions.ui,
+    const { model } = this.actions,
       { boxes, ops } = model.get("boundary");
-    const region = pane.name === "source" && !!ops && !this.#actions.selected.source.has(item.of.name) && !!boxes[item.of.name],
-      names = region ? Object.keys(boxes) : this.#names(pane, item),
-      same = model.get("plan").same,
+    const region = pane.name === "source" && !!ops && !this.actions.selected.source.has(item.of.name) && !!boxes[item.of.name],
+      names = region ? Object.keys(boxes) : this.actions.boxesOf(pane, item.of),
       what = region ? "the region" : names.length > 1 ? `${names.length} boxes` : item.of.label;
     return this.#onto(
       `a copy of ${what}`,
@@ -53,9 +22,15 @@ export class BoxDrag {
           ? [`copy ${what} to ${model.get("titles").destination}`, true]
           : [`${what}: drop it on an edge${model.get("scenes").destination ? ", or on the right" : ""}`, false],
       (_there, edge) => {
-        if (edge) this.#actions.post("insert_copy", { names, on: edge.tensor, to: null, pane: same ? "destination" : pane.name });
-        else if (region) void this.#actions.copy({ to: null, unmapped: "placeholder", control: "auto" });
-        else void this.#showProblems(this.#actions.send("duplicate", { names, pane: pane.name, to: null, keep_inputs: false }));
+        if (edge)
+          this.actions.post("insert_copy", {
+            names,
+            on: edge.tensor,
+            to: null,
+            pane: this.actions.isSingleGraph ? "destination" : pane.name,
+          });
+        else if (region) void this.actions.copy({ to: null, unmapped: "placeholder", control: "auto" });
+        else void this.actions.paste("duplicate", { names, pane: pane.name, to: null, keep_inputs: false });
       },
     );
   }
@@ -71,7 +46,7 @@ export class BoxDrag {
 
   /** Drags something onto an edge. `elsewhere` returns the effect of a drop on another place in words, and whether it has one. */
   #onto(what: string, elsewhere: (there?: Pane) => [string, boolean], drop: (there: Pane, edge: Edge | null) => void): Drag {
-    const { overlay, panes, status } = this.#actions.ui,
+    const { overlay, panes, status } = this.actions,
       all = Object.values(panes);
     let there: Pane | undefined, edge: Edge | null;
     const words = (): [string, boolean] =>
@@ -80,7 +55,7 @@ export class BoxDrag {
       move: e => {
         there = all.find(p => p.contains(e));
         const found = there?.itemAt(e, there.elementAt(e));
-        edge = found && !("g" in found) && !found.control && !this.#actions.refusal(there!) ? found : null;
+        edge = found && !("g" in found) && !found.control && !this.actions.refusal(there!) ? found : null;
         const [text, good] = words();
         overlay.showTip(text, e, good);
         for (const p of all) {
@@ -96,7 +71,7 @@ export class BoxDrag {
       end: () => {
         overlay.clear();
         for (const p of all) {
-          p.drawing.lightEdge(this.#actions.state.edge);
+          p.drawing.lightEdge(this.actions.state.edge);
           p.canvas.classList.remove("gs-target");
         }
       },

@@ -2,8 +2,9 @@
 import type { Actions } from "../commands/actions";
 import { CommandError } from "../model/api";
 import { countOf } from "../panels/dom";
+import { below } from "../commands/navigation";
 import type { Edits } from "../commands/edits";
-import { centre, gives, kindsOf, opOf } from "../state/places";
+import { centre, gives, isFoldName, kindsOf, opOf } from "../state/places";
 import type { Pane } from "./pane";
 import type { Drag } from "./pointer";
 import type { Choice } from "../panels/popup";
@@ -21,41 +22,37 @@ export class TensorDrag {
   /** The suggestion of an error. */
   #suggestion = "";
 
-  readonly #actions: Actions;
-  readonly #edits: Edits;
-
-  constructor(actions: Actions, edits: Edits) {
-    this.#actions = actions;
-    this.#edits = edits;
-  }
+  constructor(
+    private readonly actions: Actions,
+    private readonly edits: Edits,
+  ) {}
 
   /** The first m chooses the tensor, the second m the box that should read it. On the same box, it lists all possible consumers. */
   async connect(pane: Pane): Promise<void> {
-    const { panes } = this.#actions.ui,
-      { pendingEdit } = this.#actions.state,
+    const { panes } = this.actions,
+      { pendingEdit } = this.actions.state,
       item = pane.current;
     if (pendingEdit?.verb !== "connect") {
-      this.#actions.startEdit(pane, "connect");
-      const now = this.#actions.state.pendingEdit;
-      if (now?.verb === "connect" && !(await this.offer(pane, now.tensor)) && this.#actions.state.pendingEdit === now) this.#cancel();
-    } else if (item && (this.#actions.state.candidates ?? (await this.offer(panes[pendingEdit.pane], pendingEdit.tensor)))) {
-      const r = item.g.getBoundingClientRect(),
-        at = { x: r.left + 12, y: r.bottom };
+      this.actions.startEdit(pane, "connect");
+      const now = this.actions.state.pendingEdit;
+      if (now?.verb === "connect" && !(await this.offer(pane, now.tensor)) && this.actions.state.pendingEdit === now) this.#cancel();
+    } else if (item && (this.actions.state.candidates ?? (await this.offer(panes[pendingEdit.pane], pendingEdit.tensor)))) {
+      const at = below(pane);
       if (item.of.name === pendingEdit.box && pane.name === pendingEdit.pane) this.choose(pane, at, centre(item.of));
-      else this.take(pane, item, at);
+      else this.#dropOn(pane, item)[2](at);
     }
   }
 
   /** Requests the possible consumers of a tensor, and highlights them after the answer. */
   async offer(pane: Pane, tensor: string): Promise<InputCandidates | null> {
-    const { store, status, api } = this.#actions.ui;
+    const { store, status, api } = this.actions;
     this.#suggestion = "";
     const answer = await api.call("input_candidates", { tensor, pane: pane.name }).catch((error: Error) => {
       // the message without its request, which the user did not type
       status.show(error instanceof CommandError ? error.explanation : error.message, "error");
       this.#suggestion = error instanceof CommandError ? error.parts.suggestion : error.message;
     });
-    if (this.#actions.state.pendingEdit?.tensor !== tensor || !answer) return null;
+    if (this.actions.state.pendingEdit?.tensor !== tensor || !answer) return null;
     store.set({ candidates: answer });
     const fits = new Set(
       Object.values(answer.boxes)
@@ -71,16 +68,16 @@ export class TensorDrag {
 
   /** Requests the consumers again if the picture has changed. */
   refresh(): void {
-    const { pendingEdit, candidates } = this.#actions.state;
+    const { pendingEdit, candidates } = this.actions.state;
     if (pendingEdit?.verb === "connect" && candidates) {
-      this.#actions.ui.store.set({ candidates: null });
-      void this.offer(this.#actions.ui.panes[pendingEdit.pane], pendingEdit.tensor);
+      this.actions.store.set({ candidates: null });
+      void this.offer(this.actions.panes[pendingEdit.pane], pendingEdit.tensor);
     }
   }
 
   /** Begins a drag at an output of a box, or at an edge; null if there is no tensor. */
   begin(pane: Pane, start: { box: Box; port: number } | Edge, e: PointerEvent): Drag | null {
-    const { status, overlay } = this.#actions.ui;
+    const { status, overlay } = this.actions;
     if ("tensor" in start && (start.count !== 1 || start.control)) {
       status.show(
         start.control ? "A control edge has no tensor." : `This edge combines ${start.count} tensors: unfold one of its ends first.`,
@@ -98,10 +95,16 @@ export class TensorDrag {
     const move = (now: PointerEvent): void => {
       last = now;
       const { candidate, item, pane: there } = this.#under(now);
-      const words = this.#dropText(there, item, candidate);
-      overlay.wire(from, now, words[1], pane.scene?.direction !== "LR");
-      overlay.showTip(words[0], now, words[1]);
-      for (const p of Object.values(this.#actions.ui.panes)) p.drawing.aim(p === there ? (item ?? null) : null);
+      const [text, good] = !there
+        ? ["", false]
+        : this.#suggestion
+          ? [this.#suggestion, false]
+          : item
+            ? this.#dropOn(there, item, candidate)
+            : ["drop to list possible consumers", true];
+      overlay.wire(from, now, good, pane.scene?.direction !== "LR");
+      overlay.showTip(text, now, good);
+      for (const p of Object.values(this.actions.panes)) p.drawing.aim(p === there ? (item ?? null) : null);
     };
     void answer.then(() => isOver || move(last));
     return {
@@ -112,16 +115,14 @@ export class TensorDrag {
           { candidate, item, pane: there } = this.#under(now);
         overlay.clear();
         void answer.then(candidates => {
-          if (!candidates || !there) this.#cancel();
-          else if (candidate) this.#join(candidates, candidate, at);
-          else if (item && "kind" in item.of) this.take(there, item, at);
-          else if (item) this.#cancel();
+          if (!candidates || !there || (item && !("kind" in item.of))) this.#cancel();
+          else if (item) this.#dropOn(there, item, candidate)[2](at);
           else this.choose(there, at, there.toScene(now.clientX, now.clientY));
         });
       },
       end: () => {
         isOver = true;
-        for (const p of Object.values(this.#actions.ui.panes)) p.drawing.aim(null);
+        for (const p of Object.values(this.actions.panes)) p.drawing.aim(null);
         overlay.clear();
         if (!isDropped) this.#cancel();
       },
@@ -129,13 +130,13 @@ export class TensorDrag {
   }
 
   #start(pane: Pane, tensor: string, box: string): Promise<InputCandidates | null> {
-    this.#actions.ui.store.set({ pendingEdit: { verb: "connect", tensor, pane: pane.name, box }, candidates: null });
+    this.actions.store.set({ pendingEdit: { verb: "connect", tensor, pane: pane.name, box }, candidates: null });
     return this.offer(pane, tensor);
   }
 
   /** The item under the pointer, in any pane. */
   #under(e: PointerEvent): { pane: Pane | undefined; item: Item | undefined; candidate: InputCandidate | undefined } {
-    const pane = Object.values(this.#actions.ui.panes).find(p => p.contains(e)),
+    const pane = Object.values(this.actions.panes).find(p => p.contains(e)),
       target = pane?.elementAt(e),
       candidate = pane && target ? pane.drawing.candidateAt(target) : null;
     const found = pane && target ? pane.drawing.itemAt(target) : null;
@@ -145,61 +146,53 @@ export class TensorDrag {
 
   /** The known inputs of a box, if it is in the pane with the possible consumers. */
   inputs(pane: Pane, name: string): InputCandidate[] | null {
-    const { candidates } = this.#actions.state;
-    if (!candidates || (candidates.pane !== pane.name && !this.#actions.ui.model.get("plan").same)) return null;
+    const { candidates } = this.actions.state;
+    if (!candidates || (candidates.pane !== pane.name && !this.actions.isSingleGraph)) return null;
     return candidates.boxes[name] ?? [];
   }
 
-  /** The effect of a drop here in words, and whether it has one. */
-  #dropText(pane?: Pane, item?: Item, candidate?: InputCandidate): [string, boolean] {
-    if (!pane) return ["", false];
-    if (this.#suggestion) return [this.#suggestion, false];
-    if (!item) return ["drop to list possible consumers", true];
-    const inputs = this.inputs(pane, item.of.name);
-    if (!inputs)
-      return [this.#actions.state.candidates ? `connect in ${this.#actions.ui.model.get("titles").destination}` : "\u2026", false];
-    const one = candidate ?? (inputs.length === 1 ? inputs[0] : undefined);
-    const copied = this.#copyText(this.#actions.state.candidates);
-    if (one)
-      return [
-        `input ${one.input} of ${one.op}${one.reason ? `: ${one.reason}` : copied || FITS}${one.adaptable ? FIXABLE : ""}`,
-        !one.reason,
-      ];
-    if (!inputs.length)
-      return this.#isReplaced(item.of) ? [`replace ${item.of.label}${copied}`, true] : [`${item.of.label} has no inputs`, false];
-    const fit = inputs.filter(t => !t.reason);
-    return fit.length
-      ? [fit.length === 1 ? `input ${fit[0]!.input} of ${fit[0]!.op}${copied || FITS}` : `${fit.length} of its inputs fit${copied}`, true]
-      : [`input ${inputs[0]!.input} ${inputs[0]!.reason}${inputs[0]!.adaptable ? FIXABLE : ""}`, false];
-  }
-
-  /** Connects the tensor to a box: at once if the box has one input, or none that fits; else a menu lists its inputs. */
-  take(pane: Pane, item: Item, at?: Position): void {
-    const { candidates } = this.#actions.state,
-      inputs = this.inputs(pane, item.of.name),
-      { status, popup } = this.#actions.ui;
-    if (!candidates) return;
-    if (!inputs) return status.show(`Connect it in ${this.#actions.ui.model.get("titles").destination}, on the right.`, "warn");
-    if (!inputs.length && this.#isReplaced(item.of)) return this.#replace(candidates, item.of.name, at);
-    if (!inputs.length) return status.show(`'${item.of.name.slice(0, 80)}' has no inputs: choose another op.`, "warn");
-    const adaptables = inputs.filter(t => t.adaptable),
-      none = inputs.every(t => t.reason);
-    if (inputs.length === 1 || (none && !adaptables.length)) return this.#join(candidates, inputs[0]!, at);
-    if (none) {
-      this.#cancel();
-      return void this.#adapt(candidates, adaptables.slice(0, ADAPTED), at);
+  /** The effect of a drop on an item: in words, whether it connects, and its function. A box with one input is connected at once; for
+   * several inputs a menu lists them. */
+  #dropOn(pane: Pane, { of }: Item, candidate?: InputCandidate): [text: string, good: boolean, drop: (at?: Position) => void] {
+    const { state, notify, popup, model } = this.actions,
+      { candidates } = state,
+      { destination } = model.get("titles"),
+      inputs = this.inputs(pane, of.name);
+    if (!candidates) return ["\u2026", false, () => {}];
+    if (!inputs) return [`connect in ${destination}`, false, () => notify(`Connect it in ${destination}, on the right.`, "warn")];
+    const [first] = inputs,
+      one = candidate ?? (inputs.length === 1 ? first : undefined),
+      copied = this.#copyText(candidates),
+      fixable = (t: InputCandidate) => (t.adaptable ? FIXABLE : ""),
+      fits = (t: InputCandidate) => `input ${t.input} of ${t.op}${t.reason ? `: ${t.reason}` : copied || FITS}`;
+    if (one) return [fits(one) + fixable(one), !one.reason, at => this.#join(candidates, one, at)];
+    if (!first && this.#isReplaced(of)) return [`replace ${of.label}${copied}`, true, at => this.#replace(candidates, of.name, at)];
+    if (!first) {
+      const none = `'${of.name.slice(0, 80)}' has no inputs: choose another op.`;
+      return [`${of.label} has no inputs`, false, () => notify(none, "warn")];
     }
-    popup.choose(
-      `Which input should read ${candidates.tensor}?`,
-      inputs.map(t => this.#choice(candidates, t, at)),
-      at,
-      this.#cancel,
-    );
+    const fit = inputs.filter(t => !t.reason),
+      choices = (at?: Position) => inputs.map(t => this.#choice(candidates, t, at)),
+      title = `Which input should read ${candidates.tensor}?`;
+    if (fit.length) {
+      const text = fit.length === 1 ? fits(fit[0]!) : `${fit.length} of its inputs fit${copied}`;
+      return [text, true, at => popup.choose(title, choices(at), at, this.#cancel)];
+    }
+    const adaptables = inputs.filter(t => t.adaptable).slice(0, ADAPTED);
+    return [
+      `input ${first.input} ${first.reason}${fixable(first)}`,
+      false,
+      at => {
+        if (!adaptables.length) return this.#join(candidates, first, at);
+        this.#cancel();
+        void this.#adapt(candidates, adaptables, at);
+      },
+    ];
   }
 
   /** Lists all possible consumers in the picture, the nearest first, and other edits of the tensor. */
   choose(pane: Pane, at?: Position, near: [number, number] = [0, 0]): void {
-    const { candidates } = this.#actions.state;
+    const { candidates } = this.actions.state;
     if (!candidates) return;
     const far = (name: string) => {
       const of = pane.drawing.find(name)?.of;
@@ -210,8 +203,8 @@ export class TensorDrag {
       .flatMap(name => candidates.boxes[name]!)
       .filter(t => !t.reason);
     const { tensor } = candidates,
-      { popup } = this.#actions.ui;
-    const more: Choice[] = [{ text: "Insert op after it\u2026", off: candidates.copies > 0, run: () => this.#edits.insert(tensor) }];
+      { popup } = this.actions;
+    const more: Choice[] = [{ text: "Insert op after it\u2026", off: candidates.copies > 0, run: () => this.edits.insert(tensor) }];
     const rest = fits.length > OFFERED ? `, the nearest ${OFFERED} of ${fits.length}` : "";
     popup.choose(
       `Possible consumers of ${tensor}${rest}`,
@@ -231,16 +224,16 @@ export class TensorDrag {
       place = { tensor, to: t.op, input: t.input };
     this.#cancel();
     if (t.adaptable) void this.#adapt(candidates, [t], at);
-    else if (t.reason) this.#actions.ui.status.show(`${no(candidates, t)}.`, "warn");
+    else if (t.reason) this.actions.notify(`${no(candidates, t)}.`, "warn");
     else
       this.#confirm(candidates, `Connect ${tensor} to input ${t.input} of ${t.op}`, "connect", at, () =>
-        candidates.copies ? this.#actions.post("copy_and_connect", { ...place, kinds: [] }) : this.#actions.post("connect", place),
+        candidates.copies ? this.actions.post("copy_and_connect", { ...place, kinds: [] }) : this.actions.post("connect", place),
       );
   }
 
   /** Whether the tensor can replace the output of a box without inputs. */
   #isReplaced(of: Box | Group): boolean {
-    const { candidates } = this.#actions.state;
+    const { candidates } = this.actions.state;
     return gives(of) && !!candidates && (candidates.copies > 0 || opOf(candidates.tensor) !== of.name);
   }
 
@@ -250,15 +243,15 @@ export class TensorDrag {
     this.#cancel();
     this.#confirm(candidates, `Replace ${op}:0 by ${tensor}`, "use the copy", at, () =>
       candidates.copies
-        ? this.#actions.post("copy_and_connect", { tensor, to: op, input: 0, kinds: [] })
-        : this.#actions.post("reroute", { old: `${op}:0`, to: tensor, only: [] }),
+        ? this.actions.post("copy_and_connect", { tensor, to: op, input: 0, kinds: [] })
+        : this.actions.post("reroute", { old: `${op}:0`, to: tensor, only: [] }),
     );
   }
 
   /** Does an edit at once; if it copies ops of the other graph, the user must confirm it first. */
   #confirm(candidates: InputCandidates, title: string, then: string, at: Position | undefined, run: () => void): void {
     if (!candidates.copies) return run();
-    this.#actions.ui.popup.choose(title, [{ text: `Copy ${this.#makers(candidates)}, and ${then}`, run }], at);
+    this.actions.popup.choose(title, [{ text: `Copy ${this.#makers(candidates)}, and ${then}`, run }], at);
   }
 
   #makers(candidates: InputCandidates): string {
@@ -273,15 +266,15 @@ export class TensorDrag {
   /** Offers adapters that make the tensor fit some inputs, the best first. */
   async #adapt(candidates: InputCandidates, inputs: InputCandidate[], at?: Position): Promise<void> {
     const { tensor } = candidates,
-      { status, popup } = this.#actions.ui,
+      { status, popup } = this.actions,
       places = inputs.map(t => ({ tensor, to: t.op, input: t.input })),
       pane = candidates.copies ? ("source" as const) : ("destination" as const),
-      found = await Promise.all(places.map(place => this.#actions.send("adapters", { ...place, pane })));
+      found = await Promise.all(places.map(place => this.actions.send("adapters", { ...place, pane })));
     const choices = found.flatMap((all, i) =>
       (all ?? []).map(a => ({
         text: `${kindsOf(a)}  ${a.text}`,
         group: `To input ${inputs[i]!.input} of ${inputs[i]!.op}${this.#copyText(candidates)}`,
-        run: () => this.#actions.post(candidates.copies ? "copy_and_connect" : "adapt", { ...places[i]!, kinds: a.kinds }),
+        run: () => this.actions.post(candidates.copies ? "copy_and_connect" : "adapt", { ...places[i]!, kinds: a.kinds }),
       })),
     );
     if (!choices.length) return status.show(`${no(candidates, inputs[0]!)}, and no adapter fits.`, "warn");
@@ -289,7 +282,7 @@ export class TensorDrag {
     popup.choose(inputs.length > 1 ? `Adapt ${tensor}` : `Adapt ${tensor} to input ${inputs[0]!.input} of ${inputs[0]!.op}`, choices, at);
   }
 
-  #cancel = (): void => this.#actions.ui.store.set({ pendingEdit: null, candidates: null });
+  #cancel = (): void => this.actions.store.set({ pendingEdit: null, candidates: null });
 }
 
 /** Why an input cannot read a tensor. */
@@ -299,5 +292,5 @@ function no(candidates: InputCandidates, t: InputCandidate): string {
 
 /** The tensor of an output of a box. For a fold it is the name of the fold, which means its only output. */
 function tensorAt(box: Box, port: number): string {
-  return box.name.endsWith("/") || box.name.startsWith("~") ? box.name : `${box.name}:${port}`;
+  return isFoldName(box.name) ? box.name : `${box.name}:${port}`;
 }

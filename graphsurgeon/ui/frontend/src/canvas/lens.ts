@@ -19,10 +19,10 @@ export class Lens {
     return this.actions.state.lens;
   }
   #set(changes: Partial<LensOf>): void {
-    if (this.#lens) this.actions.ui.store.set({ lens: { ...this.#lens, ...changes } });
+    if (this.#lens) this.actions.store.set({ lens: { ...this.#lens, ...changes } });
   }
   close(): void {
-    this.actions.ui.store.set({ lens: null });
+    this.actions.store.set({ lens: null });
   }
 
   /** Shows only neighbors of the selection, or of the box with the focus; a second call shows all again. */
@@ -34,20 +34,20 @@ export class Lens {
 
   /** Shows only the region with its ports, or without a region only the selection. */
   isolate(pane: Pane): void {
-    const { boxes, inputs, outputs, ops } = this.actions.ui.model.get("boundary"),
+    const { boxes, inputs, outputs, ops } = this.actions.model.get("boundary"),
       { scene } = pane,
       region = ops && pane.name === "source";
     const ports = region && scene ? [...inputs, ...outputs].flatMap(t => placeOf(scene, opOf(t.tensor))?.name ?? []) : [];
     const names = region ? [...Object.keys(boxes), ...ports] : [...this.actions.selected[pane.name]];
     if (this.#lens) this.close();
-    else if (!names.length) this.actions.ui.status.show("Mark a boundary, or select boxes first.", "warn");
+    else if (!names.length) this.actions.notify("Mark a boundary, or select boxes first.", "warn");
     else this.#open(pane, { kind: "alone", names, near: 0, text: region ? "Only the region" : "Only the selection" });
   }
 
   /** Selects all boxes between two selected boxes. */
   between(pane: Pane): void {
     const two = this.#two(pane);
-    if (two && pane.name === "destination") this.actions.ui.status.show("Select them in the source, on the left.", "warn");
+    if (two && pane.name === "destination") this.actions.notify("Select them in the source, on the left.", "warn");
     else if (two) this.actions.post("select_between", { a: two[0], b: two[1] });
   }
 
@@ -58,7 +58,7 @@ export class Lens {
     if (!path || !pane.scene) return;
     const at = (op: string) => (pane.scene && placeOf(pane.scene, op)?.name) ?? op;
     this.#open(pane, { kind: "alone", names: path.steps.map(step => at(step.op)), near: 0, text: path.text });
-    this.actions.ui.popup.choose(
+    this.actions.popup.choose(
       path.text,
       path.steps.map(step => ({
         text: step.text,
@@ -73,12 +73,12 @@ export class Lens {
   #two(pane: Pane): [string, string] | null {
     const [a, b, more] = this.actions.selected[pane.name];
     if (a !== undefined && b !== undefined && more === undefined) return [a, b];
-    this.actions.ui.status.show("Select two boxes first: click one, Shift+click the other.", "warn");
+    this.actions.notify("Select two boxes first: click one, Shift+click the other.", "warn");
     return null;
   }
 
   #open(pane: Pane, lens: Omit<LensOf, "pane">): void {
-    this.actions.ui.store.set({ lens: { ...lens, pane: pane.name } });
+    this.actions.store.set({ lens: { ...lens, pane: pane.name } });
     pane.lookAt([...(this.names(pane) ?? [])]);
   }
 

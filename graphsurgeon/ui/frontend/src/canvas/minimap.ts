@@ -1,10 +1,10 @@
 // The map: the whole picture with a frame around the visible part. It is below the outline, or in an empty corner of the pane.
-import { consume, s, setAttribute } from "../panels/dom";
+import { consume, onDrag, s, setAttribute } from "../panels/dom";
 import { button } from "../panels/parts";
 import { create, make } from "../panels/vnodes";
 import { overlap } from "../state/places";
 import type { Scene } from "../model/types.generated";
-import type { View } from "./view";
+import type { Size, View } from "./view";
 
 const WIDE = 150,
   HIGH = 120,
@@ -44,39 +44,28 @@ export class Minimap {
   #scene: Scene | null = null;
   #k = 1;
 
-  readonly #view: View;
-  readonly #size: () => [number, number];
-
-  constructor(view: View, size: () => [number, number]) {
-    this.#view = view;
-    this.#size = size;
+  constructor(
+    private readonly view: View,
+    private readonly size: () => Size,
+  ) {
     this.#svg.append(this.#groups, this.#boxes, this.#visibleFrame);
-    let isDragging = false;
     const go = (e: PointerEvent) => {
       const r = this.#svg.getBoundingClientRect(),
-        [w, hh] = this.#size(),
-        k = this.#view.k;
-      this.#view.pan(
-        w / 2 - this.#view.x - ((e.clientX - r.left) / this.#k) * k,
-        hh / 2 - this.#view.y - ((e.clientY - r.top) / this.#k) * k,
-      );
+        [w, hh] = this.size(),
+        k = this.view.k;
+      this.view.pan(w / 2 - this.view.x - ((e.clientX - r.left) / this.#k) * k, hh / 2 - this.view.y - ((e.clientY - r.top) / this.#k) * k);
     };
     // the pane below must not pan
     for (const name of ["click", "dblclick", "contextmenu"]) this.element.addEventListener(name, e => e.stopPropagation());
-    this.element.addEventListener("pointerdown", e => {
-      if ((e.target as Element).closest("button")) return e.stopPropagation();
+    onDrag(this.element, e => {
+      if ((e.target as Element).closest("button")) {
+        e.stopPropagation();
+        return null;
+      }
       consume(e);
-      isDragging = true;
-      this.element.setPointerCapture?.(e.pointerId);
       go(e);
+      return go;
     });
-    this.element.addEventListener("pointermove", e => {
-      if (isDragging) go(e);
-    });
-    for (const name of ["pointerup", "pointercancel"])
-      this.element.addEventListener(name, () => {
-        isDragging = false;
-      });
   }
 
   /** Shows or hides it. */
@@ -106,7 +95,7 @@ export class Minimap {
   #free(scene: Scene, w: number, hh: number): (typeof CORNERS)[number] | undefined {
     const wide = scene.w * this.#k + EDGE,
       high = scene.h * this.#k + EDGE,
-      { x, y, k } = this.#view;
+      { x, y, k } = this.view;
     const taken = [
       ...scene.boxes.map(b => ({ x: b.x - AROUND, y: b.y - AROUND, w: b.w + 2 * AROUND, h: b.h + 2 * AROUND })),
       ...scene.groups.map(g => ({ x: g.x, y: g.y, w: Math.min(g.w, 2 * AROUND + g.label.length * LETTER), h: HEAD })),
@@ -148,8 +137,8 @@ export class Minimap {
   update(): void {
     const scene = this.#scene;
     if (!scene) return void (this.element.hidden = true);
-    const [w, hh] = this.#size(),
-      view = this.#view,
+    const [w, hh] = this.size(),
+      view = this.view,
       k = this.#k;
     const all = view.x >= -2 && view.y >= -2 && view.x + scene.w * view.k <= w + 2 && view.y + scene.h * view.k <= hh + 2;
     const away = all || !this.isWanted || (this.#isDocked ? !this.#active : w < LEAST || hh < HIGH * 1.6),

@@ -13,7 +13,7 @@ import { SelectionBar } from "./selection_bar";
 import { portOf } from "./shapes";
 import type { Box, Edge, Group, PaneName, Rect, Scene } from "../model/types.generated";
 import type { Choice } from "../panels/popup";
-import { type Transform, View } from "./view";
+import { type Size, type Transform, View } from "./view";
 
 export interface PaneEvents extends PointerEvents<Pane> {
   move(pane: Pane): void;
@@ -23,6 +23,7 @@ export interface PaneEvents extends PointerEvents<Pane> {
 }
 
 const FAR = 0.3,
+  NONE: Size = [0, 0],
   HINT = "Drag to move \u00b7 Ctrl+wheel to zoom \u00b7 Shift+drag to select \u00b7 after a click, the wheel moves the picture",
   /** The setting that the user has moved or zoomed a picture in this browser. */ NAVIGATED = "graphsurgeon.navigated";
 
@@ -38,7 +39,13 @@ export class Pane {
   readonly element: HTMLElement;
   readonly #title = make("div.gs-pane-name");
   readonly #alone = create(
-    button({ icon: "full", label: "Only this pane", kind: "quiet", "aria-pressed": false, onclick: () => this.#events.alone(this) }),
+    button({
+      icon: "full",
+      label: "Only this pane",
+      kind: "quiet",
+      "aria-pressed": false,
+      onclick: () => this.events.alone(this),
+    }),
   );
   readonly #empty = make("div.gs-empty");
   readonly #hint = create(h("div.gs-hint", { "aria-hidden": true, hidden: !!load(NAVIGATED) }, HINT));
@@ -65,19 +72,16 @@ export class Pane {
   isGliding = false;
   /** The camera that the user has not moved since the first view. */
   #first = "";
-  #width = 0;
-  #height = 0;
+  /** The size that the view was made for. */
+  #seen: Size = NONE;
   /** The size, once it is read; 0 if the pane is not shown. Reading it makes the browser lay out the page. */
-  #size: [number, number] = [0, 0];
-
-  readonly #events: PaneEvents;
+  #size: Size = NONE;
 
   constructor(
     readonly name: PaneName,
-    events: PaneEvents,
+    private readonly events: PaneEvents,
     overlay: Overlay,
   ) {
-    this.#events = events;
     this.svg.append(this.drawing.root);
     this.map = new Minimap(this.view, () => this.size);
     this.canvas = make("div.gs-canvas", {}, this.svg, this.#empty, this.map.element, this.#hint, this.bar.element);
@@ -93,7 +97,7 @@ export class Pane {
       const found = this.drawing.itemAt(e.target);
       const onBox = !!found && "g" in found;
       if (onBox && found.key !== this.#active) this.#rove(found.key, false);
-      this.#events.focus(this, onBox);
+      events.focus(this, onBox);
     });
   }
 
@@ -112,25 +116,24 @@ export class Pane {
   get scene(): Scene | null {
     return this.drawing.scene;
   }
-  get size(): [number, number] {
+  get size(): Size {
     if (!this.#size[0]) this.#size = [this.canvas.clientWidth, this.canvas.clientHeight];
     return this.#size;
   }
 
   /** Reads the size anew when it is needed next. */
   forgetSize(): void {
-    this.#size = [0, 0];
+    this.#size = NONE;
   }
 
   /** Its view of the picture. */
   get camera(): Camera {
-    return { x: this.view.x, y: this.view.y, k: this.view.k, w: this.#width, h: this.#height };
+    return { x: this.view.x, y: this.view.y, k: this.view.k, size: this.#seen };
   }
 
-  #setCamera({ x, y, k, w, h: high }: Camera): void {
+  #setCamera({ x, y, k, size }: Camera): void {
     this.view.moveTo(x, y, k);
-    this.#width = w;
-    this.#height = high;
+    this.#seen = size;
   }
 
   /** Shows a scene with the camera `back`, or so that the clicked box, or the box in the middle, keeps its place.
@@ -171,8 +174,7 @@ export class Pane {
     }
     if (isFirst) this.#first = this.#cameraKey();
     // if the picture has shrunk out of view, a new view is chosen; a box that the user folded keeps its place
-    if (this.#width && old && !back && !this.#anchor && !scene.boxes.some(box => this.view.sees(box, this.#width, this.#height)))
-      this.#hasView = false;
+    if (this.#seen[0] && old && !back && !this.#anchor && !scene.boxes.some(box => this.view.sees(box, this.#seen))) this.#hasView = false;
     const opened = anew && this.#anchor ? this.drawing.find(this.#anchor)?.of : undefined;
     if (anew) this.#anchor = null;
     // an unfolded box is now a group, and a folded group is a box: it keeps the focus
@@ -181,11 +183,11 @@ export class Pane {
     this.#rove(next ?? null, hadFocus);
     this.#applySize();
     // an opened box is made visible with its contents, if there is space
-    if (opened && this.#width) this.view.show(opened, this.#width, this.#height);
+    if (opened && this.#seen[0]) this.view.show(opened, this.#seen);
     this.#arrive();
     this.#seek();
     this.map.draw(scene);
-    if (oldPositions) this.drawing.moveFrom(oldPositions, from, this.view, r => this.view.sees(r, ...this.size));
+    if (oldPositions) this.drawing.moveFrom(oldPositions, from, this.view, r => this.view.sees(r, this.size));
   }
 
   /** Shows a saved view. */
@@ -201,7 +203,7 @@ export class Pane {
 
   /** Goes to the goal if the scene now shows it; the pane becomes the active one. */
   arrive(): void {
-    this.#events.focus(this, false);
+    this.events.focus(this, false);
     this.glide(() => this.#arrive());
   }
 
@@ -211,7 +213,7 @@ export class Pane {
     // the target must be large enough to read
     if (this.#goal.read && this.view.k < 0.5) this.#zoom(0.75 / this.view.k);
     this.#rove(item.key, this.#goal.focus);
-    this.view.centre(headOf(item.of), ...this.size);
+    this.view.centre(headOf(item.of), this.size);
     this.#goal = null;
   }
 
@@ -227,23 +229,24 @@ export class Pane {
   }
 
   #applySize(anew = false): void {
-    const [w, hh] = this.size,
-      isFirst = this.#first === this.#cameraKey();
-    if (!this.scene || !w || !hh) return;
-    if (!this.#hasView || (anew && isFirst)) this.view.first(this.scene, w, hh);
-    else if (w !== this.#width || hh !== this.#height) {
+    const { size } = this,
+      [w, high] = size,
+      isFirst = this.#first === this.#cameraKey(),
+      isSame = () => size.join() === this.#seen.join();
+    if (!this.scene || !w || !high) return;
+    if (!this.#hasView || (anew && isFirst)) this.view.first(this.scene, size);
+    else if (!isSame()) {
       // a pane that gets its old size back gets its camera back, unless the user has moved it since
       if (this.#sizeBase?.at === this.#cameraKey()) this.#setCamera(this.#sizeBase.camera);
       else this.#sizeBase = { camera: this.camera, at: "" };
-      if (w !== this.#width || hh !== this.#height) this.#fitInto(w);
+      if (!isSame()) this.#fitInto(w);
       this.#sizeBase.at = this.#cameraKey();
     }
     if (!this.#hasView || isFirst) this.#first = this.#cameraKey();
-    if (this.#frameTarget) this.view.centre(this.#frameTarget, w, hh);
+    if (this.#frameTarget) this.view.centre(this.#frameTarget, size);
     this.#frameTarget = null;
     this.#hasView = true;
-    this.#width = w;
-    this.#height = hh;
+    this.#seen = size;
     this.map.update();
     this.#placeBar();
   }
@@ -251,29 +254,28 @@ export class Pane {
   /** Keeps the visible boxes in view in a pane of another size; else those that the user works with, or the box that keys act on. */
   #fitInto(width: number): void {
     const { scene, view } = this,
-      [w, hh] = [this.#width, this.#height],
-      seen = scene!.boxes.filter(box => view.contains(box, w, hh)),
+      old = this.#seen,
+      seen = scene!.boxes.filter(box => view.contains(box, old)),
       still = [this.keepVisible, [this.current?.of.name ?? ""]].map(names =>
-        around(names.flatMap(name => this.drawing.find(name)?.of ?? []).filter(of => view.sees(of, w, hh))),
+        around(names.flatMap(name => this.drawing.find(name)?.of ?? []).filter(of => view.sees(of, old))),
       );
-    view.pan((width - w) / 2, 0);
+    view.pan((width - old[0]) / 2, 0);
     this.#within(around(seen), ...still);
   }
 
   /** Pans as little as needed to show the first of some rectangles that has enough space, or the beginning of the last; the scale stays. */
   #within(...rects: (Rect | null)[]): void {
     const all = rects.filter(r => !!r),
-      r = all.find(one => this.view.fits(one, ...this.size)) ?? all.at(-1);
-    if (r) this.view.show(r, ...this.size);
+      r = all.find(one => this.view.fits(one, this.size)) ?? all.at(-1);
+    if (r) this.view.show(r, this.size);
   }
 
   /** Brings new boxes into view, and again at another size until the user moves the camera; returns whether there is
    * something new. */
   bring(): boolean {
-    const [w, hh] = this.size,
-      added = this.#newBoxes;
+    const added = this.#newBoxes;
     if (!this.#hasView || !added) return false;
-    this.#within(around([added, ...this.scene!.boxes.filter(box => this.view.contains(box, w, hh))]), added);
+    this.#within(around([added, ...this.scene!.boxes.filter(box => this.view.contains(box, this.size))]), added);
     return true;
   }
 
@@ -337,7 +339,7 @@ export class Pane {
   /** Makes `item` the tab stop, and focuses it if requested. */
   focus(item: Item, show = true, keyboard = true): void {
     this.#rove(item.key, keyboard);
-    if (show) this.glide(() => this.view.show(headOf(item.of), ...this.size));
+    if (show) this.glide(() => this.view.show(headOf(item.of), this.size));
   }
 
   /** Whether the selected edge has the focus. */
@@ -359,7 +361,7 @@ export class Pane {
 
   fit(): void {
     const { scene } = this;
-    if (scene) this.glide(() => this.view.fit(scene, ...this.size));
+    if (scene) this.glide(() => this.view.fit(scene, this.size));
   }
   zoom(factor: number): void {
     this.glide(() => this.#zoom(factor));
@@ -395,7 +397,7 @@ export class Pane {
     if (!this.isGliding) this.#gliding?.cancel();
     this.map?.update();
     this.#placeBar();
-    this.#events.move(this);
+    this.events.move(this);
   }
 
   /** A point of the window in the picture. */

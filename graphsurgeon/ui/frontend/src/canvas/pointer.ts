@@ -87,14 +87,11 @@ export class Pointer<P extends PointerTarget> {
   #space: { panned: boolean } | null = null;
   #hasMoved = false;
 
-  readonly #pane: P;
-  readonly #events: PointerEvents<P>;
-  readonly #overlay: Overlay;
-
-  constructor(pane: P, events: PointerEvents<P>, overlay: Overlay) {
-    this.#pane = pane;
-    this.#events = events;
-    this.#overlay = overlay;
+  constructor(
+    private readonly pane: P,
+    private readonly events: PointerEvents<P>,
+    private readonly overlay: Overlay,
+  ) {
     this.#listen();
   }
 
@@ -103,15 +100,15 @@ export class Pointer<P extends PointerTarget> {
     const drag = this.#drag;
     this.#drag = null;
     drag?.end();
-    this.#pane.canvas.classList.remove("gs-panning");
+    this.pane.canvas.classList.remove("gs-panning");
     return !!drag;
   }
 
   /** Space was pressed over the picture: a drag pans while it is held. False if the pointer is elsewhere. */
   pressSpace(): boolean {
-    if (!this.#pane.canvas.matches(":hover")) return false;
+    if (!this.pane.canvas.matches(":hover")) return false;
     this.#space ??= { panned: false };
-    this.#pane.canvas.classList.add("gs-grab");
+    this.pane.canvas.classList.add("gs-grab");
     return true;
   }
 
@@ -119,30 +116,30 @@ export class Pointer<P extends PointerTarget> {
   releaseSpace(): boolean {
     const space = this.#space;
     this.#space = null;
-    this.#pane.canvas.classList.remove("gs-grab");
+    this.pane.canvas.classList.remove("gs-grab");
     return !!space && !space.panned;
   }
 
   /** Whether the wheel pans: the picture has the focus, or there is nothing else that it could scroll. */
   get #ownsWheel(): boolean {
-    const { canvas } = this.#pane;
+    const { canvas } = this.pane;
     return canvas.contains(focused()) || !!canvas.closest(".gs-full, #gs-host");
   }
 
   #begin(e: PointerEvent): Drag | null {
-    const events = this.#events;
+    const events = this.events;
     if (this.#space) this.#space.panned = true;
     else if (e.shiftKey && e.button === 0) return this.#frame(e, e.ctrlKey || e.metaKey ? "add" : "set");
-    else if (e.button === 0 && e.pointerType !== "touch") return events.drag(this.#pane, e) ?? this.#pan(e);
+    else if (e.button === 0 && e.pointerType !== "touch") return events.drag(this.pane, e) ?? this.#pan(e);
     return this.#pan(e);
   }
 
   #pan(first: PointerEvent): Drag {
     let last = first;
-    this.#pane.canvas.classList.add("gs-panning");
+    this.pane.canvas.classList.add("gs-panning");
     return {
       move: e => {
-        this.#pane.view.pan(e.clientX - last.clientX, e.clientY - last.clientY);
+        this.pane.view.pan(e.clientX - last.clientX, e.clientY - last.clientY);
         last = e;
       },
       drop: () => {},
@@ -152,8 +149,8 @@ export class Pointer<P extends PointerTarget> {
 
   /** Selects the boxes that a frame touches. */
   #frame(first: PointerEvent, mode: Mode): Drag {
-    const pane = this.#pane,
-      overlay = this.#overlay;
+    const pane = this.pane,
+      overlay = this.overlay;
     const { left, right, top, bottom } = pane.canvas.getBoundingClientRect();
     let last: WindowPoint = first;
     const touched = (): Box[] => {
@@ -169,7 +166,7 @@ export class Pointer<P extends PointerTarget> {
         pane.drawing.markTouched(touched());
       },
       drop: () =>
-        this.#events.select(
+        this.events.select(
           pane,
           touched().map(box => box.name),
           mode,
@@ -182,8 +179,8 @@ export class Pointer<P extends PointerTarget> {
   }
 
   #listen(): void {
-    const pane = this.#pane,
-      events = this.#events,
+    const pane = this.pane,
+      events = this.events,
       { canvas, drawing } = pane;
     let from: PointerEvent | null = null;
     canvas.addEventListener("pointerdown", e => {

@@ -1,7 +1,7 @@
 // Draws a scene into a <g>. Elements are reused by name in the next scene, so that focus and style stay.
 import { arrange, clean, hasFocus, setAttribute as write, s } from "../panels/dom";
 import { type BoxMarks, chipsOf, isPart, labelOf, marksOf } from "../state/marks";
-import { gives, opens, overlap } from "../state/places";
+import { gives, isSame, opens, overlap } from "../state/places";
 import { edgeAt } from "./edge_hit";
 import type { Transform } from "./view";
 import {
@@ -146,18 +146,20 @@ export class Drawing {
       if (marked === item.marksKey) continue;
       item.marksKey = marked;
       const chips = chipsOf(marks, item.of.name === startBox);
-      const list = item.g.classList;
-      list.toggle("gs-in", !!marks?.inputs.length);
-      list.toggle("gs-out", !!marks?.outputs.length);
-      list.toggle("gs-leak", !!marks?.leaks);
-      list.toggle("gs-region", !!marks?.region);
-      list.toggle("gs-armed", item.of.name === startBox);
+      const part = !!marks && isPart(marks, item.of),
+        classes = {
+          in: marks?.inputs.length,
+          out: marks?.outputs.length,
+          leak: marks?.leaks,
+          region: marks?.region,
+          armed: item.of.name === startBox,
+          part,
+        };
+      for (const [name, on] of Object.entries(classes)) item.g.classList.toggle(`gs-${name}`, !!on);
       item.g.querySelectorAll(":scope > .gs-chips, :scope > .gs-share").forEach(e => {
         if (e.previousSibling?.nodeType === Node.TEXT_NODE) e.previousSibling.remove();
         e.remove();
       });
-      const part = !!marks && isPart(marks, item.of);
-      list.toggle("gs-part", part);
       if (part) item.g.append(" ", drawShare(marks.region, item.of));
       if (chips.length) item.g.append(drawChips(chips, item.of));
       write(item.g, "aria-label", clean(labelOf(item.of, marks, chips, ends)).slice(0, 2000));
@@ -206,7 +208,7 @@ export class Drawing {
   #mark(kind: (typeof EDGE_MARKS)[number], names: ReadonlySet<string>): void {
     const old = this.#markedBoxes[kind];
     this.#markedBoxes[kind] = names;
-    if (old.size !== names.size || [...names].some(name => !old.has(name))) this.#drawEdges();
+    if (!isSame(old, names)) this.#drawEdges();
   }
 
   /** The positions of all items, by key. */

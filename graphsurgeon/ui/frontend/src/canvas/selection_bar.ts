@@ -4,7 +4,7 @@ import { draw, h, make } from "../panels/vnodes";
 import type { Choice } from "../panels/popup";
 import { overlap, type Point } from "../state/places";
 import type { Rect, Scene } from "../model/types.generated";
-import type { View } from "./view";
+import type { Size, View } from "./view";
 
 /** The space between the bar and what it is about, px. */
 const GAP = 10,
@@ -44,7 +44,7 @@ export class SelectionBar {
 
   /** Moves the bar to a free place: at a side of its part of the picture, or else at the upper or lower edge of the pane. It covers
    * no box and no heading: without a free place, it is not shown. */
-  place(scene: Scene, view: View, [width, height]: [number, number]): void {
+  place(scene: Scene, view: View, [width, height]: Size): void {
     if (!this.#at || !width) return;
     if (!this.#size[0]) this.#size = [this.element.offsetWidth, this.element.offsetHeight];
     const [w, hh] = this.#size,

@@ -1,8 +1,7 @@
 // Draws a box, a group heading or an edge into a reused element.
 import { clean, figure, setAttribute, s } from "../panels/dom";
 import { type Chip, count, share, subOf } from "../state/marks";
-import { SIGN } from "../model/signs.generated";
-import { OP_RADIUS, QUIET_WIDTH, RADIUS, WIDTHS } from "../model/sizes.generated";
+import { OP_RADIUS, QUIET_WIDTH, RADIUS, SIGN, WIDTHS } from "../model/drawing.generated";
 import { type FlowWay, reach } from "../state/neighbors";
 import { textWidthAttributes, LABEL, LEADING, measure, SUB } from "../model/text";
 import type { Box, Direction, Edge, Group, Mark, Scene } from "../model/types.generated";

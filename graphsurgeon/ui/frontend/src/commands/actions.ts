@@ -1,20 +1,30 @@
 // Actions: the verb that a gesture sends, and the state of the page before the answer.
 import type { Api, Result } from "../model/api";
 import { CommandError } from "../model/api";
-import type { CameraHistory } from "../state/cameras";
-import type { Inspector } from "../panels/inspector";
+import { CameraHistory } from "../state/cameras";
 import type { Pane } from "../canvas/pane";
-import type { Overlay } from "../canvas/overlay";
-import { isFold, opens } from "../state/places";
-import type { PlanBar } from "../panels/planbar";
-import type { Popup } from "../panels/popup";
+import { Overlay } from "../canvas/overlay";
+import { isFold, isFoldName, isSame, opens } from "../state/places";
+import type { Choice, FormField, Popup, Values } from "../panels/popup";
+import { FORMS } from "../model/forms.generated";
 import type { WidgetSize } from "../panels/size";
-import type { Search } from "../panels/search";
 import { edgeTitle } from "../canvas/shapes";
-import type { StatusBar } from "../panels/statusbar";
-import type { Store, TwoEnds, ViewState } from "../state/store";
+import { Store, type TwoEnds, type ViewState } from "../state/store";
 import type { Model } from "../model/api";
-import type { Box, Edge, EdgeTensors, Group, Mode, PaneName, TensorText, Verbs } from "../model/types.generated";
+import type {
+  Attributes,
+  Box,
+  Details,
+  Edge,
+  EdgeTensors,
+  Group,
+  Mode,
+  PaneName,
+  RunReport,
+  Status,
+  TensorText,
+  Verbs,
+} from "../model/types.generated";
 
 export type TwoEndEdit = Exclude<TwoEnds, "connect">;
 
@@ -32,90 +42,141 @@ export const TWO_END_EDITS: Record<
   },
 };
 
-export interface Parts {
-  model: Model;
-  api: Api;
-  store: Store;
-  panes: Record<PaneName, Pane>;
-  inspector: Inspector;
-  plan: PlanBar;
-  status: StatusBar;
-  popup: Popup;
-  overlay: Overlay;
-  search: Search;
-  size: WidgetSize;
-  cameras: CameraHistory;
-  /** shows before, after or both */ stages(): void;
-  /** goes to the next change of the plan, or with -1 to the one before */ changes(by: 1 | -1): void;
+/** What the actions use of the panels, which themselves import the actions. */
+export interface Panels {
+  inspector: {
+    /** whether the shown tensors can be marked */ marks: boolean;
+    nothing(): void;
+    waiting(name: string): void;
+    several(names: string[], about?: Attributes): void;
+    show(name: string, details: Details, isOp: boolean): void;
+    edge(title: string, way: string, found: EdgeTensors, more: number): void;
+    tensorOf(op: string): string;
+  };
+  plan: { show(tab: string): void; copy(byKey: boolean): void; focusSummary(): void; focusMapping(): void };
+  status: { show(text: string, level?: Status["level"]): void };
+  search: { on: boolean; clear(): void; focus(): void; step(by: number): void };
 }
 
+/** The parts of the screen, and what the user can do with them. */
 export class Actions {
+  readonly store = new Store();
+  readonly overlay = new Overlay();
+  readonly cameras: CameraHistory;
+  api!: Api;
+  panes!: Record<PaneName, Pane>;
+  inspector!: Panels["inspector"];
+  plan!: Panels["plan"];
+  status!: Panels["status"];
+  popup!: Popup;
+  search!: Panels["search"];
+  size!: WidgetSize;
   #request = 0;
 
-  constructor(readonly ui: Parts) {}
+  constructor(readonly model: Model) {
+    this.cameras = new CameraHistory(model);
+  }
 
   /** The view state. */
   get state(): Readonly<ViewState> {
-    return this.ui.store.state;
+    return this.store.state;
   }
 
   get selected(): Record<PaneName, ReadonlySet<string>> {
     return this.state.selected;
   }
 
+  /** The boxes to act on: the selection of a pane, unless a box is given that is not part of it. */
+  boxesOf(pane: Pane, of?: Box | Group): string[] {
+    const selected = this.selected[pane.name];
+    return !of || selected.has(of.name) ? [...selected] : [of.name];
+  }
+
+  /** The run that the pictures show. */
+  get run(): RunReport | null {
+    const run = this.model.get("run");
+    return run && "tops" in run ? (run as RunReport) : null;
+  }
+
   /** The active pane, in which keys act. */
   get pane(): Pane {
-    return this.ui.panes[this.state.active];
+    return this.panes[this.state.active];
+  }
+
+  /** Makes a pane the active one. */
+  activate(active: PaneName): void {
+    if (this.state.active !== active) this.store.set({ active });
+  }
+
+  /** A pane or a box of it has the focus: the pane is the active one now, and a selected edge is deselected for a box. */
+  paneFocused({ name }: Pane, onBox: boolean): void {
+    this.activate(name);
+    if (onBox && this.state.edge) this.store.set({ edge: null });
+  }
+
+  /** Focuses the current box of the active pane. */
+  focusPane(): void {
+    const { pane } = this,
+      item = pane.current;
+    if (item) pane.focus(item, false);
+  }
+
+  /** Whether the source is the graph that the plan changes. */
+  get isSingleGraph(): boolean {
+    return this.model.get("plan").same;
   }
 
   /** The reason why the boxes of a pane cannot be edited; empty if they can. */
   refusal(pane: Pane): string {
-    const here = pane.name === "destination" || this.ui.model.get("plan").same;
-    return here ? "" : `Edits are made in ${this.ui.model.get("titles").destination}, on the right.`;
+    const here = pane.name === "destination" || this.isSingleGraph;
+    return here ? "" : `Edits are made in ${this.model.get("titles").destination}, on the right.`;
   }
+
+  /** Shows a message in the status line. */
+  readonly notify = (text: string, level: Status["level"] = "info"): void => this.status.show(text, level);
 
   /** Whether the boxes of a pane can be edited; if they cannot, a message has the reason. */
   canEdit(pane: Pane): boolean {
     const no = this.refusal(pane);
-    if (no) this.ui.status.show(no, "warn");
+    if (no) this.notify(no, "warn");
     return !no;
   }
 
   /** Whether the destination follows the camera of the source. */
   get follows(): boolean {
-    return this.ui.model.get("plan").same && !!this.ui.panes.source.scene;
+    return this.isSingleGraph && !!this.panes.source.scene;
   }
 
   /** The panes are one graph before and after the plan. */
   get isTwoStage(): boolean {
-    return !!this.ui.panes.destination.scene && this.ui.model.get("plan").same;
+    return !!this.panes.destination.scene && this.isSingleGraph;
   }
 
   /** The reason why tensors of a pane cannot be marked; empty if they can. */
   markRefusal(pane: Pane): string {
-    const here = pane.name === "source" || this.ui.model.get("plan").same;
-    return here ? "" : `Mark the boundary in ${this.ui.model.get("titles").source}, on the left.`;
+    const here = pane.name === "source" || this.isSingleGraph;
+    return here ? "" : `Mark the boundary in ${this.model.get("titles").source}, on the left.`;
   }
 
   /** The selection is no longer the result of the search. */
   #forget(): void {
     if (!this.state.similarTo) return;
-    this.ui.panes.source.drawing.markHits({});
-    this.ui.store.set({ similarTo: null });
+    this.panes.source.drawing.markHits({});
+    this.store.set({ similarTo: null });
   }
 
   /** Fades boxes at once, and sends the change to Python. */
   fade(keys: string[]): void {
-    this.ui.store.set({ faded: keys });
-    void this.send("fade", { keys }).then(() => this.ui.store.set({ faded: null }));
+    this.store.set({ faded: keys });
+    void this.send("fade", { keys }).then(() => this.store.set({ faded: null }));
   }
 
   /** Sends the verb of a form; an error of Python is in the status line too, and the form stays open. */
   readonly call = async <V extends keyof Verbs>(verb: V, args: Verbs[V]): Promise<Result<V>> => {
     try {
-      return await this.ui.api.call(verb, args);
+      return await this.api.call(verb, args);
     } catch (error) {
-      if (error instanceof CommandError) this.ui.status.show(error.message, "error");
+      if (error instanceof CommandError) this.notify(error.message, "error");
       throw error;
     }
   };
@@ -130,47 +191,80 @@ export class Actions {
     }
   }
 
+  /** Opens the form of a verb. `given` has the arguments without a field, `more` has the values or other properties of fields, and
+   * null for fields that are left out. */
+  form<V extends keyof typeof FORMS>(
+    title: string,
+    verb: V,
+    submit: string,
+    given: Partial<Verbs[V]>,
+    more: Record<string, string | Partial<FormField> | null> = {},
+    done: (result: Result<V>) => unknown = () => {},
+    note = "",
+  ): void {
+    const shown = FORMS[verb].filter(({ name }) => more[name] !== null),
+      fields = shown.map((field: FormField) => {
+        const own = more[field.name];
+        return { ...field, ...(typeof own === "string" ? { value: own } : own) };
+      });
+    const send = async (values: Values) => done(await this.call(verb, { ...given, ...values } as Verbs[V]));
+    this.popup.form(title, fields, submit, send, note);
+  }
+
+  /** Sends a verb that adds a copy to the plan, and shows the errors of the plan. */
+  async paste<V extends "paste" | "duplicate">(verb: V, args: Verbs[V]): Promise<void> {
+    if ((await this.send(verb, args)) !== null && this.model.get("plan").faults.length) this.plan.show("problems");
+  }
+
   /** Sends a verb without waiting for its answer. */
   readonly post = <V extends keyof Verbs>(verb: V, args: Verbs[V]): void => void this.send(verb, args);
 
+  /** An item of a menu that sends a verb. */
+  readonly item = <V extends keyof Verbs>(text: string, verb: V, args: Verbs[V], more: Partial<Choice> = {}): Choice => ({
+    text,
+    verb,
+    run: () => this.post(verb, args),
+    ...more,
+  });
+
   /** Takes Python's selections, unless selections of the page are not answered yet. */
   adopt(first = false): void {
-    if (this.ui.api.pending("select")) return;
+    if (this.api.pending("select")) return;
     const old = this.selected.source,
-      now = new Set(this.ui.model.get("selected"));
-    this.ui.store.select("source", now);
-    if (first || (old.size === now.size && [...now].every(n => old.has(n)))) return;
-    void this.inspect(this.ui.panes.source, true);
+      now = new Set(this.model.get("selected"));
+    this.store.select("source", now);
+    if (first || isSame(old, now)) return;
+    void this.inspect(this.panes.source, true);
     // the view goes to a selection of Python; its scene may come with the same message
-    if (now.size && !this.ui.cameras.returning) queueMicrotask(() => this.ui.panes.source.lookAt([...now]));
+    if (now.size && !this.cameras.returning) queueMicrotask(() => this.panes.source.lookAt([...now]));
   }
 
   /** Asks for a tensor of the graph that the plan changes: of the next box or edge that is clicked or chosen by Enter or Space. */
-  pick(purpose: string, take: (tensor: string) => void): void {
-    this.ui.store.set({ picking: { purpose, take } });
-    this.ui.status.show(`${purpose}: click a box or an edge, or go to it and press Space; Esc cancels.`);
-    const { panes } = this.ui,
-      pane = panes[panes.destination.scene && !this.ui.model.get("plan").same ? "destination" : this.state.active];
+  readonly pick = (purpose: string, take: (tensor: string) => void): void => {
+    this.store.set({ picking: { purpose, take } });
+    this.notify(`${purpose}: click a box or an edge, or go to it and press Space; Esc cancels.`);
+    const { panes } = this,
+      pane = panes[panes.destination.scene && !this.isSingleGraph ? "destination" : this.state.active];
     if (pane.current) pane.focus(pane.current);
-  }
+  };
 
   /** Takes the chosen tensor; a menu offers several tensors. */
   async #take(pane: Pane, name: string, edge?: Edge): Promise<void> {
     const { picking } = this.state;
     if (!picking) return;
     const no = this.refusal(pane);
-    if (no) return this.ui.status.show(no.replace("Edits are made", "Choose a tensor"), "warn");
+    if (no) return this.notify(no.replace("Edits are made", "Choose a tensor"), "warn");
     const answer = edge ? await this.tensorsOf(pane, edge) : (await this.send("details", { pane: pane.name, name }))?.outputs,
       found = answer?.map(t => t.tensor);
     if (!found || this.state.picking !== picking) return;
     const take = (tensor: string) => {
-      this.ui.store.set({ picking: null });
+      this.store.set({ picking: null });
       picking.take(tensor);
     };
-    if (!found.length) this.ui.status.show(`'${name.slice(0, 80)}' has no output tensor: choose another box.`, "warn");
+    if (!found.length) this.notify(`'${name.slice(0, 80)}' has no output tensor: choose another box.`, "warn");
     else if (found.length === 1) take(found[0]!);
     else
-      this.ui.popup.choose(
+      this.popup.choose(
         picking.purpose,
         found.slice(0, 40).map(tensor => ({ text: tensor, run: () => take(tensor) })),
       );
@@ -184,9 +278,9 @@ export class Actions {
       if (mode === "toggle" && next.has(name)) next.delete(name);
       else next.add(name);
     }
-    const same = next.size === old.size && [...next].every(n => old.has(n));
+    const same = isSame(old, next);
     this.#forget();
-    this.ui.store.select(pane.name, next, { edge: null });
+    this.store.select(pane.name, next, { edge: null });
     if (!same && pane.name === "source") void this.send("select", { names, mode }).then(() => this.adopt());
     void this.inspect(pane);
   }
@@ -196,34 +290,34 @@ export class Actions {
     const names = [...this.selected[pane.name]],
       name = names[0];
     const asked = ++this.#request;
-    if (name === undefined) return this.ui.inspector.nothing();
+    if (name === undefined) return this.inspector.nothing();
     if (names.length > 1) {
-      this.ui.inspector.several(names);
-      if (!this.ui.api.answers("attributes")) return;
-      const about = await this.ui.api.call("attributes", { names, pane: pane.name }).catch(() => null);
-      if (about && asked === this.#request) this.ui.inspector.several(names, about);
+      this.inspector.several(names);
+      if (!this.api.answers("attributes")) return;
+      const about = await this.api.call("attributes", { names, pane: pane.name }).catch(() => null);
+      if (about && asked === this.#request) this.inspector.several(names, about);
       return;
     }
-    this.ui.inspector.marks = !this.markRefusal(pane);
-    this.ui.inspector.waiting(name);
-    const details = await this.ui.api.call("details", { pane: pane.name, name }).catch((error: CommandError) => error);
+    this.inspector.marks = !this.markRefusal(pane);
+    this.inspector.waiting(name);
+    const details = await this.api.call("details", { pane: pane.name, name }).catch((error: CommandError) => error);
     if (asked !== this.#request) return;
     if (details instanceof Error) {
-      this.ui.inspector.nothing();
-      if (!again) this.ui.status.show(details.message, "error");
-    } else if (details) this.ui.inspector.show(name, details, !name.endsWith("/") && !name.startsWith("~"));
+      this.inspector.nothing();
+      if (!again) this.notify(details.message, "error");
+    } else if (details) this.inspector.show(name, details, !isFoldName(name));
   }
 
   /** Selects an edge, or takes its tensor if one is asked for. With its `place` among the edges of a box, only selects it. */
   showEdge(pane: Pane, edge: Edge, place = ""): void {
     if (this.state.picking && !edge.control && !place) return void this.#take(pane, edge.from, edge);
     this.#request++;
-    this.ui.store.select(pane.name, pane.name === "source" ? this.selected.source : [], { edge });
-    this.ui.inspector.marks = !this.markRefusal(pane);
-    const [from, to] = this.ends(pane, edge).map(box => box.label),
+    this.store.select(pane.name, pane.name === "source" ? this.selected.source : [], { edge });
+    this.inspector.marks = !this.markRefusal(pane);
+    const [{ label: from }, { label: to }] = this.ends(pane, edge),
       asked = this.#request,
       show = (found: EdgeTensors, more: number) => {
-        this.ui.inspector.edge(edgeTitle(edge), `${from} \u2192 ${to}`, found, more);
+        this.inspector.edge(edgeTitle(edge), `${from} \u2192 ${to}`, found, more);
         const what = `${edge.control ? "" : "edge: "}${edgeTitle(edge)}${edge.count > 1 ? ` from ${from}` : ""} to ${to}`;
         pane.drawing.nameEdge([what, edge.count > 1 ? "" : found.tensors[0]?.text, place].filter(Boolean).join(", "));
       };
@@ -234,12 +328,13 @@ export class Actions {
   }
 
   /** The boxes at the ends of an edge. */
-  ends(pane: Pane, edge: Edge): Box[] {
-    return [edge.from, edge.to].map(id => pane.scene!.boxes.find(box => box.id === id)!);
+  ends(pane: Pane, { from, to }: Edge): [from: Box, to: Box] {
+    const box = (id: string) => pane.scene!.boxes.find(box => box.id === id)!;
+    return [box(from), box(to)];
   }
 
   #edgeTensors(pane: Pane, edge: Edge): Promise<EdgeTensors | null> {
-    const [source, target] = this.ends(pane, edge).map(box => box.name) as [string, string];
+    const [{ name: source }, { name: target }] = this.ends(pane, edge);
     return this.send("edge_tensors", { source, target, control: !!edge.control, pane: pane.name });
   }
 
@@ -262,8 +357,8 @@ export class Actions {
   /** Goes to a box, even if it is folded; with `focus` false the keyboard focus does not move. */
   reveal(pane: PaneName, name: string, focus = true): void {
     // the scene may come long after the answer: a layout takes its time
-    this.ui.panes[pane].goTo(name, focus);
-    void this.send("reveal", { pane, name }).then(() => this.ui.panes[pane].arrive());
+    this.panes[pane].goTo(name, focus);
+    void this.send("reveal", { pane, name }).then(() => this.panes[pane].arrive());
   }
 
   /** The tensor that a key on the current box means; without one, a message has the reason. The scope of a layer is allowed too. */
@@ -271,29 +366,29 @@ export class Actions {
     const { edge } = this.state;
     if (edge) return edge.tensor;
     const of = pane.current?.of;
-    if (!of) this.ui.status.show("Select an op.", "warn");
-    else if (scope && (of.name.endsWith("/") || of.name.startsWith("~"))) return of.name;
-    else if (isFold(of)) this.ui.status.show(`'${of.name.slice(0, 80)}' is a scope: unfold it (Enter).`, "warn");
+    if (!of) this.notify("Select an op.", "warn");
+    else if (scope && isFoldName(of.name)) return of.name;
+    else if (isFold(of)) this.notify(`'${of.name.slice(0, 80)}' is a scope: unfold it (Enter).`, "warn");
     else if ("outputs" in of && of.kind === "op" && of.outputs === 0)
-      this.ui.status.show(`'${of.name.slice(0, 80)}' has no output tensor.`, "warn");
-    else return this.ui.inspector.tensorOf(of.name);
+      this.notify(`'${of.name.slice(0, 80)}' has no output tensor.`, "warn");
+    else return this.inspector.tensorOf(of.name);
     return null;
   }
 
   /** Copies the region or the selection; without either, the current box. By key, the focus then goes to its sources. */
   async copy(how: Verbs["copy"], byKey = false): Promise<void> {
-    const { source } = this.ui.panes,
+    const { source } = this.panes,
       of = source.current?.of;
-    if (byKey && !this.ui.model.get("boundary").ops && !this.selected.source.size && of) this.select(source, [of.name], "set");
+    if (byKey && !this.model.get("boundary").ops && !this.selected.source.size && of) this.select(source, [of.name], "set");
     if ((await this.send("copy", how)) === null) return;
-    const { faults, inputs } = this.ui.model.get("plan");
-    this.ui.plan.show(faults.length ? "problems" : inputs?.length ? "mapping" : "steps");
-    if (byKey && !faults.length) this.ui.plan.focusMapping();
+    const { faults, inputs } = this.model.get("plan");
+    this.plan.show(faults.length ? "problems" : inputs?.length ? "mapping" : "steps");
+    if (byKey && !faults.length) this.plan.focusMapping();
   }
 
   /** The output of an op for keys: the output chosen in the inspector, or the first. */
   tensorOf(op: string): string {
-    return this.ui.inspector.tensorOf(op);
+    return this.inspector.tensorOf(op);
   }
 
   /** An end of an edit with two ends: an op for edits of control inputs, else a tensor. */
@@ -309,9 +404,9 @@ export class Actions {
     if (!tensor || box === undefined) return;
     if (verb !== "connect" && !this.canEdit(pane)) return;
     // the edge that was chosen for the first end must not be the second end
-    this.ui.store.set({ pendingEdit: { verb, tensor, pane: pane.name, box, only: of?.only }, candidates: null, edge: null });
+    this.store.set({ pendingEdit: { verb, tensor, pane: pane.name, box, only: of?.only }, candidates: null, edge: null });
     const ask = verb === "connect" ? "go to the box that should read it and press m again" : TWO_END_EDITS[verb].prompt;
-    this.ui.status.show(`${tensor.slice(0, 80)}: ${ask}; Esc cancels.`);
+    this.notify(`${tensor.slice(0, 80)}: ${ask}; Esc cancels.`);
   }
 
   /** Takes the second end of an edit. */
@@ -320,7 +415,7 @@ export class Actions {
     if (!pendingEdit || pendingEdit.verb === "connect") return;
     const tensor = this.canEdit(pane) && this.#end(pane, pendingEdit.verb);
     if (!tensor) return;
-    this.ui.store.set({ pendingEdit: null });
+    this.store.set({ pendingEdit: null });
     if (pendingEdit.verb === "reroute") this.post("reroute", { old: pendingEdit.tensor, to: tensor, only: pendingEdit.only ?? [] });
     else if (pendingEdit.verb === "swap") this.post("swap", { a: pendingEdit.tensor, b: tensor });
     else if (pendingEdit.verb === "add_control") this.post("add_control", { op: pendingEdit.tensor, after: tensor });
@@ -328,32 +423,33 @@ export class Actions {
   }
 
   apply(): void {
-    const plan = this.ui.model.get("plan");
+    const plan = this.model.get("plan");
     if (!plan.ready) {
-      this.ui.status.show(plan.faults.length ? "The plan has errors: see below." : "There is no plan to apply.", "warn");
-      if (plan.faults.length) this.ui.plan.show("problems");
+      this.notify(plan.faults.length ? "The plan has errors: see below." : "There is no plan to apply.", "warn");
+      if (plan.faults.length) this.plan.show("problems");
       return;
     }
     const go = () => this.post("apply", {});
     if (!plan.warnings.length) return go();
-    this.ui.popup.confirm(
+    this.popup.form(
       `Apply with ${plan.warnings.length === 1 ? "a warning" : `${plan.warnings.length} warnings`}?`,
-      plan.warnings,
+      [],
       "Apply",
       go,
+      plan.warnings,
     );
   }
 
   /** Esc cancels a connection, else a running layout, else it clears the selections. */
   escape(pane: Pane): void {
-    const drags = Object.values(this.ui.panes).map(one => one.pointer.stop());
+    const drags = Object.values(this.panes).map(one => one.pointer.stop());
     if (this.state.pendingEdit || this.state.picking || drags.includes(true)) {
-      this.ui.store.set({ pendingEdit: null, candidates: null, picking: null });
-      this.ui.status.show("Cancelled.");
-    } else if (this.state.lens) this.ui.store.set({ lens: null });
-    else if (this.ui.model.get("status").level === "busy" || this.ui.api.pending()) this.post("cancel", {});
-    else if (this.ui.search.on) this.ui.search.clear();
-    else if (this.ui.size.full && !this.selected[pane.name].size) this.ui.size.fill(false);
+      this.store.set({ pendingEdit: null, candidates: null, picking: null });
+      this.notify("Cancelled.");
+    } else if (this.state.lens) this.store.set({ lens: null });
+    else if (this.model.get("status").level === "busy" || this.api.pending()) this.post("cancel", {});
+    else if (this.search.on) this.search.clear();
+    else if (this.size.full && !this.selected[pane.name].size) this.size.fill(false);
     else this.select(pane, [], "set");
   }
 }

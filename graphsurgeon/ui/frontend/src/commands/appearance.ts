@@ -6,7 +6,7 @@ import { opens } from "../state/places";
 import { measures } from "../panels/runpanel";
 import type { Choice } from "../panels/popup";
 import type { Position } from "../panels/parts";
-import type { Box, ColorBy, Group, Look, PaneName, RunReport, Scene } from "../model/types.generated";
+import type { Box, ColorBy, Group, Look, PaneName } from "../model/types.generated";
 
 const COLORS: [ColorBy, string][] = [
   ["family", "Op family"],
@@ -29,66 +29,40 @@ export class Appearance {
   ) {}
 
   get state(): Look {
-    return this.actions.ui.model.get("look") ?? NONE;
+    return this.actions.model.get("look") ?? NONE;
   }
 
   /** The view options: depth, helpers and hidden op types. */
   menu(pane: PaneName, at?: Position): void {
-    const look = this.state,
-      hidden = this.#scene?.stats.hidden ?? {};
+    const { item } = this.actions,
+      look = this.state,
+      hidden = this.actions.model.get("scenes").source?.stats.hidden ?? {},
+      isLarge = look.budget > USUAL;
     const choices: (Choice | false)[] = [
-      { text: "Initial view", verb: "fold_all", run: () => this.actions.post("fold_all", { pane }) },
-      { text: "Fold all scopes", verb: "set_depth", run: () => this.actions.post("set_depth", { depth: 0, pane }) },
-      ...DEPTHS.map(depth => ({
-        text: `Unfold to depth ${depth}`,
-        verb: "set_depth" as const,
-        run: () => this.actions.post("set_depth", { depth, pane }),
-      })),
-      this.choice("train", this.actions.ui.panes[pane], undefined, { on: look.training }),
+      item("Initial view", "fold_all", { pane }),
+      item("Fold all scopes", "set_depth", { depth: 0, pane }),
+      ...DEPTHS.map(depth => item(`Unfold to depth ${depth}`, "set_depth", { depth, pane })),
+      this.choice("train", this.actions.panes[pane], undefined, { on: look.training }),
       ...HELPERS.filter(kind => hidden[kind] || look.shown.includes(kind)).map(kind => {
         const on = look.shown.includes(kind);
-        return {
-          text: `Show ${kind}${on ? "" : ` (${figure(hidden[kind]!)} hidden)`}`,
-          on,
-          verb: "show_helpers" as const,
-          run: () => this.actions.post("show_helpers", { kind, on: !on }),
-        };
+        return item(`Show ${kind}${on ? "" : ` (${figure(hidden[kind]!)} hidden)`}`, "show_helpers", { kind, on: !on }, { on });
       }),
-      this.choice("map", this.actions.ui.panes[pane], undefined, { on: this.actions.ui.panes[pane].map.isWanted }),
-      ...look.hidden.map(kind => ({
-        text: `Show ${kind} again`,
-        verb: "hide_ops" as const,
-        run: () => this.actions.post("hide_ops", { types: look.hidden.filter(k => k !== kind) }),
-      })),
-      {
-        text: `Show up to ${MOST} boxes`,
-        on: look.budget > USUAL,
-        verb: "set_budget",
-        run: () => this.actions.post("set_budget", { boxes: look.budget > USUAL ? USUAL : MOST }),
-      },
+      this.choice("map", this.actions.panes[pane], undefined, { on: this.actions.panes[pane].map.isWanted }),
+      ...look.hidden.map(kind => item(`Show ${kind} again`, "hide_ops", { types: look.hidden.filter(k => k !== kind) })),
+      item(`Show up to ${MOST} boxes`, "set_budget", { boxes: isLarge ? USUAL : MOST }, { on: isLarge }),
     ];
-    this.actions.ui.popup.choose("View options", choices, at);
+    this.actions.popup.choose("View options", choices, at);
   }
 
   colors(at?: Position): void {
     const { by, name } = this.state,
-      run = this.actions.ui.model.get("run"),
-      shown = run && "tops" in run ? measures(run as RunReport) : [];
-    this.actions.ui.popup.choose(
+      { run } = this.actions,
+      shown = run ? measures(run) : [];
+    this.actions.popup.choose(
       "Color by",
       [
-        ...COLORS.map(([way, text]) => ({
-          text,
-          on: by === way,
-          verb: "paint" as const,
-          run: () => this.actions.post("paint", { by: way }),
-        })),
-        ...shown.map(([way, text]) => ({
-          text: `${text} (run)`,
-          on: by === "values" && name === way,
-          verb: "paint" as const,
-          run: () => this.actions.post("paint", { by: way }),
-        })),
+        ...COLORS.map(([way, text]) => this.actions.item(text, "paint", { by: way }, { on: by === way })),
+        ...shown.map(([way, text]) => this.actions.item(`${text} (run)`, "paint", { by: way }, { on: by === "values" && name === way })),
         { text: "Numbers of a CSV file\u2026", verb: "paint_file", run: () => this.#askFile() },
         ...((by === "values" || by === "words") && !shown.some(([way]) => way === name) ? [{ text: name, on: true, run: () => {} }] : []),
       ],
@@ -97,13 +71,8 @@ export class Appearance {
   }
 
   #askFile(): void {
-    this.actions.ui.popup.form(
-      "Color by numbers of a file",
-      [{ name: "path", label: "CSV file", hint: "numbers.csv" }],
-      "Color",
-      v => this.actions.call("paint_file", { path: v.path! }),
-      "Each row has the name of an op or layer, and a number.",
-    );
+    const note = "Each row has the name of an op or layer, and a number.";
+    this.actions.form("Color by numbers of a file", "paint_file", "Color", {}, {}, undefined, note);
   }
 
   /** Hides gradients, or shows them in their scopes. */
@@ -115,16 +84,6 @@ export class Appearance {
   of(of: Box | Group): Choice[] {
     if (opens(of) || !("kind" in of)) return [];
     const type = of.subtitle.split(" \u00b7 ")[0]!;
-    return [
-      {
-        text: `Hide all ops of type ${type}`,
-        verb: "hide_ops",
-        run: () => this.actions.post("hide_ops", { types: [...this.state.hidden, type] }),
-      },
-    ];
-  }
-
-  get #scene(): Scene | null {
-    return this.actions.ui.model.get("scenes").source;
+    return [this.actions.item(`Hide all ops of type ${type}`, "hide_ops", { types: [...this.state.hidden, type] })];
   }
 }

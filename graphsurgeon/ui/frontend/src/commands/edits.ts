@@ -1,48 +1,32 @@
-// Edits of existing ops: the second menu of a box, and the forms of its items.
+// Edits of existing ops: the second menu of a box, the menu of an edge, and the forms of their items, of the inspector and of the plan.
+import { CommandError } from "../model/api";
 import { type Actions, TWO_END_EDITS, type TwoEndEdit } from "./actions";
-import { Attrs } from "../panels/attributes";
 import type { BoxDrag } from "../canvas/drag_boxes";
 import type { Action } from "./keys";
 import type { Pane } from "../canvas/pane";
-import { displayName, isFold } from "../state/places";
-import type { Choice, Entry, Field } from "../panels/popup";
+import { edgeTitle } from "../canvas/shapes";
+import { displayName, isFold, opOf } from "../state/places";
+import { FORMS } from "../model/forms.generated";
+import type { Choice, Entry, Values } from "../panels/popup";
 import type { Position } from "../panels/parts";
-import type { Box, Group } from "../model/types.generated";
-
-const EXTERNAL: [string, string][] = [
-  ["refuse", "skip that match"],
-  ["keep", "keep ops others use"],
-];
-const FREE = "a free one";
-const ASSIGN: [string, string][] = [
-  ["leave", "leave them"],
-  ["copy", "copy them too"],
-];
+import type { Attribute, Attributes, Box, Edge, Group, Verbs } from "../model/types.generated";
 
 /** An action as an item of a menu for a box of a pane; none if the action cannot be done with it. */
 export type ChoiceOf = (action: Action, pane: Pane, of?: Box | Group, more?: Partial<Choice>) => Choice | false;
 
-export class Edits {
-  readonly attrs: Attrs;
+const DEVICES = ["/cpu:0", "/gpu:0", "/gpu:1"];
 
+export class Edits {
   constructor(
     private readonly actions: Actions,
     private readonly boxDrag: BoxDrag,
     readonly choice: ChoiceOf,
-  ) {
-    this.attrs = new Attrs(actions);
-  }
-
-  /** The selection of a pane if the box is part of it, else the box alone. */
-  #names(pane: Pane, of: Box | Group): string[] {
-    const selected = this.actions.selected[pane.name];
-    return selected.has(of.name) ? [...selected] : [of.name];
-  }
+  ) {}
 
   /** The boxes to search similar parts for: after a search still the first selection, not all results. */
   #alike(pane: Pane, of: Box | Group): string[] {
     const found = pane.name === "source" && this.actions.selected.source.has(of.name) ? this.actions.state.similarTo : null;
-    return found ?? this.#names(pane, of);
+    return found ?? this.actions.boxesOf(pane, of);
   }
 
   /** Selects all parts similar to the selection, and shows how many of their ops other boxes hold. */
@@ -50,44 +34,39 @@ export class Edits {
     const names = this.#alike(pane, of),
       found = await this.actions.send("find_similar", { names });
     if (!found) return;
-    this.actions.ui.store.set({ similarTo: names });
-    this.actions.ui.panes.source.drawing.markHits(found.boxes);
+    this.actions.store.set({ similarTo: names });
+    this.actions.panes.source.drawing.markHits(found.boxes);
   }
 
   remove(pane: Pane, of: Box | Group, stitch: boolean): void {
-    this.actions.post("remove", { names: this.#names(pane, of), stitch });
+    this.actions.post("remove", { names: this.actions.boxesOf(pane, of), stitch });
   }
 
   /** Replaces all parts similar to the selection by an op of another type. */
   type(pane: Pane, of: Box | Group): void {
     const like = this.#alike(pane, of),
       one = like.length === 1 && !isFold(of);
-    const fields: Field[] = [{ name: "replacement", label: "Op type", hint: "name or description", find: this.#types(like) }];
-    if (!one) fields.push({ name: "external", label: "If other ops read inner tensors", value: "refuse", options: EXTERNAL });
-    this.actions.ui.popup.form(`Replace all similar to ${similarText(like)}`, fields, "Replace", v =>
-      this.actions.call("replace", { names: like, replacement: v.replacement!, external: (v.external ?? "refuse") as "refuse" | "keep" }),
-    );
+    const find = (query: string) => this.actions.send("op_types", { query, names: like, inputs: 0 });
+    // a single op has no inner tensors
+    const more = { replacement: { find }, ...(one && { external: null }) },
+      given = { names: like, external: "refuse" as const };
+    this.actions.form(`Replace all similar to ${similarText(like)}`, "replace", "Replace", given, more);
   }
 
   /** Sets an attribute of the selection. */
   attribute(pane: Pane, of: Box | Group): void {
-    void this.attrs.choose(pane, this.#names(pane, of));
-  }
-
-  /** Finds op types that can replace boxes. */
-  #types(names: string[]): Field["find"] {
-    return query => this.actions.send("op_types", { query, names, inputs: 0 });
+    void this.#chooseAttribute(pane, this.actions.boxesOf(pane, of));
   }
 
   /** Finds op types with one input, which can be dragged onto an edge. */
-  async #insertable(query: string, values: () => Record<string, string>): Promise<Entry[] | null> {
-    const { popup } = this.actions.ui,
+  async #insertable(query: string, values: () => Values): Promise<Entry[] | null> {
+    const { popup } = this.actions,
       found = await this.actions.send("op_types", { query, names: [], inputs: 1 });
     const drag = (op: string) => () => {
-      const name = values().name || null;
+      const { name } = values();
       popup.close();
       return this.boxDrag.beginType(op, (pane, edge) =>
-        this.actions.post("insert", { op, on: edge.tensor, name, only: [this.actions.ends(pane, edge)[1]!.name] }),
+        this.actions.post("insert", { op, on: edge.tensor, name, only: [this.actions.ends(pane, edge)[1].name] }),
       );
     };
     return found && found.map(type => ({ ...type, drag: drag(type.name) }));
@@ -95,24 +74,59 @@ export class Edits {
 
   /** Asks for an op with one input to insert after a tensor, for all its consumers or for those in some boxes. */
   insert(tensor: string, only: string[] = []): void {
-    this.actions.ui.popup.form(
-      only.length ? `Insert op between ${tensor} and ${similarText(only)}` : `Insert op after ${tensor}`,
-      [
-        { name: "op", label: "Op type (one input)", value: "Identity", find: (query, values) => this.#insertable(query, values) },
-        { name: "name", label: "Name", hint: FREE },
-      ],
-      "Insert",
-      v => this.actions.call("insert", { op: v.op!, on: tensor, name: v.name || null, only }),
-      "You can also drag a type onto an edge.",
-    );
+    const title = only.length ? `Insert op between ${tensor} and ${similarText(only)}` : `Insert op after ${tensor}`,
+      op = { value: "Identity", find: (query: string, values: () => Values) => this.#insertable(query, values) };
+    this.actions.form(title, "insert", "Insert", { on: tensor, only }, { op }, undefined, "You can also drag a type onto an edge.");
   }
 
+  /** Asks for another value of an attribute, of all ops of some boxes: from a menu if all its values are known. */
+  setAttribute(names: string[], a: Attribute, at: Position): void {
+    const { actions } = this;
+    if (a.choices.length)
+      actions.popup.choose(
+        a.name,
+        a.choices.map(value => actions.item(value, "set_attr", { names, name: a.name, value }, { on: value === a.value })),
+        at,
+      );
+    else actions.form(`Set ${a.name}`, "set_attr", "Set", { names, name: a.name }, { value: a.value });
+  }
+
+  /** Asks for another device. */
+  place(names: string[], device: string): void {
+    this.actions.form("Place on a device", "set_device", "Place", { names }, { device: { value: device, names: DEVICES } });
+  }
+
+  /** Asks for other arguments of a step of the plan. */
+  async editStep(step: number): Promise<void> {
+    const fields = await this.actions.send("step_form", { step });
+    if (fields) this.actions.popup.form("Change the step", fields, "Change", values => this.actions.call("edit_step", { step, values }));
+  }
+
+  rename(name: string): void {
+    const [scope, end] = name.endsWith("/") ? ["scope", -1] : ["op"];
+    this.actions.form(`Rename the ${scope}`, "rename", "Rename", { old: name }, { to: { value: name.slice(0, end), isName: true } });
+  }
+
+  /** Asks for an attribute and its value in one text, for example padding=SAME; a list shows the choices. */
+  async #chooseAttribute(pane: Pane, names: string[]): Promise<void> {
+    const about = await this.actions.send("attributes", { names, pane: pane.name });
+    if (!about) return;
+    const fields = [{ name: "text", label: "Attribute = value", hint: "padding=SAME", find: async (q: string) => entries(about, q) }];
+    this.actions.popup.form("Set an attribute", fields, "Set", async v => {
+      const at = v.text!.indexOf("=");
+      const problem = `${JSON.stringify(v.text)} has no value`;
+      if (at < 0) throw new CommandError({ request: "set_attr", problem, suggestion: "Type name=value, for example padding=SAME" });
+      await this.actions.call("set_attr", { names, name: v.text!.slice(0, at).trim(), value: v.text!.slice(at + 1).trim() });
+    });
+  }
+
+  /** The second menu of a box. */
   menu(pane: Pane, of: Box | Group, at: Position): void {
     const fold = isFold(of),
-      names = this.#names(pane, of),
+      names = this.actions.boxesOf(pane, of),
       actions = this.actions,
-      { post, call } = actions,
-      { popup, model } = this.actions.ui,
+      { item } = actions,
+      { popup, model } = this.actions,
       selected = [...actions.selected[pane.name]],
       type = "subtitle" in of ? of.subtitle.split(" ")[0]! : "";
     const plan = model.get("plan"),
@@ -120,95 +134,82 @@ export class Edits {
       all = one ? "it" : `all ${names.length}`,
       theirs = (ends: string) => (one ? `its ${ends}` : `the ${ends} of ${all}`);
     const remove = one ? "Remove" : `Remove ${all}`,
-      entry = (action: Action, text: string, run: () => void) => this.choice(action, pane, of, { text, run });
+      entry = (action: Action, text?: string) => this.choice(action, pane, of, text ? { text } : {});
     const two = (verb: TwoEndEdit): Choice | false =>
       !fold && { text: TWO_END_EDITS[verb].menu, key: TWO_END_EDITS[verb].key, run: () => actions.startEdit(pane, verb) };
-    /** A choice that opens a form; its text is `title`, unless one is given. */
-    const formChoice = (
+    /** A choice that opens the form of a verb; its text is `title`, unless one is given. */
+    const formChoice = <V extends keyof typeof FORMS>(
       title: string,
-      fields: Field[],
-      yes: string,
-      run: (v: Record<string, string>) => unknown,
+      verb: V,
+      submit: string,
+      given: Partial<Verbs[V]>,
+      more: Record<string, string> = {},
       text = title,
       off = false,
     ): Choice => ({
       text: `${text}\u2026`,
       off,
-      run: () => popup.form(title, fields, yes, run),
+      run: () => actions.form(title, verb, submit, given, more),
     });
     const groups: Record<string, (Choice | false)[]> = {
       Consumers: [
         two("reroute"),
         two("swap"),
-        !fold && { text: "Bypass", run: () => post("bypass", { op: of.name }) },
+        !fold && item("Bypass", "bypass", { op: of.name }),
         !fold && { text: "Insert op after it\u2026", run: () => this.insert(actions.tensorOf(of.name)) },
         !fold &&
           formChoice(
             `Insert a copy of ${similarText(selected)} after it`,
-            [{ name: "to", label: "Scope of the copy", hint: FREE }],
+            "insert_copy",
             "Insert",
-            v => call("insert_copy", { names: selected, on: actions.tensorOf(of.name), to: v.to || null, pane: "destination" }),
+            { names: selected, on: actions.tensorOf(of.name), pane: "destination" },
+            {},
             "Insert a copy of the selection",
             !selected.length || selected.includes(of.name),
           ),
-        {
-          text: one ? "Replace its output by a placeholder" : `Replace ${theirs("outputs")} by placeholders`,
-          run: () => post("detach", { names, side: "outputs" }),
-        },
+        item(one ? "Replace its output by a placeholder" : `Replace ${theirs("outputs")} by placeholders`, "detach", {
+          names,
+          side: "outputs",
+        }),
       ],
       [!one ? `All ${names.length} selected` : fold ? "This scope" : "This op"]: [
-        entry("remove", remove, () => this.remove(pane, of, false)),
-        entry("stitch", `${remove} and reconnect`, () => this.remove(pane, of, true)),
-        { text: `Replace ${theirs("inputs")} by placeholders`, run: () => post("detach", { names, side: "inputs" }) },
-        one && this.choice("rename", pane, of, { run: () => this.attrs.rename(of.name) }),
-        { text: "Place on a device\u2026", run: () => this.attrs.place(names, "/cpu:0") },
-        this.choice("attribute", pane, of, { run: () => this.attribute(pane, of) }),
+        entry("remove", remove),
+        entry("stitch", `${remove} and reconnect`),
+        item(`Replace ${theirs("inputs")} by placeholders`, "detach", { names, side: "inputs" }),
+        one && entry("rename"),
+        { text: "Place on a device\u2026", run: () => this.place(names, "/cpu:0") },
+        entry("attribute"),
       ],
       Order: [
         two("add_control"),
         two("reroute_control"),
-        !fold && { text: "Remove its control inputs", run: () => post("remove_control", { op: of.name, after: null }) },
+        !fold && item("Remove its control inputs", "remove_control", { op: of.name, after: null }),
       ],
       "Functions and patterns": [
         formChoice(
           `Collapse ${similarText(names)} into one call`,
-          [{ name: "name", label: "Name", hint: FREE }],
+          "collapse",
           "Collapse",
-          v => call("collapse", { names, name: v.name || null }),
+          { names },
+          {},
           `Collapse ${all} into a function`,
         ),
-        "kind" in of && of.kind === "call" && { text: "Inline the call", run: () => post("inline", { names: [of.name] }) },
+        "kind" in of && of.kind === "call" && item("Inline the call", "inline", { names: [of.name] }),
         /While$|^(LoopCond|Enter|NextIteration|Exit)$/.test(type) &&
-          formChoice(
-            "Unroll the loop",
-            [{ name: "times", label: "Number of rounds", value: "3" }],
-            "Unroll",
-            v => call("unroll", { loop: of.name, times: +v.times! }),
-            "Unroll the loop",
-          ),
+          formChoice("Unroll the loop", "unroll", "Unroll", { loop: of.name }, { times: "3" }),
         /(If|Case|^Switch)$/.test(type) &&
           formChoice(
             "Fix the condition",
-            [{ name: "value", label: "Condition is", value: /Case$/.test(type) ? "0" : "True", hint: "True or False" }],
+            "resolve_condition",
             "Keep that branch",
-            v => call("resolve_condition", { name: of.name, value: v.value! }),
+            { name: of.name },
+            { value: /Case$/.test(type) ? "0" : "True" },
             "Fix condition",
           ),
-        this.choice("type", pane, of, { run: () => this.type(pane, of) }),
+        entry("type"),
       ],
       "The plan so far": [
-        formChoice(
-          "Make the edits so far on copies",
-          [
-            { name: "scope", label: "Scope of the copies", hint: FREE },
-            { name: "until", label: "Stop at op", hint: "all downstream" },
-            { name: "assign", label: "Ops that set state", value: "leave", options: ASSIGN },
-          ],
-          "Make copies",
-          v => call("on_copies", { scope: v.scope || null, until: v.until ? [v.until] : [], assign: v.assign as "leave" | "copy" }),
-          "Make these edits on copies",
-          !plan.steps.length,
-        ),
+        formChoice("Make the edits so far on copies", "on_copies", "Make copies", {}, {}, "Make these edits on copies", !plan.steps.length),
       ],
     };
     popup.choose(
@@ -217,9 +218,89 @@ export class Edits {
       at,
     );
   }
+
+  /** Asks for an op to insert on an edge. */
+  insertOn(pane: Pane, edge: Edge): void {
+    this.insert(edge.tensor, [this.actions.ends(pane, edge)[1].name]);
+  }
+
+  /** The choices for the tensor of an edge. If the edge has several tensors, a menu to choose one comes first. */
+  async edgeMenu(pane: Pane, edge: Edge, at: Position): Promise<void> {
+    const { popup } = this.actions;
+    if (edge.control) return popup.choose(edgeTitle(edge), this.#order(pane, edge), at);
+    if (edge.count === 1) return this.#tensorMenu(pane, edge, edge.tensor, at);
+    const tensors = await this.actions.tensorsOf(pane, edge);
+    if (!tensors || this.actions.state.edge !== edge) return; // meanwhile, the user has gone elsewhere
+    popup.choose(
+      edgeTitle(edge),
+      tensors.map(({ tensor, text }) => ({
+        text: [tensor, text].filter(Boolean).join("  "),
+        run: () => this.#tensorMenu(pane, edge, tensor, at),
+      })),
+      at,
+    );
+  }
+
+  #tensorMenu(pane: Pane, edge: Edge, tensor: string, at: Position): void {
+    const actions = this.actions,
+      { popup } = actions,
+      [from, to] = actions.ends(pane, edge),
+      only = [to.name],
+      off = !!actions.refusal(pane),
+      name = to.label.slice(0, 40);
+    popup.choose(
+      tensor,
+      [
+        { text: `Insert op before ${name}\u2026`, off, verb: "insert", run: () => this.insert(tensor, only) },
+        {
+          text: `Reroute: feed ${name} from another tensor\u2026`,
+          off,
+          verb: "reroute",
+          run: () => actions.startEdit(pane, "reroute", { tensor, box: from.name, only }),
+        },
+        actions.item("Cut: placeholders feed its consumers", "detach", { names: [opOf(tensor)], side: "outputs" }, { off }),
+        this.choice("input", pane, undefined, { run: () => actions.post("mark_input", { tensor }) }),
+        this.choice("output", pane, undefined, { run: () => actions.post("mark_output", { tensor }) }),
+        ...this.#ends(pane, opOf(tensor), to.name),
+      ],
+      at,
+    );
+  }
+
+  #order(pane: Pane, edge: Edge): Choice[] {
+    const actions = this.actions,
+      [, to] = actions.ends(pane, edge),
+      after = opOf(edge.tensor),
+      off = !!actions.refusal(pane) || isFold(to) || edge.count > 1;
+    return [
+      actions.item(`Remove: ${to.label} no longer waits`, "remove_control", { op: to.name, after }, { off }),
+      ...this.#ends(pane, after, to.name),
+    ];
+  }
+
+  #ends(pane: Pane, from: string, to: string): Choice[] {
+    const actions = this.actions;
+    return [
+      { text: "Go to its producer", verb: "reveal", run: () => actions.reveal(pane.name, from) },
+      { text: "Go to its consumer", verb: "reveal", run: () => actions.reveal(pane.name, to) },
+    ];
+  }
 }
 
 /** Names of boxes in a title. */
 function similarText(names: string[]): string {
   return names.length > 1 ? `${names.length} boxes` : names.map(displayName).join("").slice(0, 60);
+}
+
+/** The possible entries name=value; the current value comes last, and any other text is allowed. */
+function entries({ attributes }: Attributes, query: string): Entry[] {
+  const q = query.toLowerCase().replace(/\s*=\s*/, "=");
+  const all = attributes.flatMap(a =>
+    a.choices.length
+      ? a.choices.filter(c => c !== a.value).map(c => ({ name: `${a.name}=${c}`, doc: a.value ? `now ${a.value}` : "different values" }))
+      : [{ name: `${a.name}=${a.value}`, doc: "current value" }],
+  );
+  const found = all.filter(e => e.name.toLowerCase().includes(q));
+  const exact = found.filter(e => e.name.toLowerCase().endsWith(`=${q}`));
+  return found.length ? [...exact, ...found.filter(e => !exact.includes(e))] : q.includes("=") ? [{ name: query, doc: "as typed" }] : [];
 }

@@ -3,7 +3,7 @@ import type { Verbs } from "../model/types.generated";
 
 /** An action, its keys, how the list of shortcuts writes them, its text there, and the verb that it sends. An action is only offered if
  * its verb is answered: a saved page answers few verbs. */
-type KeyRow = readonly [action: string, keys: readonly string[], sign?: string, text?: string, verb?: keyof Verbs];
+type Key<A = string> = readonly [action: A, keys: readonly string[], sign?: string, text?: string, verb?: keyof Verbs];
 
 const TABLE = [
   [
@@ -106,13 +106,12 @@ const TABLE = [
       ["try", ["t"], "t", "try the plan: apply it to a copy, run the copy, and compare", "run"],
     ],
   ],
-] as const satisfies readonly (readonly [string, readonly KeyRow[]])[];
+] as const satisfies readonly (readonly [string, readonly Key[]])[];
 
 export type Action = (typeof TABLE)[number][1][number][0];
-type Key = readonly [action: Action, keys: readonly string[], sign?: string, text?: string, verb?: keyof Verbs];
 
 /** The keys by group. */
-export const GROUPS: readonly (readonly [group: string, keys: readonly Key[]])[] = TABLE;
+export const GROUPS: readonly (readonly [group: string, keys: readonly Key<Action>[]])[] = TABLE;
 export const KEYS = GROUPS.flatMap(([, keys]) => keys);
 
 const BY_ACTION = new Map(KEYS.map(row => [row[0], row]));

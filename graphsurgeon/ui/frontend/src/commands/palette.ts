@@ -1,15 +1,13 @@
 // The command palette: commands, recipes, views and ops in one list that is searched while the user types.
+import { recipeChoices } from "./forms";
+import { showView } from "./navigation";
 import type { Actions } from "./actions";
-import type { Navigation } from "./navigation";
-import type { Recipes } from "./recipes";
 import { type Action, KEYS } from "./keys";
 import type { Entry } from "../panels/popup";
 import { displayName } from "../state/places";
 
-interface Parts {
+interface Commands {
   actions: Actions;
-  navigation: Navigation;
-  recipes: Recipes;
   offers(action: Action): boolean;
   do(action: Action): void;
 }
@@ -24,16 +22,16 @@ const MAX_OPS = 20,
   NOT_LISTED: Action[] = ["select", "open", "menu", "down", "first", "views", "palette", "escape", "toggle", "copy_to_clipboard"];
 
 /** Opens the palette. */
-export async function openPalette({ actions, navigation, recipes, offers, do: act }: Parts): Promise<void> {
-  const { api, model, panes, popup } = actions.ui,
+export async function openPalette({ actions, offers, do: act }: Commands): Promise<void> {
+  const { api, model, popup } = actions,
     pane = actions.pane;
   const commands: Command[] = KEYS.flatMap(([action, , sign, text]) =>
     text && offers(action) && !NOT_LISTED.includes(action) ? [{ name: text, doc: sign!, run: () => act(action) }] : [],
   );
-  for (const { text, group, off, run } of api.answers("recipes") ? await recipes.choices() : [])
+  for (const { text, group, off, run } of api.answers("recipes") ? await recipeChoices(actions) : [])
     if (!off) commands.push({ name: text, doc: `recipe: ${group}`, run });
   for (const name of api.answers("show_view") ? (model.get("views")?.saved ?? []) : [])
-    commands.push({ name, doc: "view", run: () => navigation.show(panes.source, name) });
+    commands.push({ name, doc: "view", run: () => showView(actions, name) });
   let found: Command[] = [];
   const find = async (query: string): Promise<Command[]> => {
     const words = query.toLowerCase().split(/\s+/),

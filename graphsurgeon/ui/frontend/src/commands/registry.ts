@@ -1,23 +1,23 @@
 // The registry of the commands: for each action of the table of keys, its effect, its label and its condition. The keys, the menus, the
 // bars, the palette and the list of shortcuts use it.
-import { Actions, type Parts } from "./actions";
+import { Actions } from "./actions";
 import { BoxDrag } from "../canvas/drag_boxes";
-import { EdgeMenu } from "./edge_menu";
 import { type ChoiceOf, Edits } from "./edits";
 import { focus } from "../panels/dom";
-import { below, corner, Navigation } from "./navigation";
+import { openRecipes, openRunForm, openSaveForm } from "./forms";
+import { along, below, corner, openViews, showViewNumber } from "./navigation";
 import { type Action, keyOf, KEYS, verbOf } from "./keys";
 import { Lens } from "../canvas/lens";
+import type { Changes } from "../state/changes";
+import type { LinkedPanes } from "../state/linked_panes";
 import { openPalette } from "./palette";
 import type { Pane } from "../canvas/pane";
 import type { Drag } from "../canvas/pointer";
 import { around, edgesOf, isFold, neighbor, opens, type Step } from "../state/places";
-import { SaveDialog } from "./save";
 import { Appearance } from "./appearance";
-import { Recipes } from "./recipes";
-import { Runs } from "./runs";
 import type { Item } from "../canvas/scene";
-import type { Box, Group, Mode, Rect } from "../model/types.generated";
+import type { Model } from "../model/api";
+import type { Box, Edge, Group, Mode, PaneName, Rect } from "../model/types.generated";
 import { TensorDrag } from "../canvas/drag_tensor";
 import type { Choice } from "../panels/popup";
 import type { Position } from "../panels/parts";
@@ -57,25 +57,19 @@ type Command = readonly [run: Effect, label?: Label, when?: When];
 export class Registry {
   readonly actions: Actions;
   readonly edits: Edits;
-  readonly edges: EdgeMenu;
-  readonly navigation: Navigation;
   readonly appearance: Appearance;
-  readonly recipes: Recipes;
-  readonly runs: Runs;
   readonly tensorDrag: TensorDrag;
   readonly lens: Lens;
   readonly boxDrag: BoxDrag;
+  linked!: LinkedPanes;
+  changes!: Changes;
   readonly #table: Record<Action, Effect | Command>;
 
-  constructor(parts: Parts) {
-    this.actions = new Actions(parts);
+  constructor(model: Model) {
+    this.actions = new Actions(model);
     this.boxDrag = new BoxDrag(this.actions);
     this.edits = new Edits(this.actions, this.boxDrag, this.choice);
-    this.edges = new EdgeMenu(this.actions, this.edits);
-    this.navigation = new Navigation(this.actions);
     this.appearance = new Appearance(this.actions, this.choice);
-    this.recipes = new Recipes(this.actions);
-    this.runs = new Runs(this.actions);
     this.tensorDrag = new TensorDrag(this.actions, this.edits);
     this.lens = new Lens(this.actions);
     this.#table = this.#commands();
@@ -83,7 +77,7 @@ export class Registry {
 
   /** Whether an action is offered: a saved page answers few verbs, a stopped kernel none. */
   offers = (action: Action): boolean => {
-    const { api, model } = this.actions.ui,
+    const { api, model } = this.actions,
       verb = verbOf(action);
     return (!verb || api.answers(verb)) && !(model.get("still") && OF_PLANS.includes(action));
   };
@@ -93,17 +87,17 @@ export class Registry {
     return typeof command === "function" ? [command] : command;
   }
 
-  /** Does an action. */
-  do = (action: Action, key = "", at?: Position): void => {
+  /** Does an action, by default with the current item. */
+  do = (action: Action, key = "", at?: Position, given?: Item): void => {
     const { actions } = this,
       pane = actions.pane,
-      item = pane.isOnEdge ? null : pane.current,
+      item = given ?? (pane.isOnEdge ? null : pane.current),
       { pendingEdit } = actions.state;
     const second = ["open", "reroute", "connect"].includes(action) && !(action === "open" && item && opens(item.of));
     if (pendingEdit && pendingEdit.verb !== "connect" && pane.current && second) return actions.completeEdit(pane);
     const [run, , when] = this.#command(action),
       can = when?.(pane, item?.of);
-    if (typeof can === "object") actions.ui.status.show(can.reason, "warn");
+    if (typeof can === "object") actions.notify(can.reason, "warn");
     else run(pane, item, key, at);
   };
 
@@ -124,13 +118,21 @@ export class Registry {
     const [, , when] = this.#command(action),
       can = when ? when(pane, of) : true,
       off = can !== true;
-    return can && { text: this.label(action, of), key: keyOf(action), verb: verbOf(action), off, run: () => this.do(action), ...more };
+    return (
+      can && {
+        text: this.label(action, of),
+        key: keyOf(action),
+        verb: verbOf(action),
+        off,
+        run: () => this.do(action, "", undefined, of && pane.drawing.find(of.name)),
+        ...more,
+      }
+    );
   };
 
   #commands(): Record<Action, Effect | Command> {
     const { actions } = this,
-      { ui: p } = actions,
-      { model } = p,
+      { model } = actions,
       refused = (reason: string) => (reason ? { reason } : true),
       editable: When = pane => refused(actions.refusal(pane)),
       markable: When = (pane, of) => !(of && isFold(of)) && refused(actions.markRefusal(pane)),
@@ -168,10 +170,12 @@ export class Registry {
       (stitch: boolean): Effect =>
       (pane, item) =>
         item && this.edits.remove(pane, item.of, stitch);
-    const along =
-      (way: "producer" | "consumer"): Effect =>
-      pane =>
-        void this.navigation.along(pane, way);
+    const onBoxes =
+      (act: (names: string[], pane: PaneName) => void): Effect =>
+      (pane, item) => {
+        const names = actions.boxesOf(pane, item?.of);
+        if (names.length) act(names, pane.name);
+      };
     const zoom =
       (factor: number): Effect =>
       pane =>
@@ -198,12 +202,16 @@ export class Registry {
       ],
       input: [mark("mark_input"), "Mark as boundary input", markable],
       output: [mark("mark_output"), "Mark as boundary output", markable],
-      boundary: () => p.plan.focusSummary(),
+      boundary: () => actions.plan.focusSummary(),
       mark_boundary: [() => actions.post("mark_boundary", {}), "Mark the boundary of the selection", inSource],
-      copy_to_clipboard: [(pane, item) => this.boxDrag.copy(pane, item), "Copy"],
-      cut: [(pane, item) => this.boxDrag.cut(pane, item), "Cut", editable],
-      paste: [() => this.boxDrag.paste(), "Paste"],
-      duplicate: [(pane, item) => this.boxDrag.duplicate(pane, item), "Duplicate", editable],
+      copy_to_clipboard: [onBoxes((names, pane) => actions.post("copy_to_clipboard", { names, pane })), "Copy"],
+      cut: [onBoxes(names => actions.post("cut", { names })), "Cut", editable],
+      paste: [() => void actions.paste("paste", { to: null, keep_inputs: false }), "Paste"],
+      duplicate: [
+        onBoxes(names => void actions.paste("duplicate", { names, pane: "destination", to: null, keep_inputs: true })),
+        "Duplicate",
+        editable,
+      ],
       lens: [pane => this.lens.toggle(pane), "Focus on its neighborhood"],
       isolate: pane => this.lens.isolate(pane),
       between: [pane => this.lens.between(pane), "Select all between the two", pane => inSource(pane) && two(pane)],
@@ -216,7 +224,7 @@ export class Registry {
           "set",
         ),
       copy: [
-        () => p.plan.copy(true),
+        () => actions.plan.copy(true),
         () => (model.get("boundary").ops ? "Copy the region to scope\u2026" : "Copy to scope\u2026"),
         inSource,
       ],
@@ -231,7 +239,7 @@ export class Registry {
       type: [(pane, item) => item && this.edits.type(pane, item.of), "Replace all similar ops\u2026", editable],
       attribute: [(pane, item) => item && this.edits.attribute(pane, item.of), "Set an attribute\u2026", editable],
       rename: [
-        (_pane, item) => item && this.edits.attrs.rename(item.of.name),
+        (_pane, item) => item && this.edits.rename(item.of.name),
         "Rename\u2026",
         (pane, of) => !of?.name.startsWith("~") && editable(pane, of),
       ],
@@ -239,43 +247,42 @@ export class Registry {
       undo: [() => actions.post("undo", {}), "Undo", can("undo")],
       redo: [() => actions.post("redo", {}), "Redo", can("redo")],
       apply: [() => actions.apply(), "Apply the plan", ready],
-      save: [() => void new SaveDialog(actions).open(), "Save or export a model, a picture or a page"],
-      recipes: [(_pane, _item, _key, at) => void this.recipes.menu(at), "Recipes"],
-      search: () => p.search.focus(),
+      save: [() => void openSaveForm(actions), "Save or export a model, a picture or a page"],
+      recipes: [(_pane, _item, _key, at) => void openRecipes(actions, at), "Recipes"],
+      search: () => actions.search.focus(),
       palette: () => void openPalette(this),
-      hit: () => p.search.step(1),
-      hit_before: () => p.search.step(-1),
+      hit: () => actions.search.step(1),
+      hit_before: () => actions.search.step(-1),
       seen: [(pane, _item, _key, at) => this.appearance.menu(pane.name, at), "View options"],
       train: [() => this.appearance.train(), "Show gradients and updates"],
-      run: [() => void this.runs.open(), "Run the graph with inputs"],
-      try: [() => void this.runs.open("plan"), "Apply the plan to a copy, run the copy, and compare", ready],
-      full: [() => p.size.fill(), "Full screen"],
-      plan_view: () => p.stages(),
-      change: () => p.changes(1),
-      change_before: () => p.changes(-1),
+      run: [() => void openRunForm(actions), "Run the graph with inputs"],
+      try: [() => void openRunForm(actions, "plan"), "Apply the plan to a copy, run the copy, and compare", ready],
+      full: [() => actions.size.fill(), "Full screen"],
+      plan_view: () => this.linked.choose(),
+      change: () => this.changes.step(1, true),
+      change_before: () => this.changes.step(-1, true),
       fit: [pane => pane.fit(), "Fit to window"],
       in: [zoom(1.25), "Zoom in"],
       out: [zoom(1 / 1.25), "Zoom out"],
       actual: [pane => pane.zoom(1 / pane.view.k), "Zoom to 100 %"],
       menu: (pane, item) => {
-        const { edge } = actions.state;
-        if (edge) void this.edges.menu(pane, edge, below(pane)!);
-        else if (item) this.boxMenu(pane, item.of, below(pane)!);
+        const of = actions.state.edge ?? item;
+        if (of) this.menu(pane, of, below(pane)!);
       },
-      producer: along("producer"),
-      consumer: along("consumer"),
+      producer: pane => void along(actions, pane, "producer"),
+      consumer: pane => void along(actions, pane, "consumer"),
       back: [() => actions.post("back", {}), "Back", can("back")],
       forward: [() => actions.post("forward", {}), "Forward", can("forward")],
-      views: [(_pane, _item, _key, at) => this.navigation.menu(p.panes.source, at), "Views"],
-      view: (_pane, _item, key) => this.navigation.showNumber(p.panes.source, +key),
+      views: [(_pane, _item, _key, at) => openViews(actions, at), "Views"],
+      view: (_pane, _item, key) => showViewNumber(actions, +key),
       map: [
         () => {
-          for (const { map } of Object.values(p.panes)) map.setVisible(!map.isWanted);
+          for (const { map } of Object.values(actions.panes)) map.setVisible(!map.isWanted);
         },
         "Map of the graph",
       ],
       escape: pane => actions.escape(pane),
-      help: [() => p.popup.help(action => p.api.kernelStopped || this.offers(action)), "Keyboard shortcuts and symbols"],
+      help: [() => actions.popup.help(action => actions.api.kernelStopped || this.offers(action)), "Keyboard shortcuts and symbols"],
     };
   }
 
@@ -287,7 +294,7 @@ export class Registry {
       at = edges.indexOf(actions.state.edge!),
       next = at < 0 && by < 0 ? edges.length - 1 : (at + by + edges.length) % edges.length,
       edge = edges[next];
-    if (!edge) return actions.ui.status.show("This box has no edges.", "warn");
+    if (!edge) return actions.notify("This box has no edges.", "warn");
     actions.showEdge(pane, edge, `${next + 1} of ${edges.length}`);
     focus(pane.drawing.edge);
   }
@@ -303,13 +310,13 @@ export class Registry {
   /** Whether ops can be inserted on the edges of a pane now. */
   inserts(pane: Pane): boolean {
     const { picking, pendingEdit } = this.actions.state;
-    return !picking && !pendingEdit && !this.actions.refusal(pane) && this.actions.ui.api.answers("insert");
+    return !picking && !pendingEdit && !this.actions.refusal(pane) && this.actions.api.answers("insert");
   }
 
   /** The selected boxes or the selected edge of a pane, and the actions of the bar there. */
   atSelection(pane: Pane): [Rect | null, Choice[]] {
     const { actions, edits } = this,
-      { api, model } = actions.ui,
+      { api, model } = actions,
       { edge, picking, pendingEdit } = actions.state,
       boxes = [...actions.selected[pane.name]].flatMap(name => pane.drawing.find(name)?.of ?? []),
       of = boxes.at(-1);
@@ -326,30 +333,35 @@ export class Registry {
       return [
         { x, y, w: 0, h: 0 },
         [
-          { text: "Insert op\u2026", verb: "insert", off: off || !one, run: () => this.edges.insert(pane, edge) },
-          { text: "More\u2026", run: () => void this.edges.menu(pane, edge, place()) },
+          { text: "Insert op\u2026", verb: "insert", off: off || !one, run: () => edits.insertOn(pane, edge) },
+          { text: "More\u2026", run: () => void edits.edgeMenu(pane, edge, place()) },
         ],
       ];
     }
     const one = boxes.length === 1;
-    const entry = (action: Action, text: string, run = () => this.do(action)) => this.choice(action, pane, of, { text, run });
+    const entry = (action: Action, text?: string) => this.choice(action, pane, of, text ? { text } : {});
     return [
       around(boxes),
       [
-        one && this.choice("open", pane, of, { run: () => actions.open(pane, of!) }),
+        one && entry("open"),
         entry("copy", model.get("boundary").ops ? "Copy region\u2026" : "Copy\u2026"),
         entry("mark_boundary", "Mark boundary"),
         one &&
           !isFold(of!) && { text: "Insert op\u2026", verb: "insert" as const, off, run: () => edits.insert(actions.tensorOf(of!.name)) },
-        entry("type", "Replace similar\u2026", () => edits.type(pane, of!)),
-        entry("stitch", "Remove", () => edits.remove(pane, of!, true)),
-        one && this.choice("rename", pane, of, { run: () => edits.attrs.rename(of!.name) }),
+        entry("type", "Replace similar\u2026"),
+        entry("stitch", "Remove"),
+        one && entry("rename"),
         { text: "More\u2026", run: () => this.boxMenu(pane, of!, place()) },
       ].filter(c => !!c),
     ];
   }
 
-  /** The context menu of a box. */
+  /** The context menu of a box or an edge. */
+  menu(pane: Pane, of: Item | Edge, at: Position): void {
+    if ("g" in of) this.boxMenu(pane, of.of, at);
+    else void this.edits.edgeMenu(pane, of, at);
+  }
+
   boxMenu(pane: Pane, of: Box | Group, at: Position): void {
     const { actions, appearance, edits } = this,
       { pendingEdit, lens } = actions.state,
@@ -362,10 +374,10 @@ export class Registry {
       },
     });
     const second = pendingEdit && pendingEdit.verb !== "connect" && { verb: pendingEdit.verb, key: keyOf("open") };
-    actions.ui.popup.choose(
+    actions.popup.choose(
       of.label || of.name,
       [
-        entry("open", { run: () => actions.open(pane, of) }),
+        entry("open"),
         entry("select"),
         entry("input"),
         entry("output"),
@@ -398,7 +410,7 @@ export class Registry {
   /** Boundaries near the selection: each is shown while the pointer is on it. */
   async near(at?: Position): Promise<void> {
     const { actions } = this,
-      { popup, store, panes } = actions.ui,
+      { popup, store, panes } = actions,
       found = await actions.send("suggest_boundaries", {});
     if (!found) return;
     popup.choose(
@@ -415,7 +427,7 @@ export class Registry {
 
   /** The effect of a drag that begins here: on a port or an edge it drags a tensor. */
   drag(pane: Pane, e: PointerEvent): Drag | null {
-    if (!this.actions.ui.api.answers("connect")) return null;
+    if (!this.actions.api.answers("connect")) return null;
     const found = pane.drawing.outputAt(e.target) ?? pane.itemAt(e);
     if (!found) return null;
     return "g" in found ? this.boxDrag.begin(pane, found) : this.tensorDrag.begin(pane, found, e);

@@ -47,15 +47,11 @@ export class Api {
 
   #stopped = false;
 
-  /** `onStop` is called when the kernel has stopped; `onChange` is called whenever the number of unanswered requests changes. */
-  readonly #model: Model;
-  readonly #onChange: () => void;
-  readonly #onStop: () => void;
-
-  constructor(model: Model, onChange: () => void = () => {}, onStop: () => void = () => {}) {
-    this.#model = model;
-    this.#onChange = onChange;
-    this.#onStop = onStop;
+  constructor(
+    private readonly model: Model,
+    /** is called whenever the number of unanswered requests changes */ private readonly onChange: () => void = () => {},
+    /** is called when the kernel has stopped */ private readonly onStop: () => void = () => {},
+  ) {
     model.on("msg:custom", this.#receive);
     for (const event of CLOSE_EVENTS) model.on(event, this.#stop);
   }
@@ -67,7 +63,7 @@ export class Api {
 
   /** Whether a verb is answered: a saved page answers some verbs, a stopped kernel none. */
   answers(verb: keyof Verbs): boolean {
-    return !this.#stopped && (this.#model.get("answers")?.includes(verb) ?? true);
+    return !this.#stopped && (this.model.get("answers")?.includes(verb) ?? true);
   }
 
   /** Asks Python for `verb`; rejects with Refused. */
@@ -76,14 +72,14 @@ export class Api {
     if (this.#stopped) return Promise.reject(new CommandError({ request: verb, ...NO_KERNEL }));
     return new Promise((done, failed) => {
       this.#waiting.set(id, { resolve: done, reject: failed, verb });
-      this.#model.send({ v: VERSION, id, verb, args });
-      this.#onChange();
+      this.model.send({ v: VERSION, id, verb, args });
+      this.onChange();
     });
   }
 
   /** Sends a verb without waiting for its answer: the page shows the result. */
   tell<V extends keyof Verbs>(verb: V, args: Verbs[V]): void {
-    this.#model.send({ v: VERSION, id: this.#next++, verb, args });
+    this.model.send({ v: VERSION, id: this.#next++, verb, args });
   }
 
   /** Unanswered requests, of one verb or of all. */
@@ -93,8 +89,8 @@ export class Api {
   }
 
   close(): void {
-    this.#model.off("msg:custom", this.#receive);
-    for (const event of CLOSE_EVENTS) this.#model.off(event, this.#stop);
+    this.model.off("msg:custom", this.#receive);
+    for (const event of CLOSE_EVENTS) this.model.off(event, this.#stop);
     this.#waiting.clear();
   }
 
@@ -103,8 +99,8 @@ export class Api {
     this.#stopped = true;
     for (const { reject: failed, verb } of this.#waiting.values()) failed(new CommandError({ request: verb, ...NO_KERNEL }));
     this.#waiting.clear();
-    this.#onChange();
-    this.#onStop();
+    this.onChange();
+    this.onStop();
   };
 
   #receive = (message: any): void => {
@@ -112,7 +108,7 @@ export class Api {
     const waiting = this.#waiting.get(message.id);
     if (!waiting) return;
     this.#waiting.delete(message.id);
-    this.#onChange();
+    this.onChange();
     if (message.ok)
       waiting.resolve(message.result ?? undefined); // null is for refused verbs: `Actions.send`
     else waiting.reject(new CommandError(message.error));

@@ -21,16 +21,11 @@ export const SUB = 11;
 /** From one line of a label to the next, px. */
 export const LEADING = 14;
 
-/** The width of `text` in px; a character that is not in the table counts one em. */
-export function width(text: string, size: number, bold = false): number {
-  let units = 0;
-  for (const c of text) units += WIDTHS.get(c) ?? 1000;
-  return Math.round((units * (bold ? 1.075 : 1) * size) / 10) / 100;
-}
-
 /** The width of `text` in px; null if the table lacks a character. */
 export function measure(text: string, size: number, bold = false): number | null {
-  return [...text].every(c => WIDTHS.has(c)) ? width(text, size, bold) : null;
+  let units = 0;
+  for (const c of text) units += WIDTHS.get(c) ?? NaN;
+  return units >= 0 ? Math.round((units * (bold ? 1.075 : 1) * size) / 10) / 100 : null;
 }
 
 /** Attributes that give a text the width that its box was made for, in any font. */

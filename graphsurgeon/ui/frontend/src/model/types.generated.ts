@@ -17,6 +17,8 @@ export type Level = "info" | "busy" | "warn" | "error";
 
 export type Mark = "" | "new" | "orphan" | "changed" | "conflict" | "removed" | "shape";
 
+export type ValueType = "boolean" | "number" | "string | null" | "string[]";
+
 export type EdgeMark = "" | "new" | "joined" | "changed" | "removed";
 
 /** A rectangle, in px. */
@@ -36,11 +38,7 @@ export interface Paint {
 }
 
 /** A box of the picture; `lines` is its label on two lines, if it has two. */
-export interface Box {
-  x: number;
-  y: number;
-  w: number;
-  h: number;
+export interface Box extends Rect {
   id: string;
   kind: BoxKind;
   name: string;
@@ -57,11 +55,7 @@ export interface Box {
 }
 
 /** A frame of the picture. */
-export interface Group {
-  x: number;
-  y: number;
-  w: number;
-  h: number;
+export interface Group extends Rect {
   id: string;
   name: string;
   label: string;
@@ -137,9 +131,7 @@ export interface TensorText {
 }
 
 /** A tensor with its dtype and shape; these are empty if they are not known. */
-export interface TensorRow {
-  tensor: string;
-  text: string;
+export interface TensorRow extends TensorText {
   dtype: string;
   shape: string;
 }
@@ -159,32 +151,12 @@ export interface Boundary {
 }
 
 /** The boundary on the screen; `is_reversed`: whether it would be valid with inputs and outputs swapped. */
-export interface MarkedBoundary {
-  inputs: TensorRow[];
-  outputs: TensorRow[];
-  included: string[];
-  ops: number;
-  boxes: Record<string, number>;
-  leak_count: number;
-  leaks: TensorText[];
-  control_leaks: TensorText[];
-  variables: number;
-  problem: string;
+export interface MarkedBoundary extends Boundary {
   is_reversed: boolean;
 }
 
 /** A boundary that could be marked. */
-export interface SuggestedBoundary {
-  inputs: TensorRow[];
-  outputs: TensorRow[];
-  included: string[];
-  ops: number;
-  boxes: Record<string, number>;
-  leak_count: number;
-  leaks: TensorText[];
-  control_leaks: TensorText[];
-  variables: number;
-  problem: string;
+export interface SuggestedBoundary extends Boundary {
   text: string;
 }
 
@@ -215,11 +187,7 @@ export interface Adapter {
 }
 
 /** An error of the plan with its fixes, the best first, and the number of its step; null if all steps have it. */
-export interface Fault {
-  request: string;
-  problem: string;
-  suggestion: string;
-  argument?: string;
+export interface Fault extends ErrorParts {
   fixes: Adapter[];
   step: number | null;
 }
@@ -228,11 +196,7 @@ export interface Fault {
 
 The kind `keep` is the original tensor. For a copy that cannot be made, it is the requested kind. `same`: the copy
 is made in its own graph. */
-export interface CopyEnd {
-  tensor: string;
-  text: string;
-  dtype: string;
-  shape: string;
+export interface CopyEnd extends TensorRow {
   step: number;
   end: "in" | "out";
   kind: string;
@@ -295,14 +259,7 @@ export interface VariableRow {
 }
 
 /** A variable of the copy that a step makes. */
-export interface StepVariable {
-  name: string;
-  original: string;
-  dtype: string;
-  shape: string;
-  size: string;
-  policy: string;
-  values: string;
+export interface StepVariable extends VariableRow {
   step: number;
 }
 
@@ -337,23 +294,7 @@ export interface DraftPlan {
 }
 
 /** The plan, the last report, and the applied plans. `same`: source and destination are one graph. */
-export interface Plan {
-  inputs: CopyEnd[];
-  scopes: Record<string, string>;
-  steps: PlanStep[];
-  mode: string;
-  also_copied: string[];
-  faults: Fault[];
-  warnings: string[];
-  links: Record<string, string[][]>;
-  counts: PlanCounts;
-  rows: number;
-  new: NewOp[];
-  variables: StepVariable[];
-  connections: Connection[];
-  code: string;
-  ready: boolean;
-  applied: string;
+export interface Plan extends DraftPlan {
   same: boolean;
   saved: Report | Record<string, never>;
   history: Event[];
@@ -407,10 +348,7 @@ export interface UndoCounts {
 }
 
 /** The numbers of steps back and forward, the saved views, and the signatures and functions of the file. */
-export interface Views {
-  undo: number;
-  redo: number;
-  restored: number;
+export interface Views extends UndoCounts {
   back: number;
   forward: number;
   saved: string[];
@@ -432,9 +370,7 @@ export interface Numbers {
 }
 
 /** The values of a tensor in a run, and their picture; `more`: whether more elements can be fetched. */
-export interface TensorValues {
-  rows: string[][];
-  histogram: Histogram | null;
+export interface TensorValues extends Numbers {
   tensor: string;
   picture: string;
   more: boolean;
@@ -462,9 +398,7 @@ export interface DifferentOp {
 }
 
 /** An output of a run: the index, text and length of the bar of its largest elements, and its picture. */
-export interface OutputValues {
-  tensor: string;
-  text: string;
+export interface OutputValues extends TensorText {
   values: [string, string, number][];
   picture: string;
 }
@@ -570,21 +504,17 @@ export interface OpType {
   doc: string;
 }
 
-/** One argument of a step of the plan, in a form; with few choices, these are all. */
-export interface Argument {
-  name: string;
-  label: string;
-  value: string;
-  choices: string[];
-}
+/** A field of a form; `type` is that of its value, if it is not a text.
 
-/** An argument of a recipe, in a form; with few choices, `options` has them with their texts. */
+With few values, `options` has them with their texts; `names` are suggestions. */
 export interface Field {
   name: string;
   label: string;
   value: string;
   hint: string;
+  type?: ValueType;
   options?: [string, string][];
+  names?: string[];
 }
 
 /** A recipe as an entry of the menu. `adds_steps`: it adds steps to the plan; else it acts at once. */
@@ -598,27 +528,16 @@ export interface RecipeEntry {
   form: Field[];
 }
 
-/** The form for a save: the formats with their labels, the usual one first. */
+/** The form for a save, with a note on what is saved. */
 export interface SaveForm {
-  path: string;
-  formats: [string, string][];
-  inputs: string;
-  outputs: string;
+  fields: Field[];
   note: string;
 }
 
-/** A placeholder of a run, its random values, and the variables of the notebook that fit. */
-export interface Feed {
-  tensor: string;
-  text: string;
-  random: string;
-  names: string[];
-}
-
-/** The feeds of a run; `risk` describes a graph that is not trusted yet. */
+/** The form for a run: the feeds, and the other fields; `risk` describes a graph that is not trusted yet. */
 export interface RunForm {
-  feeds: Feed[];
-  selected: number;
+  feeds: Field[];
+  fields: Field[];
   target: RunTarget;
   risk: string;
 }
@@ -633,9 +552,7 @@ export interface InputCandidate {
 }
 
 /** Box of a pane -> its inputs that could read a tensor; `copies`: the number of ops to copy first. */
-export interface InputCandidates {
-  tensor: string;
-  text: string;
+export interface InputCandidates extends TensorText {
   pane: PaneName;
   boxes: Record<string, InputCandidate[]>;
   copies: number;
@@ -782,7 +699,7 @@ export interface Results {
   find_similar: SimilarParts;
   input_candidates: InputCandidates;
   adapters: Adapter[];
-  step_form: Argument[];
+  step_form: Field[];
   save_form: SaveForm;
   save: Report;
   history_code: Code;

@@ -87,6 +87,21 @@ export function scrollToEntry(entry: Element, list: Element): void {
   else if (b.bottom > a.bottom) list.scrollTop += Math.min(b.bottom - a.bottom, b.top - a.top);
 }
 
+/** Drags an element: `begin` returns the function for each move, or null for no drag; `end` is called after it. */
+export function onDrag(element: HTMLElement, begin: (e: PointerEvent) => ((e: PointerEvent) => void) | null, end = () => {}): void {
+  let move: ((e: PointerEvent) => void) | null = null;
+  element.addEventListener("pointerdown", e => {
+    move = begin(e);
+    if (move) element.setPointerCapture?.(e.pointerId);
+  });
+  element.addEventListener("pointermove", e => move?.(e));
+  for (const name of ["pointerup", "pointercancel"])
+    element.addEventListener(name, () => {
+      if (move) end();
+      move = null;
+    });
+}
+
 const FIGURES = new Intl.NumberFormat("en");
 
 /** "1,200". */

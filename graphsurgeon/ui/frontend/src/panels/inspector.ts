@@ -1,23 +1,12 @@
 // The inspector on the right: the selection, its tensors, and their mark buttons.
 import { count, figure, focus } from "./dom";
-import type { Model, Post } from "../model/api";
-import { button, copyButton, image, link, muted, sends, small, type Position } from "./parts";
+import type { Actions } from "../commands/actions";
+import type { Registry } from "../commands/registry";
+import { below, button, copyButton, image, link, muted, sends, small } from "./parts";
 import { type Child, make, draw, h, type VNode } from "./vnodes";
 import { displayName, opOf, sharedScope } from "../state/places";
-import type { Attribute, Attributes, Details, EdgeTensors, Histogram, Numbers, TensorText, TensorValues } from "../model/types.generated";
-import { SIGN } from "../model/signs.generated";
-
-export interface InspectorEvents {
-  /** whether the shown ops can be changed */ editable(): boolean;
-  set(names: string[], a: Attribute, at: Position): void;
-  setDevice(names: string[], device: string): void;
-  replaceType(): void;
-  rename(name: string): void;
-  reveal(name: string): void;
-  showStatus(text: string): void;
-  fetchTensor(tensor: string): Promise<TensorValues | null>;
-  fetchValue(name: string): Promise<Numbers | null>;
-}
+import type { Attributes, Details, EdgeTensors, Histogram, Numbers, TensorText, TensorValues } from "../model/types.generated";
+import { SIGN } from "../model/drawing.generated";
 
 const MOST = 60;
 
@@ -35,12 +24,21 @@ export class Inspector {
 
   constructor(
     private readonly id: string,
-    private readonly model: Model,
-    private readonly post: Post,
-    private readonly events: InspectorEvents,
+    private readonly commands: Registry,
   ) {
     this.nothing();
   }
+
+  get #actions(): Actions {
+    return this.commands.actions;
+  }
+
+  /** Whether the shown ops can be changed. */
+  get #isEditable(): boolean {
+    return this.#actions.api.answers("set_attr") && !this.#actions.refusal(this.#actions.pane);
+  }
+
+  #reveal = (name: string): void => this.#actions.reveal(this.#actions.state.active, name);
 
   /** The tensor that i and o mark for an op: the one chosen here, or its first output. */
   tensorOf(op: string): string {
@@ -50,7 +48,7 @@ export class Inspector {
   /** Nothing is selected: shows the model in one line. */
   nothing(): void {
     this.#set("", () => {
-      const { model } = this.model.get("titles");
+      const { model } = this.#actions.model.get("titles");
       return [model && h("p", model), muted("Select an op to see its type, its attributes and its tensors.")];
     });
   }
@@ -70,7 +68,7 @@ export class Inspector {
           text: "Boundary of the selection",
           verb: "mark_boundary",
           title: "Shift+B",
-          onclick: () => this.post("mark_boundary", {}),
+          onclick: () => this.#actions.post("mark_boundary", {}),
         }),
       ),
       about && this.#facts(names, [["types", about.types.map(([t, n]) => `${figure(n)} ${t}`).join(", ")]], about),
@@ -105,7 +103,7 @@ export class Inspector {
       !!d.python &&
         h(
           "div.gs-row",
-          copyButton(d.python, `Copied: ${d.python.slice(0, 80)}`, this.events.showStatus, {
+          copyButton(d.python, `Copied: ${d.python.slice(0, 80)}`, this.#actions.notify, {
             text: "Copy Python",
             kind: "small",
             title: d.python,
@@ -138,7 +136,7 @@ export class Inspector {
   #runValues(given: TensorValues, title = `:${/\d+$/.exec(given.tensor)?.[0] ?? 0}`): VNode {
     const of = this.#fetched.get(given.tensor) ?? given;
     const fetch = async () => {
-      const found = await this.events.fetchTensor(of.tensor);
+      const found = await this.#actions.send("fetch", { tensor: of.tensor });
       if (!found) return;
       this.#fetched.set(of.tensor, { ...found, more: false });
       this.draw();
@@ -156,7 +154,7 @@ export class Inspector {
   /** Rows of facts; a fact that can be changed is a button. */
   #facts(names: string[], rows: string[][], about: Partial<Attributes>): Child {
     const of = new Map((about.attributes ?? []).map(a => [a.name, a] as const)),
-      edits = this.events.editable() && about.device !== undefined,
+      edits = this.#isEditable && about.device !== undefined,
       known = new Set(rows.map(([key]) => key));
     const all = [
       ...rows,
@@ -169,10 +167,9 @@ export class Inspector {
       if (!edits || !(a || isDevice || (key === "type" && names.length === 1))) return text;
       const value = a?.previous ? `${a.value} ${SIGN.changed} was ${a.previous}` : isDevice ? about.device || "any" : text;
       const change = (e: Event) => {
-        const r = (e.currentTarget as Element).getBoundingClientRect();
-        if (a) this.events.set(names, a, { x: r.left, y: r.bottom + 2 });
-        else if (isDevice) this.events.setDevice(names, about.device ?? "");
-        else this.events.replaceType();
+        if (a) this.commands.edits.setAttribute(names, a, below(e));
+        else if (isDevice) this.commands.edits.place(names, about.device ?? "");
+        else this.commands.do("type");
       };
       return h("button.gs-link.gs-set", { "data-verb": "set_attr", "aria-label": `${key}: ${value}, change it`, onclick: change }, value);
     });
@@ -181,7 +178,7 @@ export class Inspector {
   /** A value is fetched on request only. */
   #valueOf(name: string): VNode {
     const fetch = async () => {
-      this.#value = await this.events.fetchValue(name);
+      this.#value = await this.#actions.send("value", { name });
       this.draw();
       focus(this.element.querySelector<HTMLElement>(".gs-value"));
     };
@@ -204,8 +201,8 @@ export class Inspector {
         path && path !== name && !name.endsWith("/") && h("span.gs-path", path),
         h("span.gs-leaf", name.endsWith("/") ? name : leaf),
       ),
-      copyButton(name, "Name copied.", this.events.showStatus, { icon: "copy", label: "Copy name", kind: "quiet" }),
-      this.events.editable() && !key.startsWith("~") && small("Rename", () => this.events.rename(key), { verb: "rename" }),
+      copyButton(name, "Name copied.", this.#actions.notify, { icon: "copy", label: "Copy name", kind: "quiet" }),
+      this.#isEditable && !key.startsWith("~") && small("Rename", () => this.commands.edits.rename(key), { verb: "rename" }),
       title && title !== name.replace(/\/$/, "") && h("div.gs-type", title),
     );
   }
@@ -231,7 +228,7 @@ export class Inspector {
   }
 
   #link(name: string): VNode {
-    return link(name, this.events.reveal, this.#short(displayName(name)));
+    return link(name, this.#reveal, this.#short(displayName(name)));
   }
 
   /** A tensor. An output of the op is only shown by its number; if there are several outputs, one is chosen for i and o. */
@@ -248,7 +245,7 @@ export class Inspector {
     return h(
       "div.gs-tensor",
       !own
-        ? h("button.gs-link.gs-tensor-name", { title: tensor, onclick: () => this.events.reveal(opOf(tensor)) }, this.#short(tensor))
+        ? h("button.gs-link.gs-tensor-name", { title: tensor, onclick: () => this.#reveal(opOf(tensor)) }, this.#short(tensor))
         : choice
           ? h("label.gs-tensor-name", radio(), index)
           : h("span.gs-tensor-name", { title: tensor }, index),
@@ -258,8 +255,8 @@ export class Inspector {
   }
 
   #mark(tensor: string, as: "input" | "output"): VNode {
-    const on = this.model.get("boundary")[`${as}s`].some(t => t.tensor === tensor);
-    return sends(this.post, on ? "unmark" : `mark_${as}`, { tensor }, "", {
+    const on = this.#actions.model.get("boundary")[`${as}s`].some(t => t.tensor === tensor);
+    return sends(this.#actions.post, on ? "unmark" : `mark_${as}`, { tensor }, "", {
       icon: as,
       kind: as === "input" ? "mark-in" : "mark-out",
       verb: `mark_${as}`,

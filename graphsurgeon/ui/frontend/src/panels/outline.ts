@@ -16,7 +16,7 @@ export class Outline {
 
   /** Draws the rows if they or the selection have changed. */
   draw(): void {
-    const rows = this.actions.ui.model.get("outline").rows ?? [],
+    const rows = this.actions.model.get("outline").rows ?? [],
       selected = this.actions.selected.source;
     if (rows === this.#rows && selected === this.#selected) return;
     const had = hasFocus(this.element);
@@ -111,7 +111,7 @@ export class Outline {
   }
 
   #select({ name }: Row, mode: Mode): void {
-    this.actions.select(this.actions.ui.panes.source, [name], mode);
+    this.actions.select(this.actions.panes.source, [name], mode);
   }
 
   #stopAt(name: string): void {

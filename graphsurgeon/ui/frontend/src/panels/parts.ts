@@ -1,7 +1,6 @@
 // Parts of panels.
 import { icon, type IconName } from "./icons";
 import { type Attributes, type Child, h, type VNode } from "./vnodes";
-import { type Action, keyOf, verbOf } from "../commands/keys";
 import type { Post } from "../model/api";
 import type { Verbs } from "../model/types.generated";
 
@@ -38,24 +37,6 @@ export function button({ icon: name, text, label, kind, verb, class: more, ...re
 /** A small button of a row; `label` is its accessible name if its text is not clear alone. */
 export function small(text: string, onclick: () => unknown, more: ButtonOptions = {}): VNode {
   return button({ text, kind: "small", "aria-label": more.label, onclick, ...more });
-}
-
-/** What buttons need of the registry. */
-export interface Commands {
-  do(action: Action, key: string, at: Position): void;
-  enabled(action: Action): boolean;
-  label(action: Action): string;
-}
-
-/** A button of a command; a menu opens below it. */
-export function does(commands: Commands, action: Action, more: ButtonOptions = {}): VNode {
-  return button({
-    label: `${commands.label(action)} (${keyOf(action).replace(/^[.,]$/, " $& ")})`,
-    verb: verbOf(action),
-    disabled: !commands.enabled(action),
-    onclick: (e: Event) => commands.do(action, "", below(e)),
-    ...more,
-  });
 }
 
 /** The place of a menu below the button of an event. */
@@ -125,6 +106,11 @@ export function valueOf(event: Event): string {
 /** A name that is a link to its op or tensor. */
 export function link(name: string, go: (name: string) => void, text = name): VNode {
   return h("button.gs-link", { title: name, onclick: () => go(name) }, text);
+}
+
+/** Elements that belong together, with a name for screen readers. */
+export function group(selector: string, label: string | undefined, ...children: Child[]): VNode {
+  return h(selector, { role: "group", "aria-label": label }, children);
 }
 
 /** A paragraph that explains. */

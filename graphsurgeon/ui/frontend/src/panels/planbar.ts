@@ -1,14 +1,16 @@
 // The bar at the bottom: the boundary and the copy, if a tensor is marked; the tabs and their details; the buttons of the plan. The tabs
 // have their own line if there is a plan. The buttons are next to the status.
 import { consume, count, figure, focused, hasFocus, rove } from "./dom";
-import type { Model, Post } from "../model/api";
+import type { Actions } from "../commands/actions";
+import { openRunForm } from "../commands/forms";
+import type { Registry } from "../commands/registry";
 import { icon } from "./icons";
-import { button, type Commands, copyButton, does, field, muted, select, sends } from "./parts";
+import { button, copyButton, field, group, muted, select, sends } from "./parts";
+import { does } from "./command_button";
 import { tables } from "./plantabs";
 import { type Child, make, draw, h, type VNode } from "./vnodes";
-import type { MarkedBoundary, PaneName, Plan, Report, RunReport, Unmapped, Verbs, Waits } from "../model/types.generated";
+import type { MarkedBoundary, PaneName, Plan, Report, Unmapped, Waits } from "../model/types.generated";
 import { runPanel } from "./runpanel";
-import type { Store } from "../state/store";
 
 const LOST = "The kernel stopped. Copy this code, run the cell again, then run the code in a new cell.";
 
@@ -24,21 +26,11 @@ const SOURCES: [Unmapped, string][] = [
   ["refuse", "report an error"],
 ];
 
-export interface PlanEvents {
-  copy(how: Verbs["copy"], byKey: boolean): void;
-  /** asks the person to choose a tensor in the picture */ pick(ask: string, take: (tensor: string) => void): void;
-  /** asks for other arguments of a step */ editStep(step: number): void;
-  /** the script of all that was applied */ history(): Promise<string | null>;
-  compare(): void;
-  showStatus(text: string): void;
-  reveal(name: string, pane?: PaneName): void;
-}
-
 interface Tab {
   id: string;
   text: string;
-  n?: number;
-  warn?: boolean;
+  n: number;
+  warn: boolean;
   body(): VNode;
 }
 
@@ -49,18 +41,21 @@ export class PlanBar {
   #openTab = "";
   #tabList: Tab[] = [];
   #faults = 0;
-  #kernelStopped = false;
   /** the code of the applied plans, and the history that it is for */
   #historyCode: { past: unknown; code: string } | null = null;
 
   constructor(
     private readonly id: string,
-    private readonly model: Model,
-    private readonly store: Store,
-    private readonly post: Post,
-    private readonly events: PlanEvents,
-    private readonly commands: () => Commands,
+    private readonly commands: Registry,
   ) {}
+
+  get #actions(): Actions {
+    return this.commands.actions;
+  }
+
+  #reveal = (name: string, pane?: PaneName): void => {
+    this.#actions.reveal(pane ?? this.#actions.run?.pane ?? "source", name);
+  };
 
   /** Opens a tab of the panel; the errors of a plan open when a step adds them. */
   show(id: string, focus = false): void {
@@ -71,21 +66,20 @@ export class PlanBar {
 
   /** The kernel stopped: nothing can be applied, and the plan is shown as code. */
   stopKernel(): void {
-    this.#kernelStopped = true;
     if (this.#tabList.some(t => t.id === "code")) this.#openTab = "code";
     this.draw();
   }
 
   focusSummary(): void {
-    if (isMarked(this.model.get("boundary"))) this.show("boundary", true);
-    else this.events.showStatus(UNMARKED);
+    if (isMarked(this.#actions.model.get("boundary"))) this.show("boundary", true);
+    else this.#actions.notify(UNMARKED);
   }
 
   copy(byKey = false, control: Waits = "auto"): void {
     const [to, unmapped] = [".gs-copy-to", ".gs-copying select"].map(
       fields => this.element.querySelector<HTMLInputElement>(fields)!.value,
     ) as [string, Unmapped];
-    this.events.copy({ to: to.trim() || null, unmapped, control }, byKey);
+    void this.#actions.copy({ to: to.trim() || null, unmapped, control }, byKey);
   }
 
   /** Focuses the first source field of the tab Mapping. */
@@ -98,71 +92,61 @@ export class PlanBar {
   }
 
   #tabs(): Tab[] {
-    const { model, post, events } = this,
+    const { model, post, pick, notify, api, run } = this.#actions,
+      edit = (step: number) => void this.commands.edits.editStep(step),
       boundary = model.get("boundary"),
       plan = model.get("plan"),
-      run = model.get("run") ?? {},
-      { saved, history: past } = plan,
+      { saved, history: past, steps } = plan,
       faults = plan.faults.length,
       warnings = plan.warnings.length,
-      appliedCount = past.filter(one => !one.ahead).length,
-      tabs: (Tab | false)[] = [
-        isMarked(boundary) && {
-          id: "boundary",
-          text: "Boundary",
-          n: boundary.inputs.length + boundary.outputs.length,
-          warn: boundary.leaks.length + boundary.control_leaks.length > 0,
-          body: () => tables.boundary(boundary, post, plan.same, control => this.copy(false, control)),
-        },
-        faults + warnings > 0 && {
-          id: "problems",
-          text: faults ? "Errors" : "Warnings",
-          n: faults || warnings,
-          warn: true,
-          body: () => tables.problems(plan, post, events.editStep, events.reveal),
-        },
-      ];
-    if (plan.steps.length)
-      tabs.push(
-        plan.inputs.length + Object.keys(plan.scopes).length > 0 && {
-          id: "mapping",
-          text: "Mapping",
-          n: plan.inputs.length,
-          body: () => tables.mapping(plan, post, events.pick),
-        },
-        { id: "steps", text: "Steps", n: plan.steps.length, body: () => tables.steps(plan, post, events.editStep) },
-        { id: "variables", text: "Variables", n: plan.rows, body: () => tables.variables(plan, post) },
-        { id: "names", text: "New ops", n: plan.counts.ops, body: () => tables.names(plan, post) },
-        { id: "connections", text: "Connections", n: plan.counts.connections, body: () => tables.connections(plan) },
-      );
-    const code = () => this.#code(plan.code, appliedCount, past, this.#kernelStopped ? LOST : ""),
-      report = (of: Report) =>
+      applied = past.filter(one => !one.ahead).length,
+      tab = (id: string, text: string, n: number, body: () => VNode, warn = false): Tab => ({ id, text, n, body, warn });
+    const report = ({ lines, code }: Report) =>
+      h(
+        "div",
         h(
-          "div",
-          h(
-            "ul.gs-rows",
-            of.lines.map(line => h("li", line)),
-          ),
-          this.#code(of.code, 0),
+          "ul.gs-rows",
+          lines.map(line => h("li", line)),
         ),
-      look = model.get("look")?.name ?? "";
-    tabs.push(
-      plan.steps.length + appliedCount > 0 && { id: "code", text: "Code", body: code },
-      past.length > 0 && { id: "history", text: "History", n: past.length, body: () => tables.history(past, post) },
-      !!saved && "lines" in saved && { id: "saved", text: (saved as Report).title, body: () => report(saved as Report) },
-      "tops" in run && {
-        id: "run",
-        text: "Run",
-        warn: !!(run.bad || run.stop_reason),
-        body: () => runPanel(run as RunReport, post, look, events.reveal, events.showStatus),
-      },
-    );
-    return tabs.filter(t => !!t);
+        this.#code(code, 0),
+      );
+    const tabs = [
+      isMarked(boundary) &&
+        tab(
+          "boundary",
+          "Boundary",
+          boundary.inputs.length + boundary.outputs.length,
+          () => tables.boundary(boundary, post, plan.same, control => this.copy(false, control)),
+          boundary.leaks.length + boundary.control_leaks.length > 0,
+        ),
+      faults + warnings > 0 &&
+        tab("problems", faults ? "Errors" : "Warnings", faults || warnings, () => tables.problems(plan, post, edit, this.#reveal), true),
+      steps.length > 0 && [
+        plan.inputs.length + Object.keys(plan.scopes).length > 0 &&
+          tab("mapping", "Mapping", plan.inputs.length, () => tables.mapping(plan, post, pick)),
+        tab("steps", "Steps", steps.length, () => tables.steps(plan, post, edit)),
+        tab("variables", "Variables", plan.rows, () => tables.variables(plan, post)),
+        tab("names", "New ops", plan.counts.ops, () => tables.names(plan, post)),
+        tab("connections", "Connections", plan.counts.connections, () => tables.connections(plan)),
+      ],
+      steps.length + applied > 0 && tab("code", "Code", 0, () => this.#code(plan.code, applied, past, api.kernelStopped ? LOST : "")),
+      past.length > 0 && tab("history", "History", past.length, () => tables.history(past, post)),
+      "lines" in saved && tab("saved", saved.title, 0, () => report(saved as Report)),
+      run &&
+        tab(
+          "run",
+          "Run",
+          0,
+          () => runPanel(run, post, model.get("look")?.name ?? "", this.#reveal, notify),
+          !!(run.bad || run.stop_reason),
+        ),
+    ];
+    return tabs.flat().filter(one => !!one);
   }
 
   draw(): void {
-    const boundary = this.model.get("boundary"),
-      plan = this.model.get("plan"),
+    const boundary = this.#actions.model.get("boundary"),
+      plan = this.#actions.model.get("plan"),
       faults = plan.faults.length,
       inTabs = hasFocus(this.element) && focused().closest(".gs-tabs, .gs-panel");
     // new errors are shown at once, not only counted
@@ -170,7 +154,7 @@ export class PlanBar {
     this.#faults = faults;
     this.#tabList = this.#tabs();
     const open = this.#tabList.find(t => t.id === this.#openTab),
-      canCopy = !!(boundary.ops || this.store.state.selected.source.size),
+      canCopy = !!(boundary.ops || this.#actions.state.selected.source.size),
       copy = button({
         text: "Copy to scope\u2026",
         label: "Copy the region to a scope (c)",
@@ -210,7 +194,7 @@ export class PlanBar {
         !planned && this.#tabBar(open),
       ),
     );
-    draw(this.buttons, h("div.gs-row.gs-doing", { role: "group", "aria-label": "Plan actions" }, !marked && copy, this.#buttons(plan)));
+    draw(this.buttons, group("div.gs-row.gs-doing", "Plan actions", !marked && copy, this.#buttons(plan)));
     if (inTabs && !hasFocus(this.element)) this.#focusTab();
   }
 
@@ -269,7 +253,7 @@ export class PlanBar {
   }
 
   #buttons(plan: Plan): VNode[] {
-    const commands = this.commands(),
+    const { commands } = this,
       empty = !plan.steps.length;
     return [
       does(commands, "save", { text: "Save" }),
@@ -280,7 +264,7 @@ export class PlanBar {
         verb: "run",
         label: "Run the graph before and after the last plan, and compare",
         hidden: !empty || !plan.applied,
-        onclick: this.events.compare,
+        onclick: () => void openRunForm(this.#actions, "applied"),
       }),
       does(commands, "try", { text: "Try", hidden: empty }),
       does(commands, "apply", { text: "Apply", kind: "primary" }),
@@ -297,8 +281,8 @@ export class PlanBar {
       leaks > 0 &&
         h("button.gs-tag.gs-tag-leak", { title: LEAK, onclick: () => this.show("boundary", true) }, `\u26a0 ${count(leaks, "leak")}`),
       b.problem && h("span.gs-problem", { class: !b.outputs.length && "gs-muted", title: b.problem }, b.problem),
-      b.is_reversed && sends(this.post, "swap_boundary", {}, "Swap", { title: "Swap inputs and outputs" }),
-      sends(this.post, "clear_boundary", {}, "", { icon: "close", kind: "quiet", label: "Clear the boundary" }),
+      b.is_reversed && sends(this.#actions.post, "swap_boundary", {}, "Swap", { title: "Swap inputs and outputs" }),
+      sends(this.#actions.post, "clear_boundary", {}, "", { icon: "close", kind: "quiet", label: "Clear the boundary" }),
     ];
   }
 
@@ -306,13 +290,13 @@ export class PlanBar {
   #code(text: string, applied: number, past: unknown = null, note = ""): VNode {
     const history = !!past && this.#historyCode?.past === past && this.#historyCode.code,
       code = history || text;
-    if (applied && !text && !history && !this.#kernelStopped) void this.#fetchHistory(past);
+    if (applied && !text && !history && !this.#actions.api.kernelStopped) void this.#fetchHistory(past);
     return h(
       "div.gs-code",
       note && muted(note),
       h(
         "div.gs-row",
-        !!code && copyButton(code, "Code copied.", this.events.showStatus, { icon: "copy", text: "Copy code" }),
+        !!code && copyButton(code, "Code copied.", this.#actions.notify, { icon: "copy", text: "Copy code" }),
         applied > 0 &&
           !history &&
           button({ text: `Code of ${count(applied, "applied plan")}`, verb: "history_code", onclick: () => this.#fetchHistory(past) }),
@@ -324,7 +308,7 @@ export class PlanBar {
   async #fetchHistory(past: unknown): Promise<void> {
     if (this.#historyCode?.past === past) return;
     this.#historyCode = { past, code: "" };
-    const code = await this.events.history();
+    const code = (await this.#actions.send("history_code", {}))?.code;
     if (this.#historyCode.past !== past) return;
     this.#historyCode = code ? { past, code } : null;
     if (code) this.draw();

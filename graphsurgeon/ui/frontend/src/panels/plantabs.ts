@@ -1,6 +1,6 @@
 // The details below the plan bar: tables of the boundary and of the plan's effects.
 import { count, figure } from "./dom";
-import { enterField, link, muted, type Option, select, sends, small, valueOf } from "./parts";
+import { enterField, group, link, muted, type Option, select, sends, small, valueOf } from "./parts";
 import { type Child, h, type VNode } from "./vnodes";
 import { kindsOf } from "../state/places";
 import type { Post } from "../model/api";
@@ -194,9 +194,9 @@ export const tables = {
   /** The steps of the history in a row. A click on a step shows the graph after it; later steps stay available. */
   history(steps: Required<Plan>["history"], post: Post): VNode {
     const now = steps.filter(one => !one.ahead).at(-1)?.step ?? 0;
-    return h(
+    return group(
       "div.gs-row.gs-measures",
-      { role: "group", "aria-label": "History" },
+      "History",
       [{ step: 0, text: "Opened", ahead: false }, ...steps].map(({ step, text, ahead }) =>
         sends(post, "go_to_step", { step }, text, {
           title: ahead ? `${text}, undone` : text,
@@ -226,17 +226,17 @@ export const tables = {
           h("span.gs-tag.gs-tag-fault", "\u2715 error"),
           h("div", h("div", h("b", linked(request)), ": ", linked(problem)), h("div.gs-muted", linked(suggestion))),
           !!fixes?.length &&
-            h(
+            group(
               "span.gs-row",
-              { role: "group", "aria-label": "Fixes" },
+              "Fixes",
               fixes
                 .slice(0, CURES)
                 .map((c, fix) => sends(post, "apply_fix", { fault, fix }, kindsOf(c), { title: `${kindsOf(c)}: ${c.text}` })),
             ),
           step != null &&
-            h(
+            group(
               "span.gs-row",
-              { role: "group", "aria-label": "The step with this error" },
+              "The step with this error",
               small("Edit this step", () => edit(step), { verb: "step_form" }),
               sends(post, "remove_step", { step }, "Remove this step"),
             ),

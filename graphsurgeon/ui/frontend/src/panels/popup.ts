@@ -1,24 +1,32 @@
 // Small floating lists inside the widget: the context menu, the choice of an input, the help.
 import { type Api, CommandError } from "../model/api";
 import { focus, focused, hasFocus, scrollToEntry } from "./dom";
-import { button, combobox, field, muted, option, type Position, select } from "./parts";
-import { type Attributes, type Child, make, draw, h, type VNode } from "./vnodes";
+import { button, combobox, field, group, muted, option, type Position, select } from "./parts";
+import { type Attributes, make, draw, h, type VNode } from "./vnodes";
 import { type Drag, dragFrom } from "../canvas/pointer";
 import { type Action, GROUPS } from "../commands/keys";
-import { SIGN } from "../model/signs.generated";
-import type { Verbs } from "../model/types.generated";
+import { SIGN } from "../model/drawing.generated";
+import type { Field, ValueType, Verbs } from "../model/types.generated";
 
-export interface Field {
+/** The values of a form by the names of its fields: texts, or values of the types of the fields. */
+export type Values = Record<string, any>;
+
+/** A field of a form, as Python describes it, or with a search. */
+export interface FormField extends Partial<Field> {
   name: string;
   label: string;
-  value?: string;
-  hint?: string | undefined;
   /** whether the value is a name, whose last part is selected */ isName?: boolean;
-  /** the choices, and their texts */ options?: [string, string][] | undefined;
-  /** suggestions while the person types */ list?: string[];
   /** finds the entries that match the typed text, the best first; the value must be one of them. `values` are those of the form */ find?:
-    ((query: string, values: () => Record<string, string>) => Promise<Entry[] | null>) | undefined;
+    ((query: string, values: () => Values) => Promise<Entry[] | null>) | undefined;
 }
+
+/** The value of a typed text by the type of a field. */
+const READERS: Record<ValueType, (text: string) => unknown> = {
+  number: (text: string) => (Number.isFinite(+text) ? +text : text),
+  boolean: (text: string) => text === "yes",
+  "string | null": (text: string) => text || null,
+  "string[]": (text: string) => text.split(/\s*,\s*/).filter(Boolean),
+};
 
 /** An entry of a searched list: its value and its description. */
 export interface Entry {
@@ -145,12 +153,7 @@ export class Popup {
               "div.gs-groups",
               { role: "presentation" },
               groups.map(([name, items]) =>
-                h(
-                  "div.gs-choices",
-                  { role: "group", "aria-label": name },
-                  h("div.gs-over", { "aria-hidden": "true" }, name ?? ""),
-                  items.map(item),
-                ),
+                group("div.gs-choices", name, h("div.gs-over", { "aria-hidden": "true" }, name ?? ""), items.map(item)),
               ),
             ),
       );
@@ -164,33 +167,19 @@ export class Popup {
     this.#shut = shut;
   }
 
-  /** A question with two answers. */
-  confirm(text: string, lines: string[], yes: string, run: () => void): void {
-    const list = h(
-      "ul",
-      lines.map(l => h("li", l)),
-    );
-    this.#ask("alertdialog", text, list, [], yes, run);
-  }
-
-  /** A question with fields to fill in; Enter answers it. `alert` is a warning above the fields.
-   * If `run` is refused, the form opens again, with the typed texts and the reason. */
-  form(title: string, fields: Field[], yes: string, run: (values: Record<string, string>) => unknown, note = "", alert = ""): void {
-    this.#ask("dialog", title, [alert && h("p.gs-alert", { role: "alert" }, alert), note && muted(note)], fields, yes, run);
-    const [first] = this.#inputs;
-    if (first instanceof HTMLInputElement)
-      first.setSelectionRange(fields[0]!.isName ? first.value.lastIndexOf("/") + 1 : 0, first.value.length);
-  }
-
   /** The fields of the open form. */
   get #inputs(): (HTMLInputElement | HTMLSelectElement)[] {
     return [...this.layer.querySelectorAll<HTMLInputElement | HTMLSelectElement>(".gs-asks .gs-field")];
   }
 
-  #ask(role: string, title: string, above: Child, fields: Field[], yes: string, run: (values: Record<string, string>) => unknown): void {
+  /** A question with fields to fill in; Enter answers it. `note` explains it; a list is of warnings. `alert` is a warning above the
+   * fields. If `run` is refused, the form opens again, with the typed texts and the reason. */
+  form(title: string, fields: FormField[], yes: string, run: (values: Values) => unknown, note: string | string[] = "", alert = ""): void {
     // in a form without other text fields, a click on an entry is the answer
     const choosing = fields.every(f => f.find || f.options),
-      values = (): Record<string, string> => Object.fromEntries(fields.map((f, i) => [f.name, this.#inputs[i]!.value.trim()])),
+      texts = (): Record<string, string> => Object.fromEntries(fields.map((f, i) => [f.name, this.#inputs[i]!.value.trim()])),
+      read = (texts: Record<string, string>): Values =>
+        Object.fromEntries(fields.map(({ name, type }) => [name, type ? READERS[type](texts[name]!) : texts[name]])),
       finders = fields.map(
         (f, i) =>
           f.find &&
@@ -198,18 +187,18 @@ export class Popup {
             f,
             `${this.id}-found-${i}`,
             () => this.#inputs[i],
-            values,
+            () => read(texts()),
             () => this.#draw(),
           ),
       );
-    let typed: Record<string, string | undefined> = Object.fromEntries(fields.map(f => [f.name, f.value])),
+    let typed: Record<string, string> = Object.fromEntries(fields.map(f => [f.name, f.value ?? ""])),
       problem = "",
       invalid = -1;
     const answer = async () => {
-      const given = values();
+      typed = texts();
       this.close();
       try {
-        await run((typed = given));
+        await run(read(typed));
       } catch (error) {
         if (!(error instanceof CommandError)) throw error;
         if (this.open) return; // another question is open by now
@@ -223,7 +212,7 @@ export class Popup {
         show(at);
       }
     };
-    const control = (f: Field, i: number): VNode => {
+    const control = (f: FormField, i: number): VNode => {
       const attributes: Attributes = {
         class: "gs-field",
         "aria-label": f.label,
@@ -240,7 +229,7 @@ export class Popup {
         return field({
           "data-value": typed[f.name],
           placeholder: f.hint,
-          list: f.list?.length ? `${this.id}-list-${i}` : undefined,
+          list: f.names?.length ? `${this.id}-list-${i}` : undefined,
           ...finders[i]?.attributes,
           ...attributes,
         });
@@ -250,9 +239,15 @@ export class Popup {
     const content = () =>
       h(
         "div.gs-popup.gs-dialog",
-        { role, "aria-modal": "true", "aria-label": title },
+        { role: fields.length ? "dialog" : "alertdialog", "aria-modal": "true", "aria-label": title },
         h("div.gs-popup-title", title),
-        above,
+        alert && h("p.gs-alert", { role: "alert" }, alert),
+        typeof note === "string"
+          ? note && muted(note)
+          : h(
+              "ul",
+              note.map(line => h("li", line)),
+            ),
         fields.length > 0 &&
           h(
             "div.gs-asks",
@@ -262,11 +257,11 @@ export class Popup {
                 h("span", f.label),
                 control(f, i),
                 finders[i]?.list(() => choosing && void answer()),
-                f.list?.length &&
+                f.names?.length &&
                   h(
                     "datalist",
                     { id: `${this.id}-list-${i}` },
-                    f.list.map(value => h("option", { value })),
+                    f.names.map(value => h("option", { value })),
                   ),
               ),
             ),
@@ -283,6 +278,9 @@ export class Popup {
       focus(this.#inputs[at]);
     };
     show(0);
+    const [first] = this.#inputs;
+    if (first instanceof HTMLInputElement)
+      first.setSelectionRange(fields[0]!.isName ? first.value.lastIndexOf("/") + 1 : 0, first.value.length);
     for (const finder of finders) finder?.ask();
   }
 
@@ -397,10 +395,10 @@ class Finder {
   #last: Promise<void> | undefined;
 
   constructor(
-    private readonly field: Field,
+    private readonly field: FormField,
     private readonly id: string,
     private readonly input: () => HTMLInputElement | HTMLSelectElement | undefined,
-    private readonly values: () => Record<string, string>,
+    private readonly values: () => Values,
     private readonly redraw: () => void,
   ) {}
 

@@ -1,5 +1,5 @@
 // The panel of a run below the plan: the outputs, the source of the first NaN, the colors, the most expensive ops.
-import { copyButton, image, link, muted, sends } from "./parts";
+import { copyButton, group, image, link, muted, sends } from "./parts";
 import { h, type VNode } from "./vnodes";
 import type { Post } from "../model/api";
 import type { ColorBy, RunReport } from "../model/types.generated";
@@ -42,9 +42,9 @@ export function runPanel(run: RunReport, post: Post, by: string, go: (name: stri
         ),
       ),
     ),
-    h(
+    group(
       "div.gs-row.gs-measures",
-      { role: "group", "aria-label": "Color by" },
+      "Color by",
       measures(run).map(([key, text]) => sends(post, "paint", { by: by === key ? "family" : key }, text, { "aria-pressed": by === key })),
       copyButton(run.code, "Code copied.", say, { text: "Copy Python", kind: "small", title: run.code }),
       sends(post, "clear_run", {}, "Clear the run"),

@@ -1,4 +1,5 @@
 // The search box with its list of hits of both panes; the list stays until it is hidden, above the inspector, which it does not cover.
+import type { Actions } from "../commands/actions";
 import { CommandError } from "../model/api";
 import { consume, count, figure, focused, scrollToEntry } from "./dom";
 import { icon } from "./icons";
@@ -43,14 +44,29 @@ export class Search {
 
   constructor(
     private readonly id: string,
-    private readonly find: (query: string) => Promise<PaneHits[]>,
-    /** Goes to a hit; `keyboard` moves the focus there, too. */
-    private readonly reveal: (hit: { pane: PaneName; name: string }, keyboard: boolean) => void,
-    private readonly onClose: () => void,
-    private readonly markBoxes: (pane: PaneName, boxes: Record<string, number>) => void = () => {},
+    private readonly actions: Actions,
   ) {
     this.#draw();
     this.element.append(this.#drop);
+  }
+
+  /** Searches the graphs of both panes. */
+  #find(query: string): Promise<PaneHits[]> {
+    const { api, model, panes } = this.actions;
+    return Promise.all(
+      (["source", "destination"] as const)
+        .filter(pane => pane === "source" || panes[pane].scene)
+        .map(async pane => ({
+          pane,
+          title: model.get("titles")[pane] ?? pane,
+          becomes: pane === "destination" && this.actions.isSingleGraph,
+          result: await api.call("find", { query, pane }),
+        })),
+    );
+  }
+
+  #reveal({ pane, name }: HitLine, keyboard: boolean): void {
+    this.actions.reveal(pane, name, keyboard);
   }
 
   get #input(): HTMLInputElement {
@@ -88,14 +104,14 @@ export class Search {
   step(by: number): void {
     if (!this.#hits.length) return this.focus();
     this.#point(this.#index + by);
-    this.reveal(this.#hits[this.#index]!, focused() !== this.#input);
+    this.#reveal(this.#hits[this.#index]!, focused() !== this.#input);
   }
 
   /** Marks the hits in pictures that have changed. */
   refresh(): void {
     if (!this.on || !this.#query) return;
     const query = this.#query;
-    void this.find(query)
+    void this.#find(query)
       .then(all => query === this.#query && this.#mark(all))
       .catch(() => {});
   }
@@ -105,7 +121,7 @@ export class Search {
     this.#query = query;
     if (!query) return this.#close();
     try {
-      const all = await this.find(query);
+      const all = await this.#find(query);
       // ignore the answer to an old query
       if (query !== this.#query) return;
       this.#mark(all);
@@ -119,7 +135,7 @@ export class Search {
 
   #mark(all: PaneHits[]): void {
     this.#markedPanes = all.map(({ pane }) => pane);
-    for (const { pane, result: found } of all) this.markBoxes(pane, found.boxes ?? {});
+    for (const { pane, result: found } of all) this.actions.panes[pane].drawing.markHits(found.boxes);
   }
 
   #show(all: PaneHits[], wrong = ""): void {
@@ -154,7 +170,7 @@ export class Search {
       [names, types] = searchWords(this.#hitsQuery);
     const close = () => {
       this.clear();
-      this.onClose();
+      this.actions.focusPane();
     };
     draw(
       this.element,
@@ -227,8 +243,8 @@ export class Search {
     if (!hit) return;
     if (keyboard && !this.#isDocked) this.#open = false;
     this.#point(i);
-    this.reveal(hit, keyboard);
-    if (keyboard) this.onClose();
+    this.#reveal(hit, keyboard);
+    if (keyboard) this.actions.focusPane();
   }
 
   /** Shows or hides the list; the hits stay. */
@@ -241,7 +257,7 @@ export class Search {
     this.#hits = [];
     this.#hitsQuery = "";
     this.#unroll(false);
-    for (const pane of this.#markedPanes) this.markBoxes(pane, {});
+    for (const pane of this.#markedPanes) this.actions.panes[pane].drawing.markHits({});
     this.#markedPanes = [];
   }
 
@@ -249,7 +265,7 @@ export class Search {
     const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
     if (e.key === "Escape") {
       if (this.#open && (this.#hits.length || this.#note)) this.#close();
-      else this.onClose();
+      else this.actions.focusPane();
     } else if (e.key === "F3") this.step(e.shiftKey ? -1 : 1);
     else if (e.key === "Enter") {
       // if Enter comes before the answer, it takes the first hit of the answer

@@ -1,5 +1,5 @@
 // The size of the widget: its stored height, the full window, or all of a separate output view.
-import { focus, consume, focused, setAttribute } from "./dom";
+import { focus, consume, focused, onDrag, setAttribute } from "./dom";
 import { make } from "./vnodes";
 import { load, store } from "../state/stored";
 
@@ -20,30 +20,17 @@ export class WidgetSize {
   #view: Element | null = null;
   #observer: ResizeObserver | null = null;
 
-  readonly #root: HTMLElement;
-  /** Whether the page has only the widget: then the page sets the height. */
-  readonly #still: boolean;
-  readonly #onChange: (full: boolean) => void;
-
-  constructor(root: HTMLElement, still: boolean, onChange: (full: boolean) => void) {
-    this.#root = root;
-    this.#still = still;
-    this.#onChange = onChange;
+  constructor(
+    private readonly root: HTMLElement,
+    /** Whether the page has only the widget: then the page sets the height. */ private readonly still: boolean,
+    private readonly onChange: (full: boolean) => void,
+  ) {
     if (!still) this.#set(storedHeight());
-    let from: { y: number; height: number } | null = null;
-    this.grip.addEventListener("pointerdown", e => {
-      if (e.button !== 0) return;
-      from = { y: e.clientY, height: root.offsetHeight };
-      this.grip.setPointerCapture?.(e.pointerId);
-    });
-    this.grip.addEventListener("pointermove", e => {
-      if (from) this.#set(from.height + e.clientY - from.y);
-    });
-    for (const name of ["pointerup", "pointercancel"])
-      this.grip.addEventListener(name, () => {
-        if (from) storeHeight(root.offsetHeight);
-        from = null;
-      });
+    const begin = ({ button, clientY }: PointerEvent) => {
+      const height = root.offsetHeight;
+      return button ? null : (e: PointerEvent) => this.#set(height + e.clientY - clientY);
+    };
+    onDrag(this.grip, begin, () => storeHeight(root.offsetHeight));
     this.grip.addEventListener("dblclick", () => {
       this.#set(0);
       storeHeight(0);
@@ -58,12 +45,12 @@ export class WidgetSize {
   }
 
   get full(): boolean {
-    return this.#root.matches(".gs-full");
+    return this.root.matches(".gs-full");
   }
 
   /** Switches full screen on or off; in the top layer, because elements around a cell may clip it. */
   fill(on = !this.full): void {
-    const root = this.#root,
+    const root = this.root,
       held = focused();
     if (on === this.full) return;
     root.classList.toggle("gs-full", on);
@@ -75,19 +62,19 @@ export class WidgetSize {
       root.removeAttribute("popover");
     }
     if (held && root.contains(held)) focus(held);
-    this.#onChange(on);
+    this.onChange(on);
   }
 
   /** Called once the widget is on the page: in a separate output view it takes all space. */
   attach(): void {
-    setAttribute(this.grip, "aria-valuenow", this.#root.offsetHeight);
-    const view = this.#still || this.#view ? null : this.#root.closest(".jp-LinkedOutputView");
+    setAttribute(this.grip, "aria-valuenow", this.root.offsetHeight);
+    const view = this.still || this.#view ? null : this.root.closest(".jp-LinkedOutputView");
     if (!view) return;
     this.#view = view;
-    this.#root.classList.add("gs-own-view");
+    this.root.classList.add("gs-own-view");
     this.#observer = new ResizeObserver(() => {
-      const above = this.#root.getBoundingClientRect().top - view.getBoundingClientRect().top + view.scrollTop;
-      if (!this.full) this.#root.style.height = `${Math.max(LEAST, view.clientHeight - above - 8)}px`;
+      const above = this.root.getBoundingClientRect().top - view.getBoundingClientRect().top + view.scrollTop;
+      if (!this.full) this.root.style.height = `${Math.max(LEAST, view.clientHeight - above - 8)}px`;
     });
     this.#observer.observe(view);
   }
@@ -98,7 +85,7 @@ export class WidgetSize {
 
   /** Sets the height in px; 0 for the height of the style sheet. */
   #set(height: number): void {
-    this.#root.style.height = height ? `${Math.max(LEAST, Math.round(height))}px` : "";
+    this.root.style.height = height ? `${Math.max(LEAST, Math.round(height))}px` : "";
   }
 }
 

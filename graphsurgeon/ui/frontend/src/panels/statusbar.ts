@@ -1,8 +1,8 @@
 // The last line: messages of Python and of the page, the wait for the kernel, and the legend of the colors.
-import { small } from "./parts";
+import { sends } from "./parts";
 import { make, draw, h, type VNode } from "./vnodes";
 import { safeColor } from "../canvas/shapes";
-import type { Model } from "../model/api";
+import type { Actions } from "../commands/actions";
 import type { Status } from "../model/types.generated";
 
 const SLOW = 300,
@@ -18,11 +18,7 @@ export class StatusBar {
   /** 1: the kernel is slow, 2: it may have stopped */
   #slowness = 0;
 
-  constructor(
-    private readonly model: Model,
-    private readonly cancel: () => void,
-    private readonly fade: (keys: string[]) => void,
-  ) {}
+  constructor(private readonly actions: Actions) {}
 
   show(text: string, level: Status["level"] = "info"): void {
     this.#pageStatus = { text, level };
@@ -47,7 +43,7 @@ export class StatusBar {
   }
 
   draw(): void {
-    const latest = this.model.get("status");
+    const latest = this.actions.model.get("status");
     // a message of Python replaces the message of the page
     if (latest !== this.#kernelStatus) this.#pageStatus = null;
     this.#kernelStatus = latest;
@@ -62,7 +58,7 @@ export class StatusBar {
       h(
         `div.gs-status.gs-level-${level}`,
         h("div.gs-status-text", { role: "status", "aria-live": "polite", title: text }, text),
-        small("Cancel", this.cancel, { verb: "cancel", hidden: !busy }),
+        sends(this.actions.post, "cancel", {}, "Cancel", { hidden: !busy }),
         this.#colors(),
       ),
     );
@@ -70,7 +66,7 @@ export class StatusBar {
 
   /** The legend; a click on an entry fades its boxes. */
   #colors(): VNode {
-    const { source, destination } = this.model.get("scenes"),
+    const { source, destination } = this.actions.model.get("scenes"),
       legends = [source, destination].flatMap(scene => scene?.legend ?? []),
       painted = legends.find(l => l.by !== "family"),
       faded = new Set(legends.flatMap(l => l.faded)),
@@ -91,7 +87,7 @@ export class StatusBar {
               title: `${faded.has(key) ? "Show" : "Fade"} ${text}`,
               onclick: () => {
                 if (!faded.delete(key)) faded.add(key);
-                this.fade([...faded]);
+                this.actions.fade([...faded]);
               },
             },
             h("span.gs-swatch", { style: painted && `--gs-hue: ${safeColor(color)}` }),

@@ -1,9 +1,11 @@
 // The bar at the top: title, view, direction, search.
 import { count, countOf, rove, setTabStop } from "./dom";
 import type { IconName } from "./icons";
-import { below, button, type ButtonOptions, does, type Position } from "./parts";
+import { below, button, type ButtonOptions, group, type Position } from "./parts";
+import { does } from "./command_button";
 import { make, draw, h, type VNode } from "./vnodes";
 import type { Action } from "../commands/keys";
+import { chooseSignature } from "../commands/navigation";
 import type { Registry } from "../commands/registry";
 import type { ViewState } from "../state/store";
 
@@ -35,8 +37,8 @@ export class TopBar {
 
   draw(): void {
     const { commands } = this,
-      { actions, appearance, navigation } = commands,
-      { model, store, size } = actions.ui,
+      { actions, appearance } = commands,
+      { model, store, size } = actions,
       { source } = model.get("scenes"),
       stats = source?.stats,
       title = model.get("titles").source,
@@ -60,7 +62,7 @@ export class TopBar {
         { role: "toolbar", "aria-label": "Screen", onkeydown: rove, onfocusin: (e: Event) => setTabStop(this.element, e.target) },
         side("left", "Outline", "outline"),
         h("div.gs-title", { title }, title),
-        menu("down", signatures, at => navigation.signatures(at), {
+        menu("down", signatures, at => chooseSignature(actions, at), {
           text: `${views?.signature || "raw file"} \u25be`,
           "aria-label": signatures,
           icon: undefined,
@@ -69,9 +71,9 @@ export class TopBar {
           hidden: !views?.signatures?.[1],
         }),
         h("span.gs-muted.gs-title-figures", { title: figures }, h("span", figures)),
-        h(
+        group(
           "div.gs-tools",
-          { role: "group", "aria-label": "View" },
+          "View",
           key("back", "back"),
           key("forward", "forward"),
           key("views", "views", { "aria-haspopup": "menu", verb: "save_view" }),

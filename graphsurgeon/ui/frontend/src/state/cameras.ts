@@ -1,5 +1,6 @@
 // The cameras of earlier pictures, which undo, redo, back and forward restore.
 import type { Model } from "../model/api";
+import type { Size } from "../canvas/view";
 import type { PaneName, Scene, State } from "../model/types.generated";
 
 /** The camera of a pane, and the size of the pane. */
@@ -7,8 +8,7 @@ export interface Camera {
   x: number;
   y: number;
   k: number;
-  w: number;
-  h: number;
+  size: Size;
 }
 
 /** The cameras of both panes, and whether they show different places. */
@@ -21,10 +21,7 @@ export class CameraHistory {
   #current = "";
   #restored: number;
 
-  readonly #model: Model;
-
-  constructor(model: Model) {
-    this.#model = model;
+  constructor(private readonly model: Model) {
     this.#restored = this.#count();
   }
 
@@ -53,6 +50,6 @@ export class CameraHistory {
   }
 
   #count(): number {
-    return this.#model.get("views")?.restored ?? 0;
+    return this.model.get("views")?.restored ?? 0;
   }
 }

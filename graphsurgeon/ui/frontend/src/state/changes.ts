@@ -1,5 +1,6 @@
 // Steps through the changes of a plan.
 import type { Actions } from "../commands/actions";
+import type { LinkedPanes } from "./linked_panes";
 import { count } from "../panels/dom";
 import { button } from "../panels/parts";
 import { draw, h, make } from "../panels/vnodes";
@@ -53,12 +54,12 @@ export class Changes {
 
   constructor(
     private readonly actions: Actions,
-    /** Makes a pane visible and active. */ private readonly show: (pane: PaneName) => void,
+    private readonly linked: LinkedPanes,
   ) {}
 
   /** The changed items of all pictures: new ones first. */
   get #all(): Change[] {
-    const { destination, source } = this.actions.ui.panes;
+    const { destination, source } = this.actions.panes;
     return changes([destination, source].flatMap(({ name: pane, scene }) => (scene ? [{ pane, scene }] : [])));
   }
 
@@ -87,18 +88,18 @@ export class Changes {
 
   /** Goes to the next change, or with -1 to the previous one; `keyboard` moves the focus there. */
   step(by: 1 | -1, keyboard: boolean): void {
-    const { store, status, panes } = this.actions.ui,
+    const { store, panes, notify } = this.actions,
       all = this.#all,
       at = this.#at(all);
-    if (!all.length) return status.show("None of the plan's changes are in this picture.", "warn");
+    if (!all.length) return notify("None of the plan's changes are in this picture.", "warn");
     const next = at < 0 ? (by > 0 ? 0 : all.length - 1) : (at + by + all.length) % all.length,
       change = all[next]!;
-    this.show(change.pane);
+    this.linked.activate(change.pane);
     store.set({ change });
     const pane: Pane = panes[change.pane];
     pane.goTo(change.name, keyboard, true);
     pane.arrive();
     this.update();
-    status.show(`Change ${next + 1} of ${all.length}: ${change.name.replace(/^~/, "").slice(0, 80)} ${WORDS[change.state]}.`);
+    notify(`Change ${next + 1} of ${all.length}: ${change.name.replace(/^~/, "").slice(0, 80)} ${WORDS[change.state]}.`);
   }
 }

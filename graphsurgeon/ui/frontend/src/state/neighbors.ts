@@ -4,23 +4,6 @@ import type { Box, Scene } from "../model/types.generated";
 export type FlowWay = "up" | "down";
 
 const FREE = /^(Identity|IdentityN|ReadVariableOp|Snapshot)$/;
-const known = new WeakMap<Scene, Record<FlowWay, Map<string, string[]>> & { free: Set<string> }>();
-
-function edgesOf(scene: Scene) {
-  let found = known.get(scene);
-  if (!found) {
-    found = { up: new Map(), down: new Map(), free: new Set(scene.boxes.filter(isFree).map(b => b.id)) };
-    for (const e of scene.edges)
-      for (const [map, a, b] of [
-        [found.down, e.from, e.to],
-        [found.up, e.to, e.from],
-      ] as const)
-        map.set(a, [...(map.get(a) ?? []), b]);
-    known.set(scene, found);
-  }
-  return found;
-}
-
 /** Whether a box only forwards its input, so that it does not count as a step. */
 function isFree(b: Box): boolean {
   return b.kind === "op" && FREE.test(b.subtitle.split(" \u00b7 ")[0]!);
@@ -28,8 +11,13 @@ function isFree(b: Box): boolean {
 
 /** Ids of the boxes up to a number of steps away, including the starting boxes. */
 export function reach(scene: Scene, from: Iterable<string>, way: FlowWay, most = Infinity): Set<string> {
-  const { free, [way]: next } = edgesOf(scene),
+  const free = new Set(scene.boxes.filter(isFree).map(b => b.id)),
+    next = new Map<string, string[]>(),
     far = new Map<string, number>();
+  for (const e of scene.edges) {
+    const [id, other] = way === "down" ? [e.from, e.to] : [e.to, e.from];
+    if (!next.get(id)?.push(other)) next.set(id, [other]);
+  }
   let now = [...from],
     steps = 0;
   while (now.length && steps <= most) {

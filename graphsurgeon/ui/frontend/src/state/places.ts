@@ -55,6 +55,16 @@ export function sharedScope(names: string[]): string {
   return same.slice(0, (names.includes(same) ? same.replace(/\/$/, "") : same).lastIndexOf("/") + 1);
 }
 
+/** Whether a name is that of a scope or a series. */
+export function isFoldName(name: string): boolean {
+  return name.endsWith("/") || name.startsWith("~");
+}
+
+/** Whether two sets of names are equal. */
+export function isSame(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
+  return a.size === b.size && [...a].every(name => b.has(name));
+}
+
 /** Whether a box or group represents several ops. */
 export function isFold(item: Box | Group): boolean {
   return !("kind" in item) || item.kind === "scope" || item.kind === "series";
