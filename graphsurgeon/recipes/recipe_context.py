@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,13 @@ import numpy as np
 from ..editor.editor import Editor
 from ..editor.history import layers_of
 from ..errors import Kind, PlanError, TrustError, few
+from ..graph.boundary import Tensor as Tensor
+from ..graph.control_flow import FLOW_TYPES
 from ..graph.functions import nodes_in_calls
-from ..graph.graph import Graph
+from ..graph.graph import Graph, Mask
 from ..graph.names import free_name, tensor_name
 from ..graph.open_graph import outputs_of
+from ..graph.parts import required_ops
 from ..graph.provenance import orphan_mask
 from ..graph.references import ReferenceResolver
 from ..graph.selection import select
@@ -24,9 +28,6 @@ from ..graph.variables import INPUT_TYPES, VARIABLE_TYPES
 from ..plan.editor_like import described
 from ..plan.plan import Plan
 from ..plan.removal import protected_ops
-
-#: An output of an op: the number of the op and of the output.
-Tensor = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,7 @@ class RecipeContext:
         protected_ops: ops whose names must stay: arguments and results of the opened function, and the given tensors.
         init_ops: ops that run once, before all others, for example those that fill the tables.
         request: the request, for messages.
+        targets, fed: the outputs to keep, and the tensors to feed; empty if the recipe keeps all ops.
     """
 
     plan: Plan
@@ -46,6 +48,29 @@ class RecipeContext:
     protected_ops: frozenset[str]
     init_ops: tuple[str, ...]
     request: str
+    targets: Sequence[str] = ()
+    fed: Sequence[str] = ()
+
+    @cached_property
+    def needed_ops(self) -> Mask:
+        """The ops that the outputs need; all ops if there are no outputs to keep."""
+        graph, fed = self.graph, self.fed
+        ends = graph.mask(graph.index[name.partition(":")[0]] for name in self.targets if name not in fed)
+        return required_ops(graph, ends if self.targets else ~ends, frozenset(map(graph.tensor, fed)))
+
+    @cached_property
+    def contexts(self) -> list[set[int]]:
+        """The ops of each TF1 loop and cond that still exists."""
+        graph = self.graph
+        wholes = [{graph.index[name] for name in names if name in graph.index} for names in graph.state.contexts]
+        return [whole for whole in wholes if any(graph.types[op] in FLOW_TYPES for op in whole)]
+
+    def with_contexts(self, mask: Mask) -> Mask:
+        """Returns some ops, with all ops of the TF1 loops and conds that contain them."""
+        out = mask.copy()
+        for whole in self.contexts:
+            out[list(whole)] |= bool(mask[list(whole)].any())
+        return out
 
     def constant_array(self, op: int) -> Any:
         """Returns the array of a constant; None for any other op."""
@@ -72,6 +97,10 @@ class RecipeContext:
         """Returns the numbers of the ops of some types, in graph order, without orphans."""
         return np.flatnonzero(self.graph.type_mask(types) & ~orphan_mask(self.graph)).tolist()
 
+    def needed_ops_of_type(self, *types: str) -> list[int]:
+        """Returns the ops of `ops_of_type` that the outputs need."""
+        return [op for op in self.ops_of_type(*types) if self.needed_ops[op]]
+
     def inner_types(self, op: int) -> set[str]:
         """Returns the op types in the functions that an op calls, at any depth."""
         return {node.op for node in nodes_in_calls([self.graph.nodes[op]], self.graph.functions)}
@@ -84,6 +113,12 @@ class RecipeContext:
     def precondition_error(self, problem: str, suggestion: str) -> PlanError:
         """Returns the error for a precondition that is not met."""
         return PlanError(self.request, problem, suggestion, kind=Kind.RECIPE)
+
+    def changed(self, plan: Plan, problem: str, suggestion: str = "There is nothing to remove") -> Plan:
+        """Returns a plan; raises the error for a precondition that is not met if the recipe has added no step."""
+        if plan is self.plan:
+            raise self.precondition_error(problem, suggestion)
+        return plan
 
     def with_plan(self, plan: Plan) -> RecipeContext:
         """Returns a copy of this subject with more steps."""
@@ -160,6 +195,18 @@ def recipe_context(obj: Any, request: str, fixed_tensors: Any = None) -> RecipeC
     op_names = [name.partition(":")[0] for name in [*end_tensors, *tensors(graph, fixed_tensors, request)]]
     ends_there = frozenset(name for name in op_names if name in graph.index)
     return RecipeContext(plan, graph, ends_there, run_first(obj, graph), request)
+
+
+def context_with_ends(obj: Any, request: str, outputs: Any, inputs: Any = None) -> RecipeContext:
+    """Returns the subject of a recipe that keeps the ops that some outputs need; the ends keep their names.
+
+    Args:
+        obj, request: see `recipe_context`.
+        outputs, inputs: the outputs to keep, and the tensors to feed; see `results`.
+    """
+    context = recipe_context(obj, request)
+    targets, fed = results(obj, outputs, context), tensors(context.graph, inputs, request)
+    return replace(recipe_context(obj, request, [*targets, *fed]), targets=targets, fed=fed)
 
 
 #: Collections of ops that run once, before all others.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 from math import isqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ..graph.boundary import Tensor
 from ..graph.control_flow import EXITS, FLOW_TYPES, loops_of, topological_places
 from ..graph.graph import Graph, Ints, Mask
 from ..graph.selection import Selection, select, selection_from
+from ..graph.training import SIZE_TYPES
 from ..graph.traversal import backward, forward, reachable_mask, walk_edges
 from ..graph.types import OpsLike, TensorLike
 from ..graph.variables import FEED_TYPES, VARIABLE_TYPES
@@ -27,7 +28,7 @@ from ..tf.registry import op_definition
 from .recipe_context import RecipeContext, recipe_context, tensors
 
 #: Ops that read only the shape of a tensor.
-_SIZES = ("Shape", "ShapeN", "Size", "Rank", "BroadcastGradientArgs", "ConcatOffset")
+_SIZES = (*SIZE_TYPES, "BroadcastGradientArgs", "ConcatOffset")
 _FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128", None)
 
 
@@ -87,15 +88,15 @@ def recompute(
     copied, consumers_of, control_inputs = graph.mask([]), dict[Tensor, set[int]](), dict[int, list[int]]()
     for name, block in _named_blocks(context, blocks) if blocks is not None else backprop.parts():
         again = backprop.recomputed_block(block)
-        if blocks is not None and isinstance(again, str):
-            raise context.precondition_error(
-                f"{name} cannot be recomputed: {again}", "Leave it out; without blocks= the graph is cut into parts"
-            )
         if not isinstance(again, str):
             copied |= again.ops
             consumers_of |= again.consumers
             control_inputs |= dict.fromkeys(again.first, again.after)
             backprop.note_dependencies(again)
+        elif blocks is not None:
+            raise context.precondition_error(
+                f"{name} cannot be recomputed: {again}", "Leave it out; without blocks= the graph is cut into parts"
+            )
     if not copied.any():
         problem = "no gradient reads an op that could be recomputed"
         raise context.precondition_error(problem, "Name blocks=[...] of ops between the inputs and the loss")
@@ -116,7 +117,7 @@ def recompute(
     return plan
 
 
-class _RecomputedBlock:
+class _RecomputedBlock(NamedTuple):
     """The ops of a block to recompute.
 
     Args:
@@ -126,8 +127,10 @@ class _RecomputedBlock:
         after: the ops to wait for, which compute the gradient of the block.
     """
 
-    def __init__(self, ops: Mask, consumers: dict[Tensor, set[int]], first: list[int], after: list[int]) -> None:
-        self.ops, self.consumers, self.first, self.after = ops, consumers, first, after
+    ops: Mask
+    consumers: dict[Tensor, set[int]]
+    first: list[int]
+    after: list[int]
 
 
 class _Backprop:
@@ -169,11 +172,12 @@ class _Backprop:
     def _unrepeatable_ops(self) -> Mask:
         """Returns the ops whose output may differ the next time, and the ops that read variables."""
         graph = self.graph
-        kinds = []
-        for kind in graph.type_index[0]:
-            about = op_definition(kind)
-            if about is None or about.is_stateful or not about.input_arg or any(one.is_ref for one in about.input_arg):
-                kinds.append(kind)
+        known = {kind: op_definition(kind) for kind in graph.type_index[0]}
+        kinds = [
+            kind
+            for kind, about in known.items()
+            if about is None or about.is_stateful or not about.input_arg or any(one.is_ref for one in about.input_arg)
+        ]
         mask = graph.type_mask(kinds)
         reads = graph.data.rows[graph.type_mask(VARIABLE_TYPES)[graph.data.node]]
         mask[reads] = True
@@ -260,13 +264,12 @@ class _Backprop:
 
 def _named_blocks(context: RecipeContext, blocks: Any) -> list[tuple[str, Mask]]:
     """Returns the given blocks with names for messages. A block lacks the ops of the blocks before it."""
-    graph, covered = context.graph, context.graph.mask([])
+    graph, covered, out = context.graph, context.graph.mask([]), []
     several: Iterable[Any] = [blocks] if isinstance(blocks, (str, Selection)) else blocks
-    out = []
     for number, one in enumerate(several):
-        inside = () if isinstance(one, Selection) else context.resolver.layer_ops(one)
-        ops = list(one.names) if isinstance(one, Selection) else inside
-        selection = select(graph, name=ops) if isinstance(one, Selection) or inside else select(graph, scope=one)
-        out.append((repr(one) if isinstance(one, str) else f"block {number}", selection.mask & ~covered))
-        covered = covered | selection.mask
+        ops = one.names if isinstance(one, Selection) else context.resolver.layer_ops(one)
+        given = isinstance(one, Selection) or ops
+        mask = select(graph, **({"name": list(ops)} if given else {"scope": one})).mask
+        out.append((repr(one) if isinstance(one, str) else f"block {number}", mask & ~covered))
+        covered = covered | mask
     return out
