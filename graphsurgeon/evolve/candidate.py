@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,7 @@ _INFIX = {"Add": "+", "AddV2": "+", "Sub": "-", "Mul": "*", "RealDiv": "/", "Div
 _MAX_TEXT = 2000
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """A tensor at which a candidate can be cut: the ops that compute it can be replaced, or copied elsewhere.
 
     Args:

@@ -161,7 +161,7 @@ def evolve(
         tf.run.trials.arity(function)
     known_rules = [Rule(a, b, next(iter(specs.values()))) for a, b in rules]
     rng = np.random.default_rng(seed)
-    judge = _Scorer(score, tf.run.trials.workers_of(workers, timeout))
+    sessions, evaluated = tf.run.trials.workers_of(workers, timeout), 0
 
     def new() -> Candidate:
         return grow(specs, functions, rng, constants, depth)
@@ -172,40 +172,21 @@ def evolve(
         population.append(new() if functions else starters[len(population) % len(starters)])
     history: list[Generation] = []
     while True:
-        judge.evaluate(population)
+        # Equal graphs are evaluated only once.
+        scores = {one.key: one.score for one in population if one.score is not None}
+        fresh = {one.key: one for one in population if one.key not in scores}
+        scores.update(zip(fresh, tf.run.trials.scores(list(fresh.values()), score, sessions), strict=True))
+        evaluated += len(fresh)
+        for one in population:
+            one.score = scores[one.key]
         population.sort(key=lambda c: (_number(c.score) * (1.0 + parsimony * c.size), c.size, c.formula))
         best = min(population, key=lambda c: (c.score, c.size, c.formula))
-        history.append(Generation(len(history), _number(best.score), best.size, best.formula, judge.evaluated))
+        history.append(Generation(len(history), _number(best.score), best.size, best.formula, evaluated))
         if report is not None:
             report(history[-1])
         if history[-1].score <= target_score or len(history) > generations:
             return Evolution(best, population, history, dict(sorted(nursery.births.items())))
         population = nursery.next_population(population, best)
-
-
-class _Scorer:
-    """Rates candidates; equal graphs are evaluated only once.
-
-    Args:
-        score: as in `evolve`.
-        workers: the workers that candidates are evaluated on.
-    """
-
-    def __init__(self, score: Callable[[Any], float], workers: Any) -> None:
-        self._score, self._workers = score, workers
-        self.evaluated = 0
-
-    def evaluate(self, population: list[Candidate]) -> None:
-        """Sets the score of all candidates."""
-        keys = [one.key for one in population]
-        scores_by_key = {key: one.score for key, one in zip(keys, population, strict=True) if one.score is not None}
-        fresh = {key: one for key, one in zip(keys, population, strict=True) if key not in scores_by_key}
-        scores_by_key.update(
-            zip(fresh, tf.run.trials.scores(list(fresh.values()), self._score, self._workers), strict=True)
-        )
-        self.evaluated += len(fresh)
-        for key, one in zip(keys, population, strict=True):
-            one.score = scores_by_key[key]
 
 
 class _Breeder:
@@ -237,10 +218,8 @@ class _Breeder:
             keys.add(child.key)
             self.births[child.origin] += 1
             grown.append(child)
-        if (
-            self._child_count >= _COLLECT_AFTER
-        ):  # graphs contain many reference cycles, and Python collects these too rarely
-            gc.collect()
+        if self._child_count >= _COLLECT_AFTER:
+            gc.collect()  # graphs contain many reference cycles, and Python collects these too rarely
             self._child_count = 0
         return grown
 

@@ -20,8 +20,9 @@ from ..graph.training import SIZE_TYPES
 from ..graph.traversal import backward, follow_chain, forward, reachable_from
 from ..graph.types import OpsLike, TensorLike, TensorsLike
 from ..graph.variables import FEED_TYPES, PLACEHOLDER_TYPES
-from ..plan.dependencies import variable_ops, variable_parts
+from ..plan.dependencies import variable_parts
 from ..plan.plan import Plan
+from ..plan.removal import find_removal_blockers
 from .batch_norm import NORMS, fold, settle, why_unfolded
 from .cut import restore_names
 from .freeze import constant, unknowns
@@ -420,12 +421,12 @@ def _is_guard(context: RecipeContext, op: int) -> bool:
 
 def _without_identities(context: RecipeContext) -> Plan:
     graph = context.graph
-    state = graph.state
-    protected = {graph.names[op] for whole in context.contexts for op in whole} | context.protected_ops
-    protected |= {entry.name.partition(":")[0] for entries in state.collections.values() for entry in entries}
-    protected |= {name for names in state.init_ops.values() for name in names}
-    here = [info for info in state.variables.values() if info.op in graph.index]
-    protected |= {graph.names[op] for info in here for op in variable_ops(graph, info)}
+    candidates = [graph.names[op] for op in context.ops_of_type(*_IDENTITY_TYPES)]
+    if not candidates:
+        return context.plan
+    blockers = find_removal_blockers(graph, candidates)
+    parts = (*blockers.collections, *blockers.variables, *blockers.contexts, *blockers.init_ops)
+    protected = {name for name, _ in parts} | context.protected_ops
     removed = []
     for op in context.ops_of_type(*_IDENTITY_TYPES):
         source, after = context.inputs_of(op)[0], graph.consumers.row(op).tolist()
