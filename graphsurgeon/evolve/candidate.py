@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -190,7 +191,6 @@ class Assembly:
         self._template = template
         self._parts: list[tuple[Subexpression, dict[str, str]]] = []
         self._used_names = set(template.inputs)
-        self._new = {f"{name}:0": f"{name}:0" for name in template.inputs}
 
     @property
     def size(self) -> int:
@@ -204,8 +204,8 @@ class Assembly:
         names = {op: variable_names.get(op) or self._free(graph.types[graph.index[op]]) for op in piece.ops}
         self._parts.append((piece, {**variable_names, **names}))
         inputs = {f"{name}:0": f"{name}:0" for name in piece.candidate.inputs}
-        count = {op: len(graph.outputs(graph.index[op]) or ()) for op in names}
-        outputs = {f"{op}:{k}": f"{new}:{k}" for op, new in names.items() for k in range(count[op])}
+        ports = {op: range(len(graph.outputs(graph.index[op]) or ())) for op in names}
+        outputs = {f"{op}:{k}": f"{new}:{k}" for op, new in names.items() for k in ports[op]}
         return {**inputs, **piece.input_map, **outputs}
 
     def _of_variables(self, piece: Subexpression) -> dict[str, str]:
@@ -224,11 +224,9 @@ class Assembly:
         return any(used_name == name or used_name.startswith(f"{name}/") for used_name in self._used_names)
 
     def _free(self, kind: str) -> str:
-        number = 1 + sum(name.startswith(f"{kind}_") for name in self._used_names)
-        while f"{kind}_{number}" in self._used_names:
-            number += 1
-        self._used_names.add(f"{kind}_{number}")
-        return f"{kind}_{number}"
+        name = next(name for number in count(1) if (name := f"{kind}_{number}") not in self._used_names)
+        self._used_names.add(name)
+        return name
 
     def build(self, output: str, origin: str) -> Candidate:
         """Returns the new candidate.

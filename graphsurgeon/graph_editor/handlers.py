@@ -173,45 +173,41 @@ def run(info: Any, transformer: Any, replacements: Mapping[Any, Any]) -> list[An
         ValueError: a handler returns its argument instead of a new op.
     """
     with rollback_on_error(info.graph_):
-        return _run(info, transformer, replacements)
-
-
-def _run(info: Any, transformer: Any, replacements: Mapping[Any, Any]) -> list[Any]:
-    info.replacement_ts = mapping = TensorMap(replacements.items())
-    waiting: list[tuple[Any, Any, Any]] = []
-    ops = sorted(info.sgv.ops, key=number_of)
-    first = unique_name(info.graph_, info.new_name(ops[0].name)) if ops else ""
-    info.key = info.scope_ if info.fresh and info.scope_ else f"{first}/"
-    adopt_functions(info.graph, info.graph_)
-    for op in ops:
-        inputs = [_tensor(info, transformer, mapping, waiting, t, op) for t in op.inputs]
-        new, outputs = transformer.transform_op_handler(info, op, inputs)
-        new = unwrap(new)
-        if new is op:
-            raise WrongValue(f"transform_op_handler(info, {op.name!r})", "in-place transformation is not allowed",
-                             "Return a new op")  # fmt: skip
-        info.transformed_ops[op] = new
-        transformer.assign_collections_handler(info, op, new)
-        for t, t_ in zip(op.outputs, outputs, strict=False):
-            info.transformed_ts[t] = t_ = unwrap(t_)
-            transformer.assign_collections_handler(info, t, t_)
-    changes = []
-    for t, consumer, inputs in waiting:
-        at = next(i for i, own in enumerate(inputs) if own is t)
-        changes.append((info.transformed_ops[consumer], at, info.transformed_ts[t]))
-    with as_values():
-        connect(changes, "closing the loops of a copy")
-    note_originals(info, transformer, [(op, info.transformed_ops[op]) for op in ops])
-    for op in ops:
-        new = info.transformed_ops[op]
-        controls = [transformer.transform_control_input_handler(info, control) for control in op.control_inputs]
-        there = {None, *new.control_inputs}
-        add_control_inputs(new, [control for control in dict.fromkeys(controls) if control not in there])
-    names = {old.name: new.name for old, new in info.transformed_ops.items()}
-    rebuild_variables(info.graph, info.graph_, names, info.scope_.rstrip("/"), info.new_collection)
-    if any(context_of(op) is not None for op in ops):
-        warn("loops and conds that a transform_op_handler makes have no gradients: use copy for these")
-    return list(info.transformed_ops.values())
+        info.replacement_ts = mapping = TensorMap(replacements.items())
+        waiting: list[tuple[Any, Any, Any]] = []
+        ops = sorted(info.sgv.ops, key=number_of)
+        first = unique_name(info.graph_, info.new_name(ops[0].name)) if ops else ""
+        info.key = info.scope_ if info.fresh and info.scope_ else f"{first}/"
+        adopt_functions(info.graph, info.graph_)
+        for op in ops:
+            inputs = [_tensor(info, transformer, mapping, waiting, t, op) for t in op.inputs]
+            new, outputs = transformer.transform_op_handler(info, op, inputs)
+            new = unwrap(new)
+            if new is op:
+                raise WrongValue(f"transform_op_handler(info, {op.name!r})", "in-place transformation is not allowed",
+                                 "Return a new op")  # fmt: skip
+            info.transformed_ops[op] = new
+            transformer.assign_collections_handler(info, op, new)
+            for t, t_ in zip(op.outputs, outputs, strict=False):
+                info.transformed_ts[t] = t_ = unwrap(t_)
+                transformer.assign_collections_handler(info, t, t_)
+        changes = []
+        for t, consumer, inputs in waiting:
+            at = next(i for i, own in enumerate(inputs) if own is t)
+            changes.append((info.transformed_ops[consumer], at, info.transformed_ts[t]))
+        with as_values():
+            connect(changes, "closing the loops of a copy")
+        note_originals(info, transformer, [(op, info.transformed_ops[op]) for op in ops])
+        for op in ops:
+            new = info.transformed_ops[op]
+            controls = [transformer.transform_control_input_handler(info, control) for control in op.control_inputs]
+            there = {None, *new.control_inputs}
+            add_control_inputs(new, [control for control in dict.fromkeys(controls) if control not in there])
+        names = {old.name: new.name for old, new in info.transformed_ops.items()}
+        rebuild_variables(info.graph, info.graph_, names, info.scope_.rstrip("/"), info.new_collection)
+        if any(context_of(op) is not None for op in ops):
+            warn("loops and conds that a transform_op_handler makes have no gradients: use copy for these")
+        return list(info.transformed_ops.values())
 
 
 def _tensor(info: Any, transformer: Any, mapping: Any, back_edges: list[Any], t: Any, consumer: Any) -> Any:

@@ -160,7 +160,10 @@ def _external_inputs(
     for t in replacements:
         if any(id(op) in inside for op in t.consumers()):
             inputs[t] = replacements[t]
-    for t in _entering_tensors(info.sgv):
+    numbers, entering = [number_of(op) for op in info.sgv.ops], info.sgv.edge[0]
+    if entering and not all(map(lt, numbers, numbers[1:])):  # handlers are called in the order of creation
+        entering = compute_boundary_ts(sorted(info.sgv.ops, key=number_of))[0]
+    for t in entering:
         if t in inputs or t.op.name in variables:
             continue
         handler = transformer.external_handler(id(t) in input_ids)
@@ -173,16 +176,6 @@ def _external_inputs(
         check_type(f"a handler for {t.name!r}", new, Tensor)
         inputs[t] = new
     return inputs, hidden
-
-
-def _entering_tensors(sgv: Any) -> list[Any]:
-    """Returns the tensors that enter a view, in the order in which its ops were made."""
-    if not sgv.edge[0]:
-        return []
-    numbers = [number_of(op) for op in sgv.ops]
-    if all(map(lt, numbers, numbers[1:])):
-        return list(sgv.edge[0])
-    return compute_boundary_ts(sorted(sgv.ops, key=number_of))[0]
 
 
 def _apply(

@@ -200,7 +200,9 @@ def _check_variances(context: RecipeContext, root: int, candidates: list[Tensor]
         sums = [one for one, _ in _back(context, near, _LINEAR_TYPES) if graph.types[one] in _REDUCED]
         below = {one for tensor in sums for one in _back(context, context.inputs_of(tensor)[0], _COMPUTED)}
         again = below & {data, *(_back(context, data, _COMPUTED) if graph.types[op] == "Sub" else ())}
-        if again and any(_over_batch(context, one) for one in sums) and _is_fed(context, data[0]):
+        sources = backward(graph, graph.mask([data[0]]), control=False) & (graph.data.degrees == 0)
+        fed = (sources & ~graph.type_mask(("Const", *VARIABLE_TYPES))).any()
+        if again and fed and any(_over_batch(context, one) for one in sums):
             raise _no_average_error(
                 context, root, "no variable keeps an average of them", [("mean", near), ("variance", way)]
             )
@@ -215,13 +217,6 @@ def _over_batch(context: RecipeContext, mean: int) -> bool:
         return False
     at: set[Any] = {int(axis) if axis >= 0 or rank is None else int(axis) + rank for axis in np.ravel(over)}
     return 0 in at and (rank is None or len(at) < rank)
-
-
-def _is_fed(context: RecipeContext, op: int) -> bool:
-    """Returns whether an op depends on an input, not only on constants and variables."""
-    graph = context.graph
-    first = backward(graph, graph.mask([op]), control=False) & (graph.data.degrees == 0)
-    return bool((first & ~graph.type_mask(("Const", *VARIABLE_TYPES))).any())
 
 
 NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..editor.editor import Editor
 from ..errors import counted, few, one_of
-from ..graph.boundary import Tensor, entering_tensors
+from ..graph.boundary import entering_tensors
 from ..graph.functions import BRANCHING, CALLS, inline_suggestion
 from ..graph.graph import Mask
 from ..graph.names import free_name
@@ -107,7 +107,17 @@ def cut_preprocessing(obj: Editor | Plan, patterns: str | Iterable[str] | None =
     fed = forward(graph, sources, control=False)
     allowed = ~forward(graph, ~(sources | _ops_of_types(context, _PREPARING)), control=False)
     core = fed & allowed & _ops_of_types(context, kinds) & ~sources
-    core = _scaling_ops(context, core)
+    sums = core & graph.type_mask(_SUMS)
+    core &= ~sums
+    # A sum or product scales an image or sound if one input is a constant of up to `_CHANNELS` numbers. The other input
+    # must be computed by other ops of the core, or the output must have at least three axes.
+    after_core = forward(graph, core, control=False)
+    for op in np.flatnonzero(sums).tolist():
+        sides = [constant(context, tensor) for tensor in context.inputs_of(op)]
+        few_numbers = [side is not None and side.size <= _CHANNELS and side.dtype.kind == "f" for side in sides]
+        info = graph.info(op, 0)
+        picture = after_core[op] or (info is not None and info.shape is not None and len(info.shape) > 2)
+        core[op] = any(few_numbers) and picture
     if not core.any():
         raise context.precondition_error(
             f"nothing that a placeholder feeds matches {few(map(repr, names))}",
@@ -246,8 +256,16 @@ def replace_head(obj: Editor | Plan, units: int, *, output: TensorLike | None = 
         raise context.precondition_error(f"units={units!r} is not a positive whole number", "Type units=10")
     graph = context.graph
     fed = forward(graph, graph.type_mask(INPUT_TYPES), control=False)
-    dense = _last_dense(context, graph.tensor(_classifier_output(obj, output, context))[0], fed)
-    last = _with_bias(context, dense, fed)
+    model = default_ends(obj) if isinstance(obj, Editor) else likely_ends(graph)
+    ends = tensors(graph, output, context.request) or list(model.outputs.values())
+    if len(ends) != 1:
+        problem = f"the model has {counted(len(ends), 'outputs')}" + (f": {few(ends)}" if ends else "")
+        raise context.precondition_error(problem, "Type output=, the tensor with the numbers of the classes")
+    dense = _last_dense(context, graph.tensor(ends[0])[0], fed)
+    readers, last = context.consumers_of(dense), dense
+    if len(readers) == 1 and graph.types[readers[0][0]] in _BIASES:
+        adds = readers[0][0]
+        last = adds if sum(bool(fed[one]) for one, _ in context.inputs_of(adds)) == 1 else dense
     after = forward(graph, graph.mask([last]), control=False) & ~graph.mask([last])
     later, strange = (np.flatnonzero(ops).tolist() for ops in (after, after & ~graph.type_mask(_AFTER_DENSE)))
     if strange:
@@ -274,16 +292,6 @@ def replace_head(obj: Editor | Plan, units: int, *, output: TensorLike | None = 
     return remove_unused(plan, graph, [graph.names[op] for op in entries], context.protected_ops - {graph.names[last]})
 
 
-def _classifier_output(obj: Any, output: Any, context: RecipeContext) -> str:
-    """Returns the output of a classifier: the given one, or the only one of the model."""
-    model = default_ends(obj) if isinstance(obj, Editor) else likely_ends(context.graph)
-    ends = tensors(context.graph, output, context.request) or list(model.outputs.values())
-    if len(ends) != 1:
-        problem = f"the model has {counted(len(ends), 'outputs')}" + (f": {few(ends)}" if ends else "")
-        raise context.precondition_error(problem, "Type output=, the tensor with the numbers of the classes")
-    return ends[0]
-
-
 def _last_dense(context: RecipeContext, op: int, fed: Mask) -> int:
     """Returns the last MatMul before an output, if only ops that can follow a dense layer are between them.
 
@@ -308,14 +316,6 @@ def _last_dense(context: RecipeContext, op: int, fed: Mask) -> int:
             problem, "Type output=, the output of another layer, or build the head by hand"
         )
     return op
-
-
-def _with_bias(context: RecipeContext, dense: int, fed: Mask) -> int:
-    """Returns the op that adds the bias of a dense layer; the layer itself if it has no bias."""
-    readers, graph = context.consumers_of(dense), context.graph
-    if len(readers) != 1 or graph.types[readers[0][0]] not in _BIASES:
-        return dense
-    return readers[0][0] if sum(bool(fed[one]) for one, _ in context.inputs_of(readers[0][0])) == 1 else dense
 
 
 def _cut_after(obj: Any, request: str, patterns: Any) -> Plan:
@@ -349,19 +349,13 @@ def _cut_after(obj: Any, request: str, patterns: Any) -> Plan:
     region |= arrays & ~backward(graph, ~(region | arrays))  # ops that pass boxes to a loop are cut off too
     entries = entering_tensors(graph, region)
     fed = forward(graph, graph.type_mask(INPUT_TYPES), control=False, within=~graph.type_mask(SIZE_TYPES))
-    ends = [one for one in entries if fed[one[0]] or _is_box_or_score(context, one, region)]
+    # The first two inputs of a non-maximum suppression are boxes and scores.
+    suppressing = [op for op in np.flatnonzero(region).tolist() if "NonMaxSuppression" in graph.types[op]]
+    boxes = {one for op in suppressing for one in context.inputs_of(op)[:2]}
+    ends = [one for one in entries if fed[one[0]] or one in boxes]
     names = selection_from(graph, region).names
     keep = {*context.protected_ops, *(graph.names[op] for op, _ in ends)}
     return remove_unused(context.plan.remove(names), graph, [graph.names[op] for op, _ in entries], keep)
-
-
-def _is_box_or_score(context: RecipeContext, tensor: Tensor, region: Mask) -> bool:
-    """Returns whether a tensor is the boxes or the scores of a non-maximum suppression."""
-    graph = context.graph
-    return any(
-        region[op] and at < 2 and any(fnmatchcase(graph.types[op], kind) for kind in _AFTER["nms"])
-        for op, at in context.consumers_of(*tensor)
-    )
 
 
 def _pattern_names(context: RecipeContext, patterns: Any, known: Collection[str]) -> list[str]:
@@ -392,22 +386,3 @@ def _ops_of_types(context: RecipeContext, kinds: tuple[str, ...]) -> Mask:
 
 
 _CALLING = BRANCHING | CALLS
-
-
-def _scaling_ops(context: RecipeContext, core: Mask) -> Mask:
-    """Returns the ops of a mask without the sums and products that do not scale an image or sound.
-
-    An op scales if one input is a constant of up to `_CHANNELS` numbers. The other input must be computed by the other
-    ops of the mask, or the output must have at least three axes.
-    """
-    graph = context.graph
-    sums = core & graph.type_mask(_SUMS)
-    computed = forward(graph, core & ~sums, control=False)
-    out = core & ~sums
-    for op in np.flatnonzero(sums).tolist():
-        sides = [constant(context, tensor) for tensor in context.inputs_of(op)]
-        few_numbers = [side is not None and side.size <= _CHANNELS and side.dtype.kind == "f" for side in sides]
-        info = graph.info(op, 0)
-        picture = computed[op] or (info is not None and info.shape is not None and len(info.shape) > 2)
-        out[op] = any(few_numbers) and picture
-    return out

@@ -22,8 +22,9 @@ from ..graph.open_graph import outputs_of
 from ..graph.parts import required_ops
 from ..graph.provenance import orphan_mask
 from ..graph.references import ReferenceResolver
-from ..graph.selection import select
+from ..graph.selection import select, selection_from
 from ..graph.trace import Trace
+from ..graph.traversal import backward
 from ..graph.variables import INPUT_TYPES, VARIABLE_TYPES
 from ..plan.editor_like import described
 from ..plan.plan import Plan
@@ -298,24 +299,16 @@ def remove_unused(plan: Plan, start: Graph, candidates: Iterable[str], kept_ops:
         candidates: the ops whose consumers changed; ops that only they need are removed too.
         kept_ops: ops that stay.
     """
-    graph = plan.after()
-    removed: set[int] = set()
-    todo = [graph.index[name] for name in candidates if name in graph.index]
-    while todo:
-        op = todo.pop()
-        old = start.index.get(graph.names[op])
-        consumers = [r for edges in (graph.consumers, graph.control_consumers) for r in edges.row(op).tolist()]
-        if op in removed or old is None or graph.types[op] in _NEVER_REMOVED or graph.names[op] in kept_ops:
-            continue
-        if any(reader not in removed for reader in consumers):
-            continue
-        if not len(start.consumers.row(old)) and not len(start.control_consumers.row(old)):
-            continue
-        removed.add(op)
-        todo += graph.all_inputs.row(op).tolist()
-    mask = graph.mask(sorted(removed))
+    graph, index = plan.after(), start.index
+    used = start.consumers.degrees + start.control_consumers.degrees > 0
+    able = graph.mask(
+        i for i, name in enumerate(graph.names) if name in index and used[index[name]] and name not in kept_ops
+    ) & ~graph.type_mask(_NEVER_REMOVED)
+    ends = graph.mask(graph.index[name] for name in candidates if name in graph.index)
+    above = backward(graph, ends & able, within=able)
+    mask = above & ~backward(graph, ~above)
     mask &= ~protected_ops(graph, mask)
-    return plan.remove([graph.names[i] for i in np.flatnonzero(mask).tolist()]) if mask.any() else plan
+    return plan.remove(selection_from(graph, mask).names) if mask.any() else plan
 
 
 #: Ops that feed a graph or hold its state. They are not removed even if they have no consumers.

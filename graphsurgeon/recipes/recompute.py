@@ -20,7 +20,7 @@ from ..graph.control_flow import EXITS, FLOW_TYPES, loops_of, topological_places
 from ..graph.graph import Graph, Ints, Mask
 from ..graph.selection import Selection, select, selection_from
 from ..graph.training import SIZE_TYPES
-from ..graph.traversal import backward, forward, reachable_mask, walk_edges
+from ..graph.traversal import backward, forward, producers, reachable_mask, walk_edges
 from ..graph.types import OpsLike, TensorLike
 from ..graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ..plan.plan import Plan
@@ -29,7 +29,7 @@ from .recipe_context import RecipeContext, recipe_context, tensors
 
 #: Ops that read only the shape of a tensor.
 _SIZES = (*SIZE_TYPES, "BroadcastGradientArgs", "ConcatOffset")
-_FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128", None)
+_FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 
 
 def recompute(
@@ -74,14 +74,14 @@ def recompute(
     """
     context = recipe_context(obj, "recompute()")
     graph = context.graph
-    ends = [graph.tensor(name)[0] for name in tensors(graph, loss, context.request)]
-    if not ends:
+    losses = tensors(graph, loss, context.request)
+    if not losses:
         raise context.precondition_error(
             "no loss was given", "Name the tensor that is differentiated, for example loss='loss:0'"
         )
-    backprop = _Backprop(graph, backward(graph, graph.mask(ends), control=False))
+    backprop = _Backprop(graph, backward(graph, producers(graph, map(graph.tensor, losses)), control=False))
     if not backprop.derived.any():
-        problem = f"the ops that {few(map(repr, tensors(graph, loss, context.request)))} needs have no gradients"
+        problem = f"the ops that {few(map(repr, losses))} needs have no gradients"
         raise context.precondition_error(
             problem, "Differentiate it first, for example with minimize(loss) of an optimizer"
         )
@@ -148,40 +148,25 @@ class _Backprop:
         self.graph, self.ahead = graph, forward_ops
         self._row, self._col = walk_edges(graph, None, True, None)
         data = graph.data
-        self._floats = self._numbers()
+        ends = list(zip(data.node.tolist(), data.port.tolist(), strict=True))
+        infos = {end: graph.info(*end) for end in dict.fromkeys(ends)}
+        floats = {end for end, info in infos.items() if info is None or info.dtype.removesuffix("_ref") in _FLOATS}
+        #: The data edges with floats, or with an unknown dtype.
+        self._floats: Mask = np.fromiter((end in floats for end in ends), np.bool_, len(ends))
         self._contents: Mask = ~graph.type_mask(_SIZES)[data.rows]  # edges to consumers that read the values
         self._values = self._floats & self._contents
         self.derived: Mask = forward(graph, forward_ops, control=False, edges=self._values) & ~forward_ops
-        #: Ops that are not recomputed.
+        #: Ops that are not recomputed: in a loop or cond, with another output the next time, or readers of variables.
         flow = graph.type_mask(FLOW_TYPES)
         inside = forward(graph, flow, control=False, within=~graph.type_mask(("Merge", "RefMerge", *EXITS)) | flow)
-        self._not_recomputed = (loops_of(graph) >= 0) | (inside if flow.any() else flow) | self._unrepeatable_ops()
-
-    def _numbers(self) -> Mask:
-        """Returns the data edges with floats, or with an unknown dtype."""
-        graph, data = self.graph, self.graph.data
-        cache: dict[Tensor, bool] = {}
-        out = np.zeros(len(data.node), np.bool_)
-        for at, end in enumerate(zip(data.node.tolist(), data.port.tolist(), strict=True)):
-            if end not in cache:
-                info = graph.info(*end)
-                cache[end] = (info.dtype.removesuffix("_ref") if info is not None else None) in _FLOATS
-            out[at] = cache[end]
-        return out
-
-    def _unrepeatable_ops(self) -> Mask:
-        """Returns the ops whose output may differ the next time, and the ops that read variables."""
-        graph = self.graph
+        self._not_recomputed = (loops_of(graph) >= 0) | (inside if flow.any() else flow)
         known = {kind: op_definition(kind) for kind in graph.type_index[0]}
-        kinds = [
+        self._not_recomputed |= graph.type_mask(
             kind
             for kind, about in known.items()
             if about is None or about.is_stateful or not about.input_arg or any(one.is_ref for one in about.input_arg)
-        ]
-        mask = graph.type_mask(kinds)
-        reads = graph.data.rows[graph.type_mask(VARIABLE_TYPES)[graph.data.node]]
-        mask[reads] = True
-        return mask
+        )
+        self._not_recomputed[data.rows[graph.type_mask(VARIABLE_TYPES)[data.node]]] = True
 
     def note_dependencies(self, block: _RecomputedBlock) -> None:
         """Notes that the gradients of a block now depend on the ops that the copies wait for."""

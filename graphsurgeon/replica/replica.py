@@ -85,17 +85,6 @@ def check_interval(every: Any, verb: str) -> int:
     return int(every)
 
 
-def check_seconds(seconds: Any) -> float:
-    """Returns `seconds`, a time above 0.
-
-    Raises:
-        PlanError: `seconds` has another type or value.
-    """
-    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not 0 < float(seconds) < TIMEOUT_MAX:
-        raise PlanError(f"follow(seconds={seconds!r})", "seconds must be a number above 0", "Try seconds=5")
-    return float(seconds)
-
-
 class Replica:
     """A duplicate that follows its original. Made by `gs.duplicate`.
 
@@ -592,8 +581,10 @@ class Replica:
             raise PlanError(
                 request, problem, "Give the path of a folder; to follow a session, use replica.attach(session)"
             )
-        if seconds is not None:
-            check_seconds(seconds)
+        interval: Any = seconds
+        number = isinstance(interval, Real) and not isinstance(interval, bool)
+        if interval is not None and not (number and 0 < interval < TIMEOUT_MAX):
+            raise PlanError(f"follow(seconds={seconds!r})", "seconds must be a number above 0", "Try seconds=5")
         if values not in (None, "initial"):
             raise PlanError(
                 f"follow(values={values!r})",
