@@ -408,29 +408,25 @@ def _copy(call: _CopyCall, values: Any, after: Any = None) -> Any:
         for name in readers:
             if name not in reuse:
                 plan = plan.add_control(join_scope(scope, name), ops_before)
-        copied_ops.update(_apply(call, destination, plan, fresh))
+        for fault in plan.check():
+            there, free = plan.base.index, free_name(scope or "copy", plan.base.is_name_used)
+            is_taken = scope in there or any(join_scope(scope, name) in there for name in fresh)
+            how = f"Choose another namespace: {free!r} is free" if is_taken else fault.suggestion
+            raise PlanError(call.request, fault.problem, how)
+        applied = destination.apply(plan, record=False)  # the collections are the same as in 2016
+        names = {
+            copied.source.names[i]
+            for copied in applied.effect.copies
+            if copied.source.owner is original.graph
+            for i in copied.ops.tolist()
+        }
+        copied_ops.update(names)
+        _keep_originals(call, names)
+        new = {v.name: v for v in applied.variables}
+        if call.callers_dict is not None:
+            call.callers_dict.update(new)
+        call.replacements.update(new)
     return _require_copy(call)
-
-
-def _apply(call: _CopyCall, destination: Any, plan: Any, missing: Selection) -> set[str]:
-    """Applies a plan; returns the names of the source ops that have a copy now."""
-    faults, scope = plan.check(), call.scope
-    if faults:
-        there, free = plan.base.index, free_name(scope or "copy", plan.base.is_name_used)
-        is_taken = scope in there or any(join_scope(scope, name) in there for name in missing)
-        how = f"Choose another namespace: {free!r} is free" if is_taken else faults[0].suggestion
-        raise PlanError(call.request, faults[0].problem, how)
-    applied = destination.apply(plan, record=False)  # the collections are the same as in 2016
-    names: set[str] = set()
-    for copied in applied.effect.copies:
-        if copied.source.owner is call.original.graph:
-            names.update(copied.source.names[i] for i in copied.ops.tolist())
-    _keep_originals(call, names)
-    new = {v.name: v for v in applied.variables}
-    if call.callers_dict is not None:
-        call.callers_dict.update(new)
-    call.replacements.update(new)
-    return names
 
 
 def _selection_of(graph: Graph, names: Iterable[str]) -> Selection:

@@ -17,6 +17,7 @@ from ..errors import PlanError, counted, few
 from ..graph.names import free_name, op_name, tensor_name
 from ..graph.open_graph import OpenedGraph, outputs_of
 from ..graph.provenance import COLLECTION
+from ..graph.selection import selection_from
 from ..graph.traversal import backward
 from ..graph.types import GraphSource, TensorLike, TFNodeDef
 from ..graph.variables import INPUT_TYPES
@@ -118,7 +119,7 @@ class Candidate:
         graph = self.editor.snapshot
         stay = ~graph.mask(graph.index[name] for name in (*self.inputs, *stop_at))
         ops = backward(graph, graph.mask([graph.index[op_name(tensor)]]) & stay, within=stay)
-        return tuple(graph.names[i] for i in np.flatnonzero(ops).tolist())
+        return tuple(selection_from(graph, ops).names)
 
     @cached_property
     def formula(self) -> str:
@@ -289,9 +290,7 @@ def candidate(obj: GraphSource, output: TensorLike | None = None, inputs: Iterab
     """
     editor = obj if isinstance(obj, Editor) else open(obj)
     graph = editor.snapshot
-    input_names = list(inputs) if inputs is not None else [
-        n for n, kind in zip(graph.names, graph.types, strict=True) if kind in INPUT_TYPES
-    ]  # fmt: skip
+    names = selection_from(graph, graph.type_mask(INPUT_TYPES)).names if inputs is None else inputs
     if output is None:
         ends = outputs_of(graph)
         if len(ends) != 1:
@@ -299,7 +298,7 @@ def candidate(obj: GraphSource, output: TensorLike | None = None, inputs: Iterab
             how = f"Choose one in output=: {choices}" if ends else "Name the output: output='y:0'"
             raise PlanError("candidate(graph)", f"the graph has {counted(len(ends), 'outputs')}", how)
         output = ends[0]
-    return Candidate(editor, tuple(input_names), editor.tensor(str(getattr(output, "name", output))).name)
+    return Candidate(editor, tuple(names), editor.tensor(str(getattr(output, "name", output))).name)
 
 
 _TRIES = 8

@@ -144,8 +144,8 @@ def evolve(
     """
     if callable(functions):
         functions = [functions]
-    _refuse_unfit(score, constants, rules)
-    _refuse_odd(
+    _refuse_unfit(
+        score, constants, rules,
         generations=(generations, 0), population_size=(population_size, 2), depth=(depth, 1), limit=(limit, 1),
         seed=(seed, 0),
     )  # fmt: skip
@@ -156,7 +156,13 @@ def evolve(
         how = "Give inputs= and functions=, or give graphs in initial=[...]"
         raise PlanError("evolve(...)", "no functions and no graphs to start from are given", how)
     specs = tf.run.trials.uniform_specs(inputs) if functions or rules else dict(inputs)
-    _refuse_other_inputs(starters, list(specs))
+    for one in starters:
+        if sorted(one.inputs) != sorted(specs):
+            raise PlanError(
+                "evolve(initial=...)",
+                f"a graph has the inputs {sorted(one.inputs)} instead of {sorted(specs)}",
+                "Give graphs whose placeholders have the same names",
+            )
     for function in functions:
         tf.run.trials.arity(function)
     known_rules = [Rule(a, b, next(iter(specs.values()))) for a, b in rules]
@@ -247,14 +253,7 @@ def _number(score: float | None) -> float:
     return float("inf") if score is None else score
 
 
-def _refuse_odd(**numbers: tuple[Any, int]) -> None:
-    for name, (value, least) in numbers.items():
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-            problem = f"{name} must be a whole number, at least {least}"
-            raise PlanError(f"evolve({name}={value!r})", problem, f"Give {name}={least}, or more")
-
-
-def _refuse_unfit(score: Any, constants: Any, rules: Any) -> None:
+def _refuse_unfit(score: Any, constants: Any, rules: Any, **numbers: tuple[Any, int]) -> None:
     if not callable(score):
         how = "Give a function of `run`: lambda run: np.mean((run({'x': x}) - y) ** 2)"
         raise PlanError(f"evolve({score!r})", "score is not a function", how)
@@ -270,13 +269,7 @@ def _refuse_unfit(score: Any, constants: Any, rules: Any) -> None:
         if not (isinstance(rule, (tuple, list)) and len(rule) == 2 and all(map(callable, rule))):
             how = "Give (pattern, replacement): (lambda a, b: a + b, tf.multiply)"
             raise PlanError("evolve(rules=...)", f"{rule!r} is not a pair of functions", how)
-
-
-def _refuse_other_inputs(population: list[Candidate], inputs: list[str]) -> None:
-    for one in population:
-        if sorted(one.inputs) != sorted(inputs):
-            raise PlanError(
-                "evolve(initial=...)",
-                f"a graph has the inputs {sorted(one.inputs)} instead of {sorted(inputs)}",
-                "Give graphs whose placeholders have the same names",
-            )
+    for name, (value, least) in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+            problem = f"{name} must be a whole number, at least {least}"
+            raise PlanError(f"evolve({name}={value!r})", problem, f"Give {name}={least}, or more")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -228,31 +229,23 @@ def _tensor(info: Any, transformer: Any, mapping: Any, back_edges: list[Any], t:
     return mapping[t]
 
 
-class TensorMap(MutableMapping[Any, Any]):
+class TensorMap(UserDict[Any, Any]):
     """A dict with tensors as keys, compared by identity, because tensors of function graphs cannot be hashed."""
 
-    def __init__(self, pairs: Any = ()) -> None:
-        self._items: dict[int, tuple[Any, Any]] = {}
-        for key, value in pairs:
-            self[key] = value
-
     def __getitem__(self, key: Any) -> Any:
-        return self._items[id(key)][1]
+        return self.data[id(key)][1]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._items[id(key)] = (key, value)
+        self.data[id(key)] = (key, value)
 
     def __delitem__(self, key: Any) -> None:
-        del self._items[id(key)]
+        del self.data[id(key)]
 
     def __contains__(self, key: object) -> bool:
-        return id(key) in self._items
+        return id(key) in self.data
 
     def __iter__(self) -> Iterator[Any]:
-        return (key for key, _ in self._items.values())
-
-    def __len__(self) -> int:
-        return len(self._items)
+        return (key for key, _ in self.data.values())
 
 
 class OutputMap(Mapping[Any, Any]):

@@ -43,17 +43,13 @@ class SubGraphView:
     """
 
     def __init__(self, inside_ops: Any = (), passthrough_ts: Any = ()) -> None:
-        self._ops = make_list_of_op(inside_ops)
-        passing = make_list_of_t(passthrough_ts)
-        whole = inside_ops if isinstance(inside_ops, Graph) and self._ops and not passing else None
-        self._graph = get_unique_graph(whole or [*self._ops, *passing], none_if_empty=True)
-        inputs, outputs, inside = boundary_of(self._ops)
+        ops, passing = make_list_of_op(inside_ops), make_list_of_t(passthrough_ts)
+        whole = inside_ops if isinstance(inside_ops, Graph) and ops and not passing else None
+        graph = get_unique_graph(whole or [*ops, *passing], none_if_empty=True)
+        inputs, outputs, inside = boundary_of(ops)
         at_ops = {id(t) for t in (*inputs, *outputs, *inside)}
-        self._passthrough_ts = [t for t in passing if id(t) not in at_ops]
-        self._input_ts = inputs + self._passthrough_ts
-        self._output_ts = outputs + self._passthrough_ts
-        self._edge: Any = (inputs, outputs)
-        self._edit_count = -1 if self._graph is None else journal(self._graph).count
+        passing = [t for t in passing if id(t) not in at_ops]
+        self.reset(graph, ops, inputs + passing, outputs + passing, passing, (inputs, outputs))
 
     def reset(
         self,
@@ -70,7 +66,8 @@ class SubGraphView:
             graph, ops, inputs, outputs, passthroughs: the new contents.
             edge: all tensors that enter and leave the ops, if they are known.
         """
-        self._graph, self._ops, self._passthrough_ts = graph, ops, list(passthroughs)
+        self._graph: Any = graph
+        self._ops, self._passthrough_ts = ops, list(passthroughs)
         self._input_ts, self._output_ts = list(inputs), list(outputs)
         # `_refresh` compares with this after an edit.
         self._edge = boundary_of(ops)[:2] if edge is None else edge

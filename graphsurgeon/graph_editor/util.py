@@ -65,10 +65,8 @@ def type_error(request: str, expected: str, actual: Any, kind: Callable[[str, st
 def check_type(request: str, obj: object, *types: Any) -> None:
     """Raises the error for an argument that has none of some types."""
     if not isinstance(obj, types):
-        leads = ("a tf." if kind.__module__.startswith("tensorflow") else "a " for kind in types)
-        raise type_error(
-            request, " or ".join(lead + kind.__name__ for lead, kind in zip(leads, types, strict=True)), obj
-        )
+        names = (("a tf." if one.__module__.startswith("tensorflow") else "a ") + one.__name__ for one in types)
+        raise type_error(request, " or ".join(names), obj)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from ..graph.boundary import Tensor as Tensor
 from ..graph.control_flow import FLOW_TYPES
 from ..graph.functions import nodes_in_calls
 from ..graph.graph import Graph, Mask
-from ..graph.names import free_name, tensor_name
+from ..graph.names import free_name, op_name, tensor_name
 from ..graph.open_graph import outputs_of
 from ..graph.parts import required_ops
 from ..graph.provenance import orphan_mask
@@ -56,7 +56,7 @@ class RecipeContext:
     def needed_ops(self) -> Mask:
         """The ops that the outputs need; all ops if there are no outputs to keep."""
         graph, fed = self.graph, self.fed
-        ends = graph.mask(graph.index[name.partition(":")[0]] for name in self.targets if name not in fed)
+        ends = graph.mask(graph.index[op_name(name)] for name in self.targets if name not in fed)
         return required_ops(graph, ends if self.targets else ~ends, frozenset(map(graph.tensor, fed)))
 
     @cached_property
@@ -193,9 +193,8 @@ def recipe_context(obj: Any, request: str, fixed_tensors: Any = None) -> RecipeC
         problem = f"{type(obj).__name__} is neither an editor nor a plan"
         raise PlanError(request, problem, "Give gs.open(...), or ed.plan()")
     graph = plan.after()
-    op_names = [name.partition(":")[0] for name in [*end_tensors, *tensors(graph, fixed_tensors, request)]]
-    ends_there = frozenset(name for name in op_names if name in graph.index)
-    return RecipeContext(plan, graph, ends_there, run_first(obj, graph), request)
+    ends = map(op_name, [*end_tensors, *tensors(graph, fixed_tensors, request)])
+    return RecipeContext(plan, graph, frozenset(filter(graph.index.__contains__, ends)), run_first(obj, graph), request)
 
 
 def context_with_ends(obj: Any, request: str, outputs: Any, inputs: Any = None) -> RecipeContext:
@@ -207,7 +206,8 @@ def context_with_ends(obj: Any, request: str, outputs: Any, inputs: Any = None) 
     """
     context = recipe_context(obj, request)
     targets, fed = results(obj, outputs, context), tensors(context.graph, inputs, request)
-    return replace(recipe_context(obj, request, [*targets, *fed]), targets=targets, fed=fed)
+    protected = context.protected_ops.union(map(op_name, [*targets, *fed]))
+    return replace(context, protected_ops=protected, targets=targets, fed=fed)
 
 
 #: Collections of ops that run once, before all others.
@@ -224,8 +224,7 @@ def run_first(obj: Any, graph: Graph) -> tuple[str, ...]:
     entry_names = [entry.name for key in _FIRST for entry in graph.state.collections.get(key, ())]
     if isinstance(obj, Editor):
         entry_names += described(obj).init_ops
-    names = dict.fromkeys(name.partition(":")[0] for name in entry_names)
-    return tuple(name for name in names if name in graph.index)
+    return tuple(name for name in dict.fromkeys(map(op_name, entry_names)) if name in graph.index)
 
 
 def tensors(graph: Graph, objects: Any, request: str) -> list[str]:

@@ -150,20 +150,15 @@ def duplicate(
 def _source(source: Any) -> tuple[Editor | None, Selection]:
     """Returns the editor and the selection to copy; no editor for a given selection, whose graph may be incomplete."""
     if isinstance(source, Replica):
-        raise PlanError("duplicate(replica)", f"{source!r} is a duplicate, not a graph", _repeat_code(source))
+        how, copied = "Type gs.duplicate(replica.session)", source.applied.copies[0]
+        if source.graph is copied.source.owner or copied.step.to:
+            values = ", values=replica.session" if source.session is not None else ""
+            how = f"Type gs.duplicate(gs.open(replica.graph).select(name=replica.applied.ops){values})"
+        raise PlanError("duplicate(replica)", f"{source!r} is a duplicate, not a graph", how)
     if isinstance(source, Selection):
         return None, source
     editor = source if isinstance(source, Editor) else open(source)
     return editor, editor.select()
-
-
-def _repeat_code(replica: Replica) -> str:
-    """Returns the suggestion how to duplicate a duplicate."""
-    beside = replica.graph is replica.applied.copies[0].source.owner
-    if beside or replica.applied.copies[0].step.to:
-        values = ", values=replica.session" if replica.session is not None else ""
-        return f"Type gs.duplicate(gs.open(replica.graph).select(name=replica.applied.ops){values})"
-    return "Type gs.duplicate(replica.session)"
 
 
 def _refuse_shared(block: Selection, inputs: Mapping[Any, Any] | None, variables: Any) -> None:
