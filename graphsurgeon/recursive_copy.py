@@ -69,14 +69,20 @@ def copy_variable_to_graph(
     """
     verb = "copy_variable_to_graph"
 
+    request = f"{verb}({_text_of(org_instance)}, ...)"
     if not tf.graph_parts.is_variable_object(org_instance):
         raise PlanError(
-            f"{verb}({_text_of(org_instance)}, ...)",
+            request,
             f"it is of type {type(org_instance).__name__}, not a tf.Variable of a graph",
             "Give a variable; copy_to_graph copies ops and tensors",
         )
-    request = f"{verb}({_text_of(org_instance)}, ...)"
-    namespace = _either(namespace, scope, request)
+    word: Any = scope
+    if not isinstance(word, str):
+        problem = f"a scope is a text, and {_text_of(word)} is of type {type(word).__name__}"
+        raise PlanError(request, problem, "Give scope='CopiedOps', or '' for none")
+    if scope and namespace:
+        raise PlanError(request, f"both namespace={namespace!r} and scope={scope!r} are given", "Give one of them")
+    namespace = scope or namespace
     call = _copy_call(verb, org_instance, to_graph, namespace, copied_variables)
     if call.text:
         problem = f"a text is given for variables: {call.text!r}"
@@ -319,32 +325,20 @@ def _replacement_map(variables: Any, request: str) -> dict[str, Any]:
         return {}
     if tf.graph_parts.is_variable_object(variables):
         return {variables.name: variables}
-    if isinstance(variables, Mapping) and not isinstance(variables, MutableMapping):
-        problem = f"copied_variables is of type {type(variables).__name__}, to which new variables cannot be added"
-        raise PlanError(request, problem, how)
+    problem = f"copied_variables is of type {type(variables).__name__}, "
     if isinstance(variables, Mapping):
+        if not isinstance(variables, MutableMapping):
+            raise PlanError(request, f"{problem}to which new variables cannot be added", how)
         items = list(variables.items())
     elif isinstance(variables, Iterable) and not isinstance(variables, bytes | tf.graph_parts.Tensor):
         items = [(getattr(v, "name", ""), v) for v in variables]
     else:
-        raise PlanError(
-            request, f"copied_variables is of type {type(variables).__name__}, not a dict of variables", how
-        )
+        raise PlanError(request, f"{problem}not a dict of variables", how)
     for name, variable in items:
         if not isinstance(name, str) or not tf.graph_parts.is_variable_object(variable):
             what = f"{name!r}: {_text_of(variable)}" if isinstance(variables, Mapping) else _text_of(variable)
             raise PlanError(request, f"copied_variables holds {what}, not a variable of a graph under its name", how)
     return dict(items)
-
-
-def _either(namespace: Any, scope: Any, request: str) -> Any:
-    """Returns the value of an argument with two names. Refuses two values."""
-    if not isinstance(scope, str):
-        problem = f"a scope is a text, and {_text_of(scope)} is of type {type(scope).__name__}"
-        raise PlanError(request, problem, "Give scope='CopiedOps', or '' for none")
-    if scope and namespace:
-        raise PlanError(request, f"both namespace={namespace!r} and scope={scope!r} are given", "Give one of them")
-    return scope or namespace
 
 
 # -- finding ------------------------------------------------------------------------------------------------
@@ -370,20 +364,17 @@ def _require_copy(call: _CopyCall) -> Any:
     result = _find(call)
     if result is not None:
         return result
-    name = join_scope(call.scope, call.original.name)
+    # Another namespace may have the copy.
+    scopes = {scope for scope, _ in _COPIED.get(call.graph, {}).get(call.original.graph, {})} - {call.scope}
+    scope = next((one for one in sorted(scopes) if _find(replace(call, scope=one)) is not None), None)
     first = "copy_variable_to_graph" if call.is_variable else "copy_to_graph"
-    problem = f"there is no copy {name!r} of it in that graph"
     raise SelectionError(
-        call.request, problem, _other_scope_hint(call) or f"Call {first} first, with the same namespace"
+        call.request,
+        f"there is no copy {join_scope(call.scope, call.original.name)!r} of it in that graph",
+        f"Call {first} first, with the same namespace"
+        if scope is None
+        else f"It was copied with namespace={scope!r}: type that here too",
     )
-
-
-def _other_scope_hint(call: _CopyCall) -> str:
-    """Returns a suggestion with another namespace that has the copy; empty if there is none."""
-    scopes = {scope for scope, _ in _COPIED.get(call.graph, {}).get(call.original.graph, {})}
-    others = (replace(call, scope=scope) for scope in sorted(scopes - {call.scope}))
-    other_scope = next((other.scope for other in others if _find(other) is not None), None)
-    return "" if other_scope is None else f"It was copied with namespace={other_scope!r}: type that here too"
 
 
 # -- copying ------------------------------------------------------------------------------------------------
@@ -417,29 +408,25 @@ def _copy(call: _CopyCall, values: Any, after: Any = None) -> Any:
         for name in readers:
             if name not in reuse:
                 plan = plan.add_control(join_scope(scope, name), ops_before)
-        copied_ops.update(_apply(call, destination, plan, fresh))
+        for fault in plan.check():
+            there, free = plan.base.index, free_name(scope or "copy", plan.base.is_name_used)
+            is_taken = scope in there or any(join_scope(scope, name) in there for name in fresh)
+            how = f"Choose another namespace: {free!r} is free" if is_taken else fault.suggestion
+            raise PlanError(call.request, fault.problem, how)
+        applied = destination.apply(plan, record=False)  # the collections are the same as in 2016
+        names = {
+            copied.source.names[i]
+            for copied in applied.effect.copies
+            if copied.source.owner is original.graph
+            for i in copied.ops.tolist()
+        }
+        copied_ops.update(names)
+        _keep_originals(call, names)
+        new = {v.name: v for v in applied.variables}
+        if call.callers_dict is not None:
+            call.callers_dict.update(new)
+        call.replacements.update(new)
     return _require_copy(call)
-
-
-def _apply(call: _CopyCall, destination: Any, plan: Any, missing: Selection) -> set[str]:
-    """Applies a plan; returns the names of the source ops that have a copy now."""
-    faults, scope = plan.check(), call.scope
-    if faults:
-        there, free = plan.base.index, free_name(scope or "copy", plan.base.is_name_used)
-        is_taken = scope in there or any(join_scope(scope, name) in there for name in missing)
-        how = f"Choose another namespace: {free!r} is free" if is_taken else faults[0].suggestion
-        raise PlanError(call.request, faults[0].problem, how)
-    applied = destination.apply(plan, record=False)  # the collections are the same as in 2016
-    names: set[str] = set()
-    for copied in applied.effect.copies:
-        if copied.source.owner is call.original.graph:
-            names.update(copied.source.names[i] for i in copied.ops.tolist())
-    _keep_originals(call, names)
-    new = {v.name: v for v in applied.variables}
-    if call.callers_dict is not None:
-        call.callers_dict.update(new)
-    call.replacements.update(new)
-    return names
 
 
 def _selection_of(graph: Graph, names: Iterable[str]) -> Selection:
@@ -451,11 +438,11 @@ def _needed_block(source: Any, target: str) -> Selection:
     ops = source.graph.get_operations()
     needed_ops: Selection = source.select(name=[target]).ancestors()
     fresh = needed_ops.numbers
-    while fresh:
-        originals = tf.graph_parts.originals_of([ops[i] for i in fresh])
-        names = {o.name for o in originals if o is not None and o.graph is source.graph and o.name not in needed_ops}
-        if not names:
-            break
+    while names := {
+        o.name
+        for o in tf.graph_parts.originals_of([ops[i] for i in fresh])
+        if o is not None and o.graph is source.graph and o.name not in needed_ops
+    }:
         visited, needed_ops = needed_ops.mask, needed_ops | _selection_of(source.snapshot, sorted(names)).ancestors()
         fresh = (needed_ops.mask & ~visited).nonzero()[0].tolist()
     return needed_ops

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from itertools import count
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from ..errors import PlanError, counted, few
 from ..graph.names import free_name, op_name, tensor_name
 from ..graph.open_graph import OpenedGraph, outputs_of
 from ..graph.provenance import COLLECTION
+from ..graph.selection import selection_from
 from ..graph.traversal import backward
 from ..graph.types import GraphSource, TensorLike, TFNodeDef
 from ..graph.variables import INPUT_TYPES
@@ -24,8 +26,7 @@ _INFIX = {"Add": "+", "AddV2": "+", "Sub": "-", "Mul": "*", "RealDiv": "/", "Div
 _MAX_TEXT = 2000
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """A tensor at which a candidate can be cut: the ops that compute it can be replaced, or copied elsewhere.
 
     Args:
@@ -118,7 +119,7 @@ class Candidate:
         graph = self.editor.snapshot
         stay = ~graph.mask(graph.index[name] for name in (*self.inputs, *stop_at))
         ops = backward(graph, graph.mask([graph.index[op_name(tensor)]]) & stay, within=stay)
-        return tuple(graph.names[i] for i in np.flatnonzero(ops).tolist())
+        return tuple(selection_from(graph, ops).names)
 
     @cached_property
     def formula(self) -> str:
@@ -191,7 +192,6 @@ class Assembly:
         self._template = template
         self._parts: list[tuple[Subexpression, dict[str, str]]] = []
         self._used_names = set(template.inputs)
-        self._new = {f"{name}:0": f"{name}:0" for name in template.inputs}
 
     @property
     def size(self) -> int:
@@ -205,8 +205,8 @@ class Assembly:
         names = {op: variable_names.get(op) or self._free(graph.types[graph.index[op]]) for op in piece.ops}
         self._parts.append((piece, {**variable_names, **names}))
         inputs = {f"{name}:0": f"{name}:0" for name in piece.candidate.inputs}
-        count = {op: len(graph.outputs(graph.index[op]) or ()) for op in names}
-        outputs = {f"{op}:{k}": f"{new}:{k}" for op, new in names.items() for k in range(count[op])}
+        ports = {op: range(len(graph.outputs(graph.index[op]) or ())) for op in names}
+        outputs = {f"{op}:{k}": f"{new}:{k}" for op, new in names.items() for k in ports[op]}
         return {**inputs, **piece.input_map, **outputs}
 
     def _of_variables(self, piece: Subexpression) -> dict[str, str]:
@@ -225,11 +225,9 @@ class Assembly:
         return any(used_name == name or used_name.startswith(f"{name}/") for used_name in self._used_names)
 
     def _free(self, kind: str) -> str:
-        number = 1 + sum(name.startswith(f"{kind}_") for name in self._used_names)
-        while f"{kind}_{number}" in self._used_names:
-            number += 1
-        self._used_names.add(f"{kind}_{number}")
-        return f"{kind}_{number}"
+        name = next(name for number in count(1) if (name := f"{kind}_{number}") not in self._used_names)
+        self._used_names.add(name)
+        return name
 
     def build(self, output: str, origin: str) -> Candidate:
         """Returns the new candidate.
@@ -292,9 +290,7 @@ def candidate(obj: GraphSource, output: TensorLike | None = None, inputs: Iterab
     """
     editor = obj if isinstance(obj, Editor) else open(obj)
     graph = editor.snapshot
-    input_names = list(inputs) if inputs is not None else [
-        n for n, kind in zip(graph.names, graph.types, strict=True) if kind in INPUT_TYPES
-    ]  # fmt: skip
+    names = selection_from(graph, graph.type_mask(INPUT_TYPES)).names if inputs is None else inputs
     if output is None:
         ends = outputs_of(graph)
         if len(ends) != 1:
@@ -302,7 +298,7 @@ def candidate(obj: GraphSource, output: TensorLike | None = None, inputs: Iterab
             how = f"Choose one in output=: {choices}" if ends else "Name the output: output='y:0'"
             raise PlanError("candidate(graph)", f"the graph has {counted(len(ends), 'outputs')}", how)
         output = ends[0]
-    return Candidate(editor, tuple(input_names), editor.tensor(str(getattr(output, "name", output))).name)
+    return Candidate(editor, tuple(names), editor.tensor(str(getattr(output, "name", output))).name)
 
 
 _TRIES = 8

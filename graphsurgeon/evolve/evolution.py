@@ -144,8 +144,8 @@ def evolve(
     """
     if callable(functions):
         functions = [functions]
-    _refuse_unfit(score, constants, rules)
-    _refuse_odd(
+    _refuse_unfit(
+        score, constants, rules,
         generations=(generations, 0), population_size=(population_size, 2), depth=(depth, 1), limit=(limit, 1),
         seed=(seed, 0),
     )  # fmt: skip
@@ -156,12 +156,18 @@ def evolve(
         how = "Give inputs= and functions=, or give graphs in initial=[...]"
         raise PlanError("evolve(...)", "no functions and no graphs to start from are given", how)
     specs = tf.run.trials.uniform_specs(inputs) if functions or rules else dict(inputs)
-    _refuse_other_inputs(starters, list(specs))
+    for one in starters:
+        if sorted(one.inputs) != sorted(specs):
+            raise PlanError(
+                "evolve(initial=...)",
+                f"a graph has the inputs {sorted(one.inputs)} instead of {sorted(specs)}",
+                "Give graphs whose placeholders have the same names",
+            )
     for function in functions:
         tf.run.trials.arity(function)
     known_rules = [Rule(a, b, next(iter(specs.values()))) for a, b in rules]
     rng = np.random.default_rng(seed)
-    judge = _Scorer(score, tf.run.trials.workers_of(workers, timeout))
+    sessions, evaluated = tf.run.trials.workers_of(workers, timeout), 0
 
     def new() -> Candidate:
         return grow(specs, functions, rng, constants, depth)
@@ -172,40 +178,21 @@ def evolve(
         population.append(new() if functions else starters[len(population) % len(starters)])
     history: list[Generation] = []
     while True:
-        judge.evaluate(population)
+        # Equal graphs are evaluated only once.
+        scores = {one.key: one.score for one in population if one.score is not None}
+        fresh = {one.key: one for one in population if one.key not in scores}
+        scores.update(zip(fresh, tf.run.trials.scores(list(fresh.values()), score, sessions), strict=True))
+        evaluated += len(fresh)
+        for one in population:
+            one.score = scores[one.key]
         population.sort(key=lambda c: (_number(c.score) * (1.0 + parsimony * c.size), c.size, c.formula))
         best = min(population, key=lambda c: (c.score, c.size, c.formula))
-        history.append(Generation(len(history), _number(best.score), best.size, best.formula, judge.evaluated))
+        history.append(Generation(len(history), _number(best.score), best.size, best.formula, evaluated))
         if report is not None:
             report(history[-1])
         if history[-1].score <= target_score or len(history) > generations:
             return Evolution(best, population, history, dict(sorted(nursery.births.items())))
         population = nursery.next_population(population, best)
-
-
-class _Scorer:
-    """Rates candidates; equal graphs are evaluated only once.
-
-    Args:
-        score: as in `evolve`.
-        workers: the workers that candidates are evaluated on.
-    """
-
-    def __init__(self, score: Callable[[Any], float], workers: Any) -> None:
-        self._score, self._workers = score, workers
-        self.evaluated = 0
-
-    def evaluate(self, population: list[Candidate]) -> None:
-        """Sets the score of all candidates."""
-        keys = [one.key for one in population]
-        scores_by_key = {key: one.score for key, one in zip(keys, population, strict=True) if one.score is not None}
-        fresh = {key: one for key, one in zip(keys, population, strict=True) if key not in scores_by_key}
-        scores_by_key.update(
-            zip(fresh, tf.run.trials.scores(list(fresh.values()), self._score, self._workers), strict=True)
-        )
-        self.evaluated += len(fresh)
-        for key, one in zip(keys, population, strict=True):
-            one.score = scores_by_key[key]
 
 
 class _Breeder:
@@ -237,10 +224,8 @@ class _Breeder:
             keys.add(child.key)
             self.births[child.origin] += 1
             grown.append(child)
-        if (
-            self._child_count >= _COLLECT_AFTER
-        ):  # graphs contain many reference cycles, and Python collects these too rarely
-            gc.collect()
+        if self._child_count >= _COLLECT_AFTER:
+            gc.collect()  # graphs contain many reference cycles, and Python collects these too rarely
             self._child_count = 0
         return grown
 
@@ -268,14 +253,7 @@ def _number(score: float | None) -> float:
     return float("inf") if score is None else score
 
 
-def _refuse_odd(**numbers: tuple[Any, int]) -> None:
-    for name, (value, least) in numbers.items():
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-            problem = f"{name} must be a whole number, at least {least}"
-            raise PlanError(f"evolve({name}={value!r})", problem, f"Give {name}={least}, or more")
-
-
-def _refuse_unfit(score: Any, constants: Any, rules: Any) -> None:
+def _refuse_unfit(score: Any, constants: Any, rules: Any, **numbers: tuple[Any, int]) -> None:
     if not callable(score):
         how = "Give a function of `run`: lambda run: np.mean((run({'x': x}) - y) ** 2)"
         raise PlanError(f"evolve({score!r})", "score is not a function", how)
@@ -291,13 +269,7 @@ def _refuse_unfit(score: Any, constants: Any, rules: Any) -> None:
         if not (isinstance(rule, (tuple, list)) and len(rule) == 2 and all(map(callable, rule))):
             how = "Give (pattern, replacement): (lambda a, b: a + b, tf.multiply)"
             raise PlanError("evolve(rules=...)", f"{rule!r} is not a pair of functions", how)
-
-
-def _refuse_other_inputs(population: list[Candidate], inputs: list[str]) -> None:
-    for one in population:
-        if sorted(one.inputs) != sorted(inputs):
-            raise PlanError(
-                "evolve(initial=...)",
-                f"a graph has the inputs {sorted(one.inputs)} instead of {sorted(inputs)}",
-                "Give graphs whose placeholders have the same names",
-            )
+    for name, (value, least) in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+            problem = f"{name} must be a whole number, at least {least}"
+            raise PlanError(f"evolve({name}={value!r})", problem, f"Give {name}={least}, or more")

@@ -220,7 +220,7 @@ _STOPS = frozenset(
 #: Op types that pass on their input, and its gradient.
 _IDENTITY_TYPES = frozenset({"Identity", "Snapshot", "CheckNumerics", "Print", "DebugIdentity", "DebugIdentityV2"})
 #: Op types that read only a shape.
-_SIZES = ("Shape", "ShapeN", "Size", "Rank")
+SIZE_TYPES = ("Shape", "ShapeN", "Size", "Rank")
 
 
 class RewiredInput(NamedTuple):
@@ -325,7 +325,7 @@ class Gradients:
     def _reads_still(self, op: int, old: Tensor, after: Graph, new_number: Callable[[int], int]) -> bool:
         """Returns whether the gradient of an op still reads a tensor that the op itself no longer reads."""
         end = (new_number(old[0]), old[1])
-        own = np.flatnonzero(self.gradients_of([op]) & ~self.graph.type_mask(_SIZES)).tolist()
+        own = np.flatnonzero(self.gradients_of([op]) & ~self.graph.type_mask(SIZE_TYPES)).tolist()
         return any(end in after.data.ends(new) for number in own if (new := new_number(number)) >= 0)
 
 

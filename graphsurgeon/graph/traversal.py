@@ -78,8 +78,11 @@ def backward(
         >>> g = Graph.from_ops([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
         >>> backward(g, g.mask([1])).tolist()
         [True, True, False]
+        >>> g = Graph.from_ops([("a", "NoOp", []), ("b", "NoOp", []), ("c", "NoOp", ["^a", "^b"])])
+        >>> backward(g, g.mask([2]), control_edges=np.array([True, False])).tolist()
+        [True, False, True]
     """
-    if not cuts and within is None:
+    if not cuts and within is None and control_edges is None:
         return _walk(graph.all_inputs if control else graph.data, start)
     if cuts and control:
         there = ~np.isin(graph.control.node, [op for op, _ in cuts])

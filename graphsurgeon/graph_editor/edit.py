@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..tf import graph_parts
-from . import reroute, select, subgraph, util
-from .subgraph import ViewLike
-from .util import type_error
+from ..tf.graph_parts import placeholder
+from .reroute import check_fit, remove_control_inputs, reroute_inputs, reroute_ts, swap_inputs
+from .select import check_cios
+from .subgraph import SubGraphView, ViewLike, make_view
+from .util import ControlOutputs, check_graphs, check_type, concatenate_unique, placeholder_name
 
 __all__ = [
     "detach_control_inputs", "detach_control_outputs", "detach_inputs", "detach_outputs", "detach", "connect", "bypass",
@@ -20,13 +21,13 @@ def detach_control_inputs(sgv: ViewLike) -> None:
     Args:
         sgv: a view, or an argument of `make_view`.
     """
-    sgv = subgraph.make_view(sgv)
+    sgv = make_view(sgv)
     inside = set(sgv.ops)
     for op in sgv.ops:
-        reroute.remove_control_inputs(op, [cop for cop in op.control_inputs if cop not in inside])
+        remove_control_inputs(op, [cop for cop in op.control_inputs if cop not in inside])
 
 
-def detach_control_outputs(sgv: ViewLike, control_outputs: util.ControlOutputs | None) -> None:
+def detach_control_outputs(sgv: ViewLike, control_outputs: ControlOutputs) -> None:
     """Removes the control inputs of ops outside that wait for ops of a view.
 
     Args:
@@ -36,21 +37,17 @@ def detach_control_outputs(sgv: ViewLike, control_outputs: util.ControlOutputs |
     Raises:
         TypeError: `control_outputs` has another type.
     """
-    if not isinstance(control_outputs, util.ControlOutputs):
-        raise type_error("detach_control_outputs(...)", "a ControlOutputs", control_outputs)
+    check_type("detach_control_outputs(...)", control_outputs, ControlOutputs)
     control_outputs.update()
-    sgv = subgraph.make_view(sgv)
+    sgv = make_view(sgv)
     inside = set(sgv.ops)
     waiting = [(cop, op) for op in sgv.ops for cop in control_outputs.get(op) if cop not in inside]
     for cop, op in waiting:
-        reroute.remove_control_inputs(cop, op)
+        remove_control_inputs(cop, op)
 
 
 def _placeholders(tensors: list[Any], any_shape: bool = False) -> list[Any]:
-    return [
-        graph_parts.placeholder(t.graph, t.dtype, None if any_shape else t.shape, util.placeholder_name(t))
-        for t in tensors
-    ]
+    return [placeholder(t.graph, t.dtype, None if any_shape else t.shape, placeholder_name(t)) for t in tensors]
 
 
 def detach_inputs(sgv: ViewLike, control_inputs: bool = False) -> tuple[Any, list[Any]]:
@@ -64,15 +61,15 @@ def detach_inputs(sgv: ViewLike, control_inputs: bool = False) -> tuple[Any, lis
         the view, and the placeholders in the order of its inputs, such as ``foo/geph__b_0`` for ``foo/b:0``. They
         accept any shape.
     """
-    sgv = subgraph.make_view(sgv)
+    sgv = make_view(sgv)
     placeholders = _placeholders(list(sgv.inputs), any_shape=True)
-    reroute.swap_inputs(sgv, placeholders)
+    swap_inputs(sgv, placeholders)
     if control_inputs:
         detach_control_inputs(sgv)
     return sgv, placeholders
 
 
-def detach_outputs(sgv: ViewLike, control_outputs: util.ControlOutputs | None = None) -> tuple[Any, list[Any]]:
+def detach_outputs(sgv: ViewLike, control_outputs: ControlOutputs | None = None) -> tuple[Any, list[Any]]:
     """Makes the consumers of a view's outputs read placeholders instead.
 
     Args:
@@ -82,12 +79,12 @@ def detach_outputs(sgv: ViewLike, control_outputs: util.ControlOutputs | None = 
     Returns:
         a view with only the outputs that had consumers outside, and the placeholders in their order.
     """
-    sgv = subgraph.make_view(sgv)
+    sgv = make_view(sgv)
     inside = set(sgv.ops)
-    outputs = [t for t in util.concatenate_unique([], sgv.outputs) if any(c not in inside for c in t.consumers())]
+    outputs = [t for t in concatenate_unique([], sgv.outputs) if any(c not in inside for c in t.consumers())]
     view = sgv.remap_outputs(outputs)
     placeholders = _placeholders(outputs)
-    reroute.reroute_ts(placeholders, outputs, cannot_modify=sgv.ops)
+    reroute_ts(placeholders, outputs, cannot_modify=sgv.ops)
     if control_outputs is not None:
         detach_control_outputs(view, control_outputs)
     return view, placeholders
@@ -96,8 +93,8 @@ def detach_outputs(sgv: ViewLike, control_outputs: util.ControlOutputs | None = 
 def detach(
     sgv: ViewLike,
     control_inputs: bool = False,
-    control_outputs: util.ControlOutputs | None = None,
-    control_ios: util.ControlOutputs | None = None,
+    control_outputs: ControlOutputs | None = None,
+    control_ios: ControlOutputs | None = None,
 ) -> tuple[Any, list[Any], list[Any]]:
     """Detaches the inputs and the outputs of a view.
 
@@ -108,8 +105,8 @@ def detach(
     Returns:
         the view, the placeholders for its inputs, and the placeholders for its outputs.
     """
-    control_inputs, control_outputs = select.check_cios(control_inputs, control_outputs, control_ios)
-    sgv = subgraph.make_view(sgv)
+    control_inputs, control_outputs = check_cios(control_inputs, control_outputs, control_ios)
+    sgv = make_view(sgv)
     _, inputs = detach_inputs(sgv, control_inputs)
     _, outputs = detach_outputs(sgv, control_outputs)
     return sgv, inputs, outputs
@@ -129,13 +126,13 @@ def connect(
     Raises:
         ValueError: the views are of two graphs, or the outputs do not fit the inputs in number, dtype or shape.
     """
-    sgv0, sgv1 = subgraph.make_view(sgv0), subgraph.make_view(sgv1)
-    util.check_graphs(sgv0, sgv1)
+    sgv0, sgv1 = make_view(sgv0), make_view(sgv1)
+    check_graphs(sgv0, sgv1)
     outputs = list(sgv0.outputs)
-    reroute.check_fit("connect(sgv0, sgv1)", outputs, list(sgv1.inputs))
+    check_fit("connect(sgv0, sgv1)", outputs, list(sgv1.inputs))
     if disconnect_first:
         detach_outputs(sgv0)
-    reroute.reroute_inputs(subgraph.SubGraphView(passthrough_ts=outputs), sgv1)
+    reroute_inputs(SubGraphView(passthrough_ts=outputs), sgv1)
     return sgv0, sgv1
 
 
@@ -151,9 +148,9 @@ def bypass(sgv: ViewLike) -> tuple[Any, list[Any]]:
     Raises:
         ValueError: inputs and outputs do not fit.
     """
-    view = subgraph.make_view(sgv)
+    view = make_view(sgv)
     inputs = list(view.inputs)
-    reroute.check_fit("bypass(sgv)", inputs, list(view.outputs))
+    check_fit("bypass(sgv)", inputs, list(view.outputs))
     view, placeholders = detach_inputs(view)
-    reroute.reroute_ts(inputs, view.outputs)
+    reroute_ts(inputs, view.outputs)
     return view, placeholders

@@ -2,17 +2,49 @@
 
 from __future__ import annotations
 
+from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
 from ..graph.names import free_name
 from ..graph.types import TFGraph, TFOp, TFSession
-from ..tf import graph_parts
 from ..tf.copy.imports import rollback_on_error
-from ..tf.edit import edit_in_place as rewiring
-from . import reroute, util
-from .util import WrongType, WrongValue, as_values, type_error, warn
+from ..tf.edit.edit_in_place import connect
+from ..tf.graph_parts import (
+    Operation,
+    Tensor,
+    add_op,
+    adopt_functions,
+    carry_values,
+    collections_in,
+    context_of,
+    copy_node,
+    is_name_taken,
+    is_placed,
+    is_variable_object,
+    number_of,
+    originals_of,
+    placeholder,
+    rebuild_variables,
+    same_shapes,
+    set_original,
+    unwrap,
+    variable_objects,
+)
+from .reroute import add_control_inputs
+from .util import (
+    ControlOutputs,
+    WrongType,
+    WrongValue,
+    as_values,
+    get_predefined_collection_names,
+    named_placeholder,
+    placeholder_name,
+    transform_tree,
+    type_error,
+    warn,
+)
 
 
 def replace_t_with_placeholder_handler(info: Any, t: Any) -> Any:
@@ -23,8 +55,8 @@ def replace_t_with_placeholder_handler(info: Any, t: Any) -> Any:
         t: the tensor from outside.
     """
     if t not in info.placeholders:
-        name = unique_name(info.graph_, util.placeholder_name(t, scope=info.scope_))
-        info.placeholders[t] = graph_parts.placeholder(info.graph_, t.dtype, t.shape, name)
+        name = unique_name(info.graph_, placeholder_name(t, scope=info.scope_))
+        info.placeholders[t] = placeholder(info.graph_, t.dtype, t.shape, name)
     return info.placeholders[t]
 
 
@@ -85,12 +117,12 @@ def copy_op_handler(
                         "Give copy_shape by its name")  # fmt: skip
     new_inputs = list(new_inputs)
     name, places = unique_name(info.graph_, info.new_name(op.name)), {}
-    if graph_parts.is_placed(op):
+    if is_placed(op):
         places = {op.name: name, **{old.name: new.name for old, new in info.transformed_ops.items()}}
-    node = graph_parts.copy_node(op, name, info.key, places)
+    node = copy_node(op, name, info.key, places)
     node = node if nodedef_fn is None else nodedef_fn(node)
-    new = graph_parts.add_op(info.graph_, node, new_inputs)
-    if copy_shape and graph_parts.same_shapes(op.inputs, new_inputs):
+    new = add_op(info.graph_, node, new_inputs)
+    if copy_shape and same_shapes(op.inputs, new_inputs):
         for old, output in zip(op.outputs, new.outputs, strict=False):
             output.set_shape(old.shape)
     return new, new.outputs
@@ -117,11 +149,11 @@ def place(info: Any, transformer: Any, pairs: Iterable[tuple[Any, Any]]) -> None
 def note_originals(info: Any, transformer: Any, pairs: Sequence[tuple[Any, Any]]) -> None:
     """Sets the original ops of new ops; the arguments are the same as for `place`."""
     handler = transformer.transform_original_op_handler
-    originals = graph_parts.originals_of([old for old, _ in pairs])
+    originals = originals_of([old for old, _ in pairs])
     for (_, new), original in originals and zip(pairs, originals, strict=True):
         original_copy = None if original is None else handler(info, original)
         if original_copy is not None:
-            graph_parts.set_original(new, original_copy)
+            set_original(new, original_copy)
 
 
 def run(info: Any, transformer: Any, replacements: Mapping[Any, Any]) -> list[Any]:
@@ -142,37 +174,41 @@ def run(info: Any, transformer: Any, replacements: Mapping[Any, Any]) -> list[An
         ValueError: a handler returns its argument instead of a new op.
     """
     with rollback_on_error(info.graph_):
-        return _run(info, transformer, replacements)
-
-
-def _run(info: Any, transformer: Any, replacements: Mapping[Any, Any]) -> list[Any]:
-    info.replacement_ts = mapping = TensorMap(replacements.items())
-    waiting: list[tuple[Any, Any, Any]] = []
-    ops = sorted(info.sgv.ops, key=graph_parts.number_of)
-    first = unique_name(info.graph_, info.new_name(ops[0].name)) if ops else ""
-    info.key = info.scope_ if info.fresh and info.scope_ else f"{first}/"
-    graph_parts.adopt_functions(info.graph, info.graph_)
-    for op in ops:
-        inputs = [_tensor(info, transformer, mapping, waiting, t, op) for t in op.inputs]
-        new, outputs = transformer.transform_op_handler(info, op, inputs)
-        new = graph_parts.unwrap(new)
-        if new is op:
-            raise WrongValue(f"transform_op_handler(info, {op.name!r})", "in-place transformation is not allowed",
-                             "Return a new op")  # fmt: skip
-        info.transformed_ops[op] = new
-        transformer.assign_collections_handler(info, op, new)
-        for t, t_ in zip(op.outputs, outputs, strict=False):
-            info.transformed_ts[t] = t_ = graph_parts.unwrap(t_)
-            transformer.assign_collections_handler(info, t, t_)
-    _close_loops(info, waiting)
-    note_originals(info, transformer, [(op, info.transformed_ops[op]) for op in ops])
-    for op in ops:
-        _order(info, transformer, op)
-    names = {old.name: new.name for old, new in info.transformed_ops.items()}
-    graph_parts.rebuild_variables(info.graph, info.graph_, names, info.scope_.rstrip("/"), info.new_collection)
-    if any(graph_parts.context_of(op) is not None for op in ops):
-        warn("loops and conds that a transform_op_handler makes have no gradients: use copy for these")
-    return list(info.transformed_ops.values())
+        info.replacement_ts = mapping = TensorMap(replacements.items())
+        waiting: list[tuple[Any, Any, Any]] = []
+        ops = sorted(info.sgv.ops, key=number_of)
+        first = unique_name(info.graph_, info.new_name(ops[0].name)) if ops else ""
+        info.key = info.scope_ if info.fresh and info.scope_ else f"{first}/"
+        adopt_functions(info.graph, info.graph_)
+        for op in ops:
+            inputs = [_tensor(info, transformer, mapping, waiting, t, op) for t in op.inputs]
+            new, outputs = transformer.transform_op_handler(info, op, inputs)
+            new = unwrap(new)
+            if new is op:
+                raise WrongValue(f"transform_op_handler(info, {op.name!r})", "in-place transformation is not allowed",
+                                 "Return a new op")  # fmt: skip
+            info.transformed_ops[op] = new
+            transformer.assign_collections_handler(info, op, new)
+            for t, t_ in zip(op.outputs, outputs, strict=False):
+                info.transformed_ts[t] = t_ = unwrap(t_)
+                transformer.assign_collections_handler(info, t, t_)
+        changes = []
+        for t, consumer, inputs in waiting:
+            at = next(i for i, own in enumerate(inputs) if own is t)
+            changes.append((info.transformed_ops[consumer], at, info.transformed_ts[t]))
+        with as_values():
+            connect(changes, "closing the loops of a copy")
+        note_originals(info, transformer, [(op, info.transformed_ops[op]) for op in ops])
+        for op in ops:
+            new = info.transformed_ops[op]
+            controls = [transformer.transform_control_input_handler(info, control) for control in op.control_inputs]
+            there = {None, *new.control_inputs}
+            add_control_inputs(new, [control for control in dict.fromkeys(controls) if control not in there])
+        names = {old.name: new.name for old, new in info.transformed_ops.items()}
+        rebuild_variables(info.graph, info.graph_, names, info.scope_.rstrip("/"), info.new_collection)
+        if any(context_of(op) is not None for op in ops):
+            warn("loops and conds that a transform_op_handler makes have no gradients: use copy for these")
+        return list(info.transformed_ops.values())
 
 
 def _tensor(info: Any, transformer: Any, mapping: Any, back_edges: list[Any], t: Any, consumer: Any) -> Any:
@@ -185,7 +221,7 @@ def _tensor(info: Any, transformer: Any, mapping: Any, back_edges: list[Any], t:
         if consumer.type in ("Merge", "RefMerge") and t is not consumer.inputs[0]:
             stand_in = _tensor(info, transformer, mapping, back_edges, consumer.inputs[0], consumer)
         else:
-            stand_in = graph_parts.placeholder(info.graph_, t.dtype, t.shape, unique_name(
+            stand_in = placeholder(info.graph_, t.dtype, t.shape, unique_name(
                 info.graph_, f"{info.scope_}geph_tmp__{t.op.name.rpartition('/')[2]}_{t.value_index}"))  # fmt: skip
         back_edges.append((t, consumer, list(consumer.inputs)))
         return stand_in
@@ -193,47 +229,23 @@ def _tensor(info: Any, transformer: Any, mapping: Any, back_edges: list[Any], t:
     return mapping[t]
 
 
-def _close_loops(info: Any, back_edges: list[tuple[Any, Any, Any]]) -> None:
-    changes = []
-    for t, consumer, inputs in back_edges:
-        at = next(i for i, own in enumerate(inputs) if own is t)
-        changes.append((info.transformed_ops[consumer], at, info.transformed_ts[t]))
-    with as_values():
-        rewiring.connect(changes, "closing the loops of a copy")
-
-
-def _order(info: Any, transformer: Any, op: TFOp) -> None:
-    new = info.transformed_ops[op]
-    controls = [transformer.transform_control_input_handler(info, control) for control in op.control_inputs]
-    there = set(new.control_inputs)
-    reroute.add_control_inputs(new, [c for c in dict.fromkeys(controls) if c is not None and c not in there])
-
-
-class TensorMap(MutableMapping[Any, Any]):
+class TensorMap(UserDict[Any, Any]):
     """A dict with tensors as keys, compared by identity, because tensors of function graphs cannot be hashed."""
 
-    def __init__(self, pairs: Any = ()) -> None:
-        self._items: dict[int, tuple[Any, Any]] = {}
-        for key, value in pairs:
-            self[key] = value
-
     def __getitem__(self, key: Any) -> Any:
-        return self._items[id(key)][1]
+        return self.data[id(key)][1]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._items[id(key)] = (key, value)
+        self.data[id(key)] = (key, value)
 
     def __delitem__(self, key: Any) -> None:
-        del self._items[id(key)]
+        del self.data[id(key)]
 
     def __contains__(self, key: object) -> bool:
-        return id(key) in self._items
+        return id(key) in self.data
 
     def __iter__(self) -> Iterator[Any]:
-        return (key for key, _ in self._items.values())
-
-    def __len__(self) -> int:
-        return len(self._items)
+        return (key for key, _ in self.data.values())
 
 
 class OutputMap(Mapping[Any, Any]):
@@ -250,7 +262,7 @@ class OutputMap(Mapping[Any, Any]):
         return self._ops[key.op].outputs[key.value_index]
 
     def __contains__(self, key: object) -> bool:
-        return isinstance(key, graph_parts.Tensor) and key.op in self._ops
+        return isinstance(key, Tensor) and key.op in self._ops
 
     def __iter__(self) -> Iterator[Any]:
         return (t for op in self._ops for t in op.outputs)
@@ -261,7 +273,7 @@ class OutputMap(Mapping[Any, Any]):
 
 def unique_name(graph: TFGraph, name: str) -> str:
     """Returns a name if it is free in a graph, else the first free name of ``name_1``, ``name_2``, and so on."""
-    return free_name(name, partial(graph_parts.is_name_taken, graph), as_tensorflow=True)
+    return free_name(name, partial(is_name_taken, graph), as_tensorflow=True)
 
 
 class CopyNames(Mapping[str, str]):
@@ -275,7 +287,7 @@ class CopyNames(Mapping[str, str]):
         self._info = info
         self._names: dict[str, str] = {}
         self._used_names: set[str] = set()
-        ops = sorted(info.sgv.ops, key=graph_parts.number_of)
+        ops = sorted(info.sgv.ops, key=number_of)
         if info.fresh and not info.scope:  # they are unique, because the names in the source are
             self._names = {op.name: info.scope_ + op.name for op in ops}
             self._used_names = set(map(str.lower, self._names.values()))
@@ -285,7 +297,7 @@ class CopyNames(Mapping[str, str]):
 
     def _unique(self, preferred: str) -> str:
         def is_taken(name: str) -> bool:
-            there = not self._info.fresh and graph_parts.is_name_taken(self._info.graph_, name)
+            there = not self._info.fresh and is_name_taken(self._info.graph_, name)
             return name.lower() in self._used_names or there
 
         name = free_name(preferred, is_taken, as_tensorflow=True)
@@ -298,7 +310,7 @@ class CopyNames(Mapping[str, str]):
             info = self._info
             op, colon, port = key.partition(":")
             if colon:
-                wish = util.named_placeholder(op, int(port), info.scope_)
+                wish = named_placeholder(op, int(port), info.scope_)
             else:
                 wish = info.scope_ + op.removeprefix(info.scope)
             self._names[key] = self._unique(wish)
@@ -346,12 +358,12 @@ class TmpInfo:
     @cached_property
     def control_outputs(self) -> Any:
         """The control outputs of the source."""
-        return util.ControlOutputs(self.graph)
+        return ControlOutputs(self.graph)
 
     @cached_property
     def collections(self) -> dict[Any, list[Any]]:
         """The collections of the source before the transformation."""
-        return graph_parts.collections_in(self.graph)
+        return collections_in(self.graph)
 
     @cached_property
     def _homes(self) -> dict[int, list[Any]]:
@@ -378,7 +390,7 @@ class TmpInfo:
 
     def new_collection(self, name: Any) -> Any:
         """Returns the name of a collection for the copy. Names of custom collections get the scope as prefix."""
-        if not isinstance(name, str) or name in util.get_predefined_collection_names():
+        if not isinstance(name, str) or name in get_predefined_collection_names():
             return name
         return self.scope_ + name.removeprefix(self.scope)
 
@@ -406,10 +418,7 @@ class TransformerInfo:
         Raises:
             TypeError: `original` has another type.
         """
-        return util.transform_tree(
-            original,
-            lambda top: _counterpart(graph_parts.unwrap(top), self._graph, self._graph_, self._new, missing_fn),
-        )
+        return self._counterparts(original, self._graph, self._graph_, self._new, missing_fn)
 
     def original(self, transformed: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
         """Returns the original of an op, tensor or variable of the copy.
@@ -418,10 +427,21 @@ class TransformerInfo:
             transformed: an op or tensor of the copy, or a tree of them.
             missing_fn: called with an op or tensor that is not a copy; the default returns None.
         """
-        return util.transform_tree(
-            transformed,
-            lambda top: _counterpart(graph_parts.unwrap(top), self._graph_, self._graph, self._old, missing_fn),
-        )
+        return self._counterparts(transformed, self._graph_, self._graph, self._old, missing_fn)
+
+    def _counterparts(self, tree: Any, source: Any, target: Any, lookup: Callable[[Any], Any], missing_fn: Any) -> Any:
+        """Returns the counterparts of ops, tensors and variables of one graph, or of their names, in another graph."""
+
+        def counterpart(top: Any) -> Any:
+            top = unwrap(top)
+            if is_variable_object(top):
+                op = lookup(top.op)
+                found = None if op is None else variable_objects(target).get(op.name)
+            else:
+                found = lookup(_element(source, top))
+            return missing_fn(top) if found is None and missing_fn is not None else found
+
+        return transform_tree(tree, counterpart)
 
     def load_values(self, session: TFSession, source: Any = None) -> int:
         """Sets the new variables to the current values of the old variables; returns the number of variables.
@@ -440,14 +460,10 @@ class TransformerInfo:
                                  "Give load_values(session of the copy, session of the originals)")  # fmt: skip
         names = {old.name: new.name for old, new in self._transformed_ops.items()}
         with as_values():
-            return graph_parts.carry_values(names, source, session)
+            return carry_values(names, source, session)
 
     def _new(self, key: Any) -> Any:
-        maps = (
-            (self._replacements, self._transformed_ts)
-            if isinstance(key, graph_parts.Tensor)
-            else (self._transformed_ops,)
-        )
+        maps = (self._replacements, self._transformed_ts) if isinstance(key, Tensor) else (self._transformed_ops,)
         return next((mapping[key] for mapping in maps if key in mapping), None)
 
     def _old(self, key: Any) -> Any:
@@ -471,22 +487,12 @@ class TransformerInfo:
         return "\n".join(lines) + "\n"
 
 
-def _counterpart(top: Any, source_graph: Any, target_graph: Any, lookup: Callable[[Any], Any], missing_fn: Any) -> Any:
-    """Returns the counterpart of an op, tensor or variable of one graph, or of the name of one, in another graph."""
-    if graph_parts.is_variable_object(top):
-        op = lookup(top.op)
-        variable = None if op is None else graph_parts.variable_objects(target_graph).get(op.name)
-    else:
-        variable = lookup(_element(source_graph, top))
-    return missing_fn(top) if variable is None and missing_fn is not None else variable
-
-
 def _element(graph: TFGraph | None, top: Any) -> Any:
     if isinstance(top, str):
         try:
             return None if graph is None else graph.as_graph_element(top)
         except (KeyError, ValueError):
             return None
-    if top is not None and not isinstance(top, graph_parts.Tensor | graph_parts.Operation):
+    if top is not None and not isinstance(top, Tensor | Operation):
         raise type_error("transformed(...)", "a tf.Tensor, a tf.Operation, a tf.Variable or a name", top)
     return top

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
-from ..tf import graph_parts
-from . import select
-from .util import WrongValue, type_error
+from ..tf.graph_parts import Operation, unwrap
+from .select import can_be_regex, make_regex
+from .util import WrongValue, check_type, type_error
 
 __all__ = ["OpMatcher", "op_type"]
 
@@ -65,23 +66,14 @@ class OpMatcher:
         Raises:
             TypeError: `op` is not an op.
         """
-        op = graph_parts.unwrap(op)
-        if not isinstance(op, graph_parts.Operation):
-            raise type_error("an OpMatcher called", "a tf.Operation", op)
-        if not all(test(op) for test in self.positive_filters):
-            return False
-        if self.input_op_matches is not None and not _in_order(self.input_op_matches, [t.op for t in op.inputs]):
-            return False
-        if self.control_input_op_matches is not None and not _match_each(
-            self.control_input_op_matches, op.control_inputs
-        ):
-            return False
-        readers = self.output_op_matches
-        if readers is None:
-            return True
-        return len(readers) == len(op.outputs) and all(
-            pattern is None or _match_each(pattern, t.consumers())
-            for pattern, t in zip(readers, op.outputs, strict=True)
+        op = unwrap(op)
+        check_type("an OpMatcher called", op, Operation)
+        operands, waits, outputs = self.input_op_matches, self.control_input_op_matches, self.output_op_matches
+        return (
+            all(test(op) for test in self.positive_filters)
+            and (operands is None or _in_order(operands, [t.op for t in op.inputs]))
+            and (waits is None or _match_each(waits, op.control_inputs))
+            and (outputs is None or _in_order(outputs, [t.consumers() for t in op.outputs]))
         )
 
     def input_ops(self, *args: Any) -> OpMatcher:
@@ -93,9 +85,7 @@ class OpMatcher:
         Raises:
             ValueError: this condition was set before.
         """
-        self._once("input_ops", self.input_op_matches)
-        self.input_op_matches = [_matcher(arg) for arg in args]
-        return self
+        return self._set("input_op", map(_matcher, args))
 
     def control_input_ops(self, *args: Any) -> OpMatcher:
         """Requires that the control inputs match, in any order; see `input_ops`.
@@ -103,9 +93,7 @@ class OpMatcher:
         Args:
             args: for each control input a matcher, or an argument of `OpMatcher`, or None for any op.
         """
-        self._once("control_input_ops", self.control_input_op_matches)
-        self.control_input_op_matches = [_matcher(arg) for arg in args]
-        return self
+        return self._set("control_input_op", map(_matcher, args))
 
     def output_ops(self, *args: Any) -> OpMatcher:
         """Requires that the consumers of each output match, in any order.
@@ -116,21 +104,20 @@ class OpMatcher:
         Raises:
             ValueError: this condition was set before.
         """
-        self._once("output_ops", self.output_op_matches)
-        self.output_op_matches = [
-            None if arg is None else [_matcher(one) for one in (arg if isinstance(arg, list | tuple) else [arg])]
-            for arg in args
-        ]
+        several = (arg if isinstance(arg, list | tuple) else [arg] for arg in args)
+        tests = (partial(_match_each, list(map(_matcher, arg))) for arg in several)
+        return self._set("output_op", (None if arg is None else test for arg, test in zip(args, tests, strict=True)))
+
+    def _set(self, what: str, matches: Iterable[Any]) -> OpMatcher:
+        if getattr(self, f"{what}_matches") is not None:
+            raise WrongValue(f"{what}s(...)", "it is already set for this matcher", "Make another OpMatcher")
+        setattr(self, f"{what}_matches", list(matches))
         return self
 
-    def _once(self, verb: str, previous: list[Any] | None) -> None:
-        if previous is not None:
-            raise WrongValue(f"{verb}(...)", "it is already set for this matcher", "Make another OpMatcher")
 
-
-def _in_order(matchers: list[Any], ops: list[Any]) -> bool:
-    return len(matchers) == len(ops) and all(
-        match is None or match(op) for match, op in zip(matchers, ops, strict=True)
+def _in_order(matchers: list[Any], objects: list[Any]) -> bool:
+    return len(matchers) == len(objects) and all(
+        match is None or match(one) for match, one in zip(matchers, objects, strict=True)
     )
 
 
@@ -150,11 +137,11 @@ def _matcher(obj: Any) -> Any:
 
 
 def _test(positive_filter: Any) -> Callable[[Any], bool]:
-    if select.can_be_regex(positive_filter):
-        pattern = select.make_regex(positive_filter)
+    if can_be_regex(positive_filter):
+        pattern = make_regex(positive_filter)
         return lambda op: pattern.search(op.name) is not None
-    if isinstance(positive_filter, graph_parts.Operation):
-        target = graph_parts.unwrap(positive_filter)
+    if isinstance(positive_filter, Operation):
+        target = unwrap(positive_filter)
         return lambda op: op is target
     if positive_filter is True:
         return lambda op: True

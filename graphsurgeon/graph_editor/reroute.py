@@ -10,11 +10,21 @@ from typing import Any
 
 from ..errors import counted, few
 from ..graph.types import TFGraph, TFOp
-from ..tf import graph_parts
-from ..tf.edit import edit_in_place as rewiring
-from . import subgraph, util
-from .subgraph import ViewLike
-from .util import Ops, Tensors, WrongValue, as_values, type_error, warn
+from ..tf.edit.edit_in_place import connect, journal, order, stale_sessions, unlike
+from ..tf.graph_parts import Operation, unwrap
+from .subgraph import ViewLike, make_view
+from .util import (
+    Ops,
+    Tensors,
+    WrongValue,
+    as_values,
+    check_graphs,
+    check_type,
+    get_consuming_ops,
+    make_list_of_op,
+    make_list_of_t,
+    warn,
+)
 
 __all__ = [
     "swap_ts", "reroute_ts", "swap_inputs", "reroute_inputs", "swap_outputs", "reroute_outputs", "swap_ios",
@@ -51,16 +61,8 @@ def reroute_ts(ts0: Tensors, ts1: Tensors, can_modify: Ops | None = None, cannot
     return _reroute("reroute_ts", ts0, ts1, False, can_modify, cannot_modify)
 
 
-def reroute_a2b_ts(ts0: Tensors, ts1: Tensors, can_modify: Ops | None = None, cannot_modify: Ops | None = None) -> int:
-    """Does the same as `reroute_ts`; this is the name of 2016.
-
-    Args:
-        ts0: a tensor, or a list of tensors.
-        ts1: a tensor, or a list of the same length.
-        can_modify: only these ops may change. Default: all consumers.
-        cannot_modify: these ops must not change.
-    """
-    return reroute_ts(ts0, ts1, can_modify, cannot_modify)
+#: The name of `reroute_ts` of 2016.
+reroute_a2b_ts = reroute_ts
 
 
 def reroute_b2a_ts(ts0: Tensors, ts1: Tensors, can_modify: Ops | None = None, cannot_modify: Ops | None = None) -> int:
@@ -76,26 +78,28 @@ def reroute_b2a_ts(ts0: Tensors, ts1: Tensors, can_modify: Ops | None = None, ca
 
 
 def _reroute(verb: str, ts0: Any, ts1: Any, swap: bool, can_modify: Any, cannot_modify: Any) -> int:
-    ts0, ts1 = util.make_list_of_t(ts0), util.make_list_of_t(ts1)
+    ts0, ts1 = make_list_of_t(ts0), make_list_of_t(ts1)
     request = f"{verb}([{few(map(repr, [t.name for t in ts0]))}], [{few(map(repr, [t.name for t in ts1]))}])"
     check_fit(request, ts0, ts1)
-    allowed = None if can_modify is None else set(util.make_list_of_op(can_modify))
-    denied = set() if cannot_modify is None else set(util.make_list_of_op(cannot_modify))
+    allowed = None if can_modify is None else set(make_list_of_op(can_modify))
+    denied = set() if cannot_modify is None else set(make_list_of_op(cannot_modify))
 
-    def may(op: TFOp) -> bool:
-        return op not in denied and (allowed is None or op in allowed)
+    def edges(old: Any, new: Any) -> list[tuple[Any, int, Any]]:
+        readers = dict.fromkeys(old.consumers() if old is not new else ())
+        ops = [op for op in readers if op not in denied and (allowed is None or op in allowed)]
+        return [(op, at, new) for op in ops for at, t in enumerate(op.inputs) if t is old]
 
     # All pairs use the consumers from before the edit, so that a later pair does not depend on an earlier one.
     changes: dict[tuple[Any, int], Any] = {}
     for t0, t1 in zip(ts0, ts1, strict=True):
-        for op, at, new in (*_ends(t1, t0, may), *(_ends(t0, t1, may) if swap else ())):
+        for op, at, new in (*edges(t1, t0), *(edges(t0, t1) if swap else ())):
             changes.setdefault((op, at), new)
     with as_values():
-        count = rewiring.connect([(op, at, new) for (op, at), new in changes.items()], request)
+        count = connect([(op, at, new) for (op, at), new in changes.items()], request)
     if count:
         graph = ts0[0].graph
         _notify_sessions(graph)
-        unsure = rewiring.journal(graph).unsure
+        unsure = journal(graph).unsure
         if unsure:
             problem = "static shapes that TensorFlow keeps, but that are not sure any more"
             warn(f"{request}: {problem}: {few(map(repr, unsure))}")
@@ -109,22 +113,15 @@ def check_fit(request: str, ts0: list[Any], ts1: list[Any]) -> None:
             request, f"the lists have different sizes: {len(ts0)} != {len(ts1)}", "Give lists of one length"
         )
     for t0, t1 in zip(ts0, ts1, strict=True):
-        incompatibility = rewiring.unlike(t0, t1)
+        incompatibility = unlike(t0, t1)
         if incompatibility:
             raise WrongValue(
                 request, f"{incompatibility}; they are not compatible", "Choose tensors that fit, or convert first"
             )
 
 
-def _ends(old: Any, new: Any, is_allowed: Callable[[Any], bool]) -> list[tuple[Any, int, Any]]:
-    if old is new:
-        return []
-    ops = [op for op in dict.fromkeys(old.consumers()) if is_allowed(op)]
-    return [(op, at, new) for op in ops for at, t in enumerate(op.inputs) if t is old]
-
-
 def _notify_sessions(graph: TFGraph) -> None:
-    stale = rewiring.stale_sessions(graph)
+    stale = stale_sessions(graph)
     if stale:
         warn(
             f"{counted(len(stale), 'open sessions')} of the edited graph: a session that has run an op continues "
@@ -196,11 +193,11 @@ def reroute_ios(sgv0: ViewLike, sgv1: ViewLike) -> tuple[Any, Any]:
 
 
 def _inputs(verb: str, sgv0: Any, sgv1: Any, swap: bool) -> tuple[Any, Any]:
-    sgv0, sgv1 = subgraph.make_view(sgv0), subgraph.make_view(sgv1)
-    util.check_graphs(sgv0, sgv1)
+    sgv0, sgv1 = make_view(sgv0), make_view(sgv1)
+    check_graphs(sgv0, sgv1)
     before = [(list(v.inputs), list(v.passthroughs), list(v.outputs)) for v in (sgv0, sgv1)]
     can_modify = [*sgv0.ops, *sgv1.ops]
-    can_modify += util.get_consuming_ops([*sgv0.passthroughs, *sgv1.passthroughs])
+    can_modify += get_consuming_ops([*sgv0.passthroughs, *sgv1.passthroughs])
     _reroute(verb, before[0][0], before[1][0], swap, can_modify, None)
     new0, new1 = (_with_inputs(v, *mine) for v, mine in ((sgv0, before), (sgv1, before[::-1])))
     if swap:
@@ -221,8 +218,8 @@ def _with_inputs(view: Any, own: Any, other: Any) -> Any:
 
 
 def _outputs(sgv0: Any, sgv1: Any, reroute: Callable[..., int]) -> tuple[Any, Any]:
-    sgv0, sgv1 = subgraph.make_view(sgv0), subgraph.make_view(sgv1)
-    util.check_graphs(sgv0, sgv1)
+    sgv0, sgv1 = make_view(sgv0), make_view(sgv1)
+    check_graphs(sgv0, sgv1)
     reroute(sgv0.outputs, sgv1.outputs, cannot_modify=[*sgv0.ops, *sgv1.ops])
     return sgv0, sgv1
 
@@ -271,14 +268,13 @@ def add_control_inputs(op: TFOp, cops: Ops) -> None:
 def _order(op: TFOp, control_inputs: list[TFOp], request: str) -> None:
     differs = len(control_inputs) != len(op.control_inputs)
     with as_values():
-        rewiring.order(op, control_inputs, request)
+        order(op, control_inputs, request)
     if differs:
         _notify_sessions(op.graph)
 
 
 def _control(op: TFOp, cops: Any, verb: str) -> tuple[Any, str, list[Any]]:
-    op = graph_parts.unwrap(op)
-    if not isinstance(op, graph_parts.Operation):
-        raise type_error(f"{verb}(...)", "a tf.Operation", op)
-    cops = util.make_list_of_op(cops, allow_graph=False)
+    op = unwrap(op)
+    check_type(f"{verb}(...)", op, Operation)
+    cops = make_list_of_op(cops, allow_graph=False)
     return op, f"{verb}({op.name!r}, [{few(map(repr, [c.name for c in cops]))}])", list(dict.fromkeys(cops))

@@ -16,8 +16,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import cached_property
 from itertools import chain, compress
 from operator import attrgetter, is_
@@ -30,9 +28,24 @@ from ..graph.concurrency import gc_paused
 from ..graph.traversal import nearest_first
 from ..graph.types import TFGraph, TFOp
 from ..tf import graph_parts
-from ..tf.edit import edit_in_place as rewiring
-from . import util
-from .util import ControlOutputs, Ops, Tensors, WrongValue, type_error
+from ..tf.edit.edit_in_place import journal
+from ..tf.graph_parts import Graph, Tensor, input_marks
+from .util import (
+    ControlOutputs,
+    Ops,
+    Tensors,
+    WrongValue,
+    bare_list,
+    check_type,
+    concatenate_unique,
+    get_consuming_ops,
+    get_generating_ops,
+    get_unique_graph,
+    is_iterable,
+    make_list_of_op,
+    make_list_of_t,
+    type_error,
+)
 
 #: A walk is large if it visits more than LARGE ops, and more than 1 / SHARE of the ops of the graph.
 LARGE, SHARE = 4_000, 24
@@ -50,11 +63,12 @@ class Wiring:
     """
 
     def __init__(self, graph: TFGraph) -> None:
+        self.graph = graph
         with gc_paused():
             self.ops: list[Any] = graph.get_operations()
             inputs = [op.inputs for op in self.ops]
             outputs = [op.outputs for op in self.ops]
-            self._marks = graph_parts.input_marks(self.ops)
+            self._marks = input_marks(self.ops)
             tensors = list(chain.from_iterable(outputs))
             self._tensor = dict(zip(map(id, tensors), range(len(tensors)), strict=True))
             self._number = dict(zip(self.ops, range(len(self.ops)), strict=True))
@@ -64,54 +78,43 @@ class Wiring:
             consumers = [t.consumers() for t in tensors]
             carry = np.repeat(np.arange(len(tensors), dtype=np.int32), list(map(len, consumers)))
             ends = np.asarray([self._number[op] for op in chain.from_iterable(consumers)], np.int32)
-            # From an op, to an op, by a tensor.
-            self._producers, self._consumers = (rows, owner[operands], operands), (owner[carry], ends, carry)
-            rows, ends = (np.concatenate([self._consumers[i], self._producers[i]]) for i in (0, 1))
-            order = np.argsort(rows, kind="stable")
-            self._neighbors = rows[order], ends[order]
+            # From an op, to an op, by a tensor; for a walk to the consumers, to the producers, and in both directions.
+            edges = (carry, owner[carry], ends), (operands, rows, owner[operands])
+            by, start, end = (np.concatenate(parts) for parts in zip(*edges, strict=True))
+            order = np.argsort(start, kind="stable")
+            self._edges = {True: edges[0], False: edges[1], None: (by[order], start[order], end[order])}
 
     def fresh(self) -> bool:
         """Returns whether all ops still have the inputs from the time of the cache; the graph must not have grown."""
-        return all(map(is_, graph_parts.input_marks(self.ops), self._marks))
+        return all(map(is_, input_marks(self.ops), self._marks))
 
     def numbers(self, ops: Iterable[Any]) -> Numbers:
         """Returns the numbers of ops."""
         return np.fromiter((self._number[op] for op in ops), np.int32)
 
-    def mask(self, ops: Iterable[Any] | None) -> NDArray[np.bool_] | None:
-        """Returns a mask of ops; None for None, which means all ops."""
-        if ops is None:
-            return None
+    def mask(self, ops: Iterable[Any] | Numbers) -> NDArray[np.bool_]:
+        """Returns a mask of ops."""
         out = np.zeros(len(self.ops), np.bool_)
-        out[self.numbers(ops)] = True
+        out[ops if isinstance(ops, np.ndarray) else self.numbers(ops)] = True
         return out
 
-    def walk(self, seeds: list[Any], forward: bool, stop: Iterable[int], within: Iterable[Any] | None) -> Numbers:
-        """Returns the descendants or the ancestors of some ops, nearest first, including these ops.
+    def walk(
+        self, seeds: list[Any], forward: bool | None, stop: Iterable[int], within: Any, boundary: Iterable[Any] = ()
+    ) -> Numbers:
+        """Returns the ops that some ops lead to, nearest first, including these ops.
 
         Args:
             seeds: the ops to start from, without duplicates.
-            forward: True for descendants, False for ancestors.
+            forward: True for descendants, False for ancestors, None for both directions.
             stop: ids of tensors that are not followed.
             within: ops to stay within, or None.
+            boundary: ops at which the walk stops.
         """
-        rows, ends, carry = self._consumers if forward else self._producers
-        stopped = [self._tensor[key] for key in stop if key in self._tensor]
-        keep = ~np.isin(carry, stopped)
-        inside = self.mask(within)
-        if inside is not None:
-            keep &= inside[ends]
+        by, rows, ends = self._edges[forward]
+        keep = ~np.isin(by, [self._tensor[key] for key in stop if key in self._tensor]) & ~self.mask(boundary)[rows]
+        if within is not None:
+            keep &= self.mask(within)[ends]
         return nearest_first(rows[keep], ends[keep], self.numbers(seeds), len(self.ops))
-
-    def around(self, seeds: list[Any], boundary: Iterable[Any], within: Any) -> NDArray[np.bool_]:
-        """Returns a mask of the ops that are reached in both directions. The walk stops at ops of the boundary."""
-        stay, inside = self.mask(boundary), self.mask(within)
-        assert stay is not None
-        rows, ends = self._neighbors
-        keep = ~stay[rows] if inside is None else ~stay[rows] & inside[ends]
-        out = np.zeros(len(self.ops), np.bool_)
-        out[nearest_first(rows[keep], ends[keep], self.numbers(seeds), len(self.ops))] = True
-        return out
 
 
 class OpWalk:
@@ -135,45 +138,24 @@ class OpWalk:
         if self.wiring is None or self.wiring is not other.wiring:
             members = set(other.ops)
             return [op for op in self.ops if op in members]
-        there = np.zeros(len(self.wiring.ops), np.bool_)
-        there[other.order] = True
-        return OpWalk(self.wiring, self.order[there[self.order]]).ops
-
-
-_TRUSTED: ContextVar[dict[int, Wiring] | None] = ContextVar("_TRUSTED", default=None)
-
-
-@contextmanager
-def one_look() -> Iterator[None]:
-    """A context in which cached edges are only checked once, for the walks of one call."""
-    token = _TRUSTED.set({})
-    try:
-        yield
-    finally:
-        _TRUSTED.reset(token)
+        return OpWalk(self.wiring, self.order[self.wiring.mask(other.order)[self.order]]).ops
 
 
 def is_worth(count: int, graph: TFGraph) -> bool:
-    """Returns whether a walk that has visited this number of ops is large, or in the same call as a large walk."""
-    return (count > LARGE and count * SHARE > graph.version) or id(graph) in (_TRUSTED.get() or ())
+    """Returns whether a walk that has visited this number of ops is large."""
+    return count > LARGE and count * SHARE > graph.version
 
 
 def wiring_of(graph: TFGraph) -> Wiring | None:
     """Returns the cached edges of a graph for a large walk; None for the first `FIRST` large walks of the graph."""
-    trusted = _TRUSTED.get()
-    if trusted and id(graph) in trusted:
-        return trusted[id(graph)]
-    journal = rewiring.journal(graph)
-    state = (graph.version, journal.count)
-    cached = journal.wiring if journal.wiring is not None and journal.wiring[0] == state else (state, 0, None)
-    _, walks, wiring = cached
+    log = journal(graph)
+    state = (graph.version, log.count)
+    _, walks, wiring = log.wiring if log.wiring is not None and log.wiring[0] == state else (state, 0, None)
     if wiring is not None and not wiring.fresh():
         walks, wiring = 0, None
     elif wiring is None and walks >= FIRST and graph_parts.MARKS_INPUTS:
         wiring = Wiring(graph)
-    journal.wiring = (state, walks + 1, wiring)
-    if trusted is not None and wiring is not None:
-        trusted[id(graph)] = wiring
+    log.wiring = (state, walks + 1, wiring)
     return wiring
 
 
@@ -210,12 +192,12 @@ def make_regex(obj: str | re.Pattern[str]) -> re.Pattern[str]:
 
 def _get_input_ts(ops: Any) -> list[Any]:
     """Returns the tensors that ops read, without duplicates. Existing programs use this private name."""
-    return list(_inputs_of(util.make_list_of_op(ops)).values())
+    return list(_inputs_of(make_list_of_op(ops)).values())
 
 
 def _get_output_ts(ops: Any) -> list[Any]:
     """Returns the tensors that ops compute. Existing programs use this private name."""
-    return [t for op in util.make_list_of_op(ops) for t in op.outputs]
+    return [t for op in make_list_of_op(ops) for t in op.outputs]
 
 
 def filter_ts(ops: Ops, positive_filter: Any) -> list[Any]:
@@ -225,8 +207,8 @@ def filter_ts(ops: Ops, positive_filter: Any) -> list[Any]:
         ops: ops, or a graph.
         positive_filter: a test for tensors, or True for all tensors.
     """
-    ops = util.make_list_of_op(ops)
-    ts = util.concatenate_unique(_get_input_ts(ops), _get_output_ts(ops))
+    ops = make_list_of_op(ops)
+    ts = concatenate_unique(_get_input_ts(ops), _get_output_ts(ops))
     return ts if positive_filter is True else [t for t in ts if positive_filter(t)]
 
 
@@ -248,7 +230,7 @@ def filter_ops(ops: Ops, positive_filter: Any) -> list[Any]:
         ops: ops, or a graph.
         positive_filter: a test for ops, or True for all ops.
     """
-    ops = util.make_list_of_op(ops)
+    ops = make_list_of_op(ops)
     return ops if positive_filter is True else [op for op in ops if positive_filter(op)]
 
 
@@ -285,7 +267,7 @@ def select_ops(*args: Any, **kwargs: Any) -> list[Any]:
         TypeError: an argument has another type.
         ValueError: a keyword is unknown, or an expression is given without a graph.
     """
-    return _select("ops", args, kwargs, filter_ops_from_regex, lambda arg: util.make_list_of_op(arg, ignore_ts=True))
+    return _select("ops", args, kwargs, filter_ops_from_regex, lambda arg: make_list_of_op(arg, ignore_ts=True))
 
 
 def select_ts(*args: Any, **kwargs: Any) -> list[Any]:
@@ -300,7 +282,7 @@ def select_ts(*args: Any, **kwargs: Any) -> list[Any]:
         TypeError: an argument has another type.
         ValueError: a keyword is unknown, or an expression is given without a graph.
     """
-    return _select("ts", args, kwargs, filter_ts_from_regex, lambda arg: util.make_list_of_t(arg, ignore_ops=True))
+    return _select("ts", args, kwargs, filter_ts_from_regex, lambda arg: make_list_of_t(arg, ignore_ops=True))
 
 
 _KEYWORDS = ("graph", "positive_filter", "restrict_ops_regex", "restrict_ts_regex")
@@ -313,8 +295,8 @@ def _select(kind: str, args: Any, kwargs: dict[str, Any], by_regex: Any, from_li
             raise WrongValue(f"select_{kind}(..., {key}=...)", f"wrong keyword argument: {key}",
                              f"Choose one of {', '.join(_KEYWORDS)}")  # fmt: skip
     graph, test = kwargs.get("graph"), kwargs.get("positive_filter")
-    if graph is not None and not isinstance(graph, graph_parts.Graph):
-        raise type_error(f"select_{kind}(..., graph=...)", "a tf.Graph", graph)
+    if graph is not None:
+        check_type(f"select_{kind}(..., graph=...)", graph, Graph)
     tops: list[Any] = []
     for arg in args:
         if can_be_regex(arg):
@@ -328,7 +310,7 @@ def _select(kind: str, args: Any, kwargs: dict[str, Any], by_regex: Any, from_li
             tops += by_regex(graph, regex)
         else:
             tops += from_list(arg)
-    tops = util.concatenate_unique([], tops)
+    tops = concatenate_unique([], tops)
     return tops if test is None else [top for top in tops if test(top)]
 
 
@@ -347,8 +329,12 @@ def select_ops_and_ts(*args: Any, **kwargs: Any) -> tuple[list[Any], list[Any]]:
 
 
 def _inputs_of(ops: Iterable[Any]) -> dict[int, Any]:
-    operands = list(chain.from_iterable(map(_INPUTS, ops)))
-    return dict(zip(map(id, operands), operands, strict=True))
+    return _by_id(chain.from_iterable(map(_INPUTS, ops)))
+
+
+def _by_id(tensors: Iterable[Any]) -> dict[int, Any]:
+    items = list(tensors)
+    return dict(zip(map(id, items), items, strict=True))
 
 
 _INPUTS, _OUTPUTS = attrgetter("inputs"), attrgetter("outputs")
@@ -371,14 +357,12 @@ def check_cios(
         ValueError: both `control_outputs` and `control_ios` are given.
     """
     if control_ios is not None:
-        if not isinstance(control_ios, util.ControlOutputs):
-            raise type_error("control_ios=...", "a ControlOutputs", control_ios)
+        check_type("control_ios=...", control_ios, ControlOutputs)
         if control_outputs is not None:
             raise WrongValue("control_ios=..., control_outputs=...", "both are given", "Give control_ios alone")
         control_inputs, control_outputs = True, control_ios
-    elif control_outputs is not None and not isinstance(control_outputs, util.ControlOutputs):
-        raise type_error("control_outputs=...", "a ControlOutputs", control_outputs)
     if control_outputs is not None:
+        check_type("control_outputs=...", control_outputs, ControlOutputs)
         control_outputs.update()
     return control_inputs, control_outputs
 
@@ -407,7 +391,7 @@ def get_ops_ios(
         control_inputs, control_outputs, control_ios: see `check_cios`.
     """
     control_inputs, control_outputs = check_cios(control_inputs, control_outputs, control_ios)
-    neighbors = (o for op in util.make_list_of_op(ops) for o in _neighbors(op, control_inputs, control_outputs))
+    neighbors = (o for op in make_list_of_op(ops) for o in _neighbors(op, control_inputs, control_outputs))
     return list(dict.fromkeys(neighbors))
 
 
@@ -419,14 +403,13 @@ def compute_boundary_ts(ops: Ops) -> tuple[list[Any], list[Any], list[Any]]:
     Args:
         ops: the ops.
     """
-    return boundary_of(util.make_list_of_op(ops))
+    return boundary_of(make_list_of_op(ops))
 
 
 def boundary_of(ops: list[Any]) -> tuple[list[Any], list[Any], list[Any]]:
     """Returns the same as `compute_boundary_ts`, for a list of ops of one graph."""
     operands = _inputs_of(ops)
-    computed = list(chain.from_iterable(map(_OUTPUTS, ops)))
-    outputs = dict(zip(map(id, computed), computed, strict=True))
+    outputs = _by_id(chain.from_iterable(map(_OUTPUTS, ops)))
     if ops and len(ops) == len(made_in := ops[0].graph.get_operations()) and ops == made_in:
         return (
             [],
@@ -466,8 +449,8 @@ def get_within_boundary_ops(
     """
     control_inputs, control_outputs = check_cios(control_inputs, control_outputs, control_ios)
     seeds, boundary = _ops_of(seed_ops), set(_ops_of(boundary_ops))
-    is_graph = isinstance(ops, graph_parts.Graph) and all(op.graph is ops for op in seeds[:1])
-    ops = util.make_list_of_op(ops)
+    is_graph = isinstance(ops, Graph) and all(op.graph is ops for op in seeds[:1])
+    ops = make_list_of_op(ops)
     both = [op.name for op in seeds if op in boundary]
     if both:
         raise WrongValue(
@@ -481,7 +464,7 @@ def get_within_boundary_ops(
         if plain and is_worth(len(reached), seeds[0].graph):
             plain, wiring = False, wiring_of(seeds[0].graph)
             if wiring is not None:
-                mask = wiring.around(seeds, boundary, within)
+                mask = wiring.mask(wiring.walk(seeds, None, (), within, boundary))
                 if not inclusive:
                     mask[wiring.numbers(boundary)] = False
                 hit = mask if is_graph else mask[wiring.numbers(ops)]
@@ -500,37 +483,52 @@ def get_within_boundary_ops(
 
 def _ops_of(elements: Any) -> list[Any]:
     """Returns ops; a tensor means its op."""
-    if isinstance(elements, graph_parts.Graph):
-        return util.make_list_of_op(elements, allow_graph=False)
-    elements = util.bare_list(elements)
-    util.get_unique_graph(elements, none_if_empty=True)
-    return list(dict.fromkeys(top.op if isinstance(top, graph_parts.Tensor) else top for top in elements))
+    if isinstance(elements, Graph):
+        return make_list_of_op(elements, allow_graph=False)
+    elements = bare_list(elements)
+    get_unique_graph(elements, none_if_empty=True)
+    return list(dict.fromkeys(top.op if isinstance(top, Tensor) else top for top in elements))
 
 
 def _walk(
-    seeds: list[Any],
+    seed_ops: Any,
     forward: bool,
-    control: Callable[[Any], Iterable[Any]] | None,
+    control: Any,
     inclusive: bool,
     within_ops: Any,
     within_ops_fn: Any,
-    stop_at_ts: Any,
+    stop_at_ts: Any = (),
+    wiring: Wiring | None = None,
 ) -> OpWalk:
-    """Returns the ops that a walk visits. A large walk may use the cached edges of the graph."""
-    within = None if within_ops is None else set(util.make_list_of_op(within_ops, allow_graph=False))
-    stop = {id(t) for t in util.make_list_of_t(stop_at_ts)}
+    """Returns the ops that a walk visits. A large walk may use the cached edges of the graph.
+
+    Args:
+        seed_ops, inclusive, within_ops, within_ops_fn, stop_at_ts: see `get_forward_walk_ops`.
+        forward: whether the walk leads to descendants.
+        control: for a forward walk, the control outputs to follow; otherwise whether to follow control inputs.
+        wiring: the cached edges that an earlier walk of the same call has used.
+    """
+    seeds = list(seed_ops) if is_iterable(seed_ops) else [seed_ops]
+    if seeds and isinstance(seeds[0], Tensor):
+        seeds = get_consuming_ops(seeds) if forward else get_generating_ops(seeds)
+    else:
+        seeds = make_list_of_op(seeds, allow_graph=False)
+    after = None if not control else control.get if forward else attrgetter("control_inputs")
+    within = None if within_ops is None else set(make_list_of_op(within_ops, allow_graph=False))
+    stop = {id(t) for t in make_list_of_t(stop_at_ts)}
     first = [op for op in dict.fromkeys(seeds) if within is None or op in within]
     reached, wave = dict.fromkeys(first), first
-    plain = control is None and within_ops_fn is None
+    plain = not control and within_ops_fn is None
     while wave:
-        if plain and is_worth(len(reached), first[0].graph):
-            plain, wiring = False, wiring_of(first[0].graph)
+        graph = first[0].graph
+        if plain and (wiring is not None or is_worth(len(reached), graph)):
+            plain, wiring = False, wiring if wiring is not None and wiring.graph is graph else wiring_of(graph)
             if wiring is not None:
                 order = wiring.walk(first, forward, stop, within)
                 return OpWalk(wiring, order if inclusive else order[len(first) :])
         fresh = []
         for op in wave:
-            for near in _next(op, forward, control, stop):
+            for near in _next(op, forward, after, stop):
                 if near in reached or (within is not None and near not in within):
                     continue
                 if within_ops_fn is not None and not within_ops_fn(near):
@@ -547,13 +545,6 @@ def _next(op: TFOp, forward: bool, control: Callable[[Any], Iterable[Any]] | Non
             yield from t.consumers() if forward else (t.op,)
     if control is not None:
         yield from control(op)
-
-
-def _seeds(seeds: Any, of_tensors: Callable[[Any], list[Any]]) -> list[Any]:
-    seeds = list(seeds) if util.is_iterable(seeds) else [seeds]
-    if seeds and isinstance(seeds[0], graph_parts.Tensor):
-        return of_tensors(seeds)
-    return util.make_list_of_op(seeds, allow_graph=False)
 
 
 def get_forward_walk_ops(
@@ -574,16 +565,8 @@ def get_forward_walk_ops(
         stop_at_ts: tensors that are not followed.
         control_outputs: a `ControlOutputs`, to follow control edges too.
     """
-    return _forward(seed_ops, inclusive, within_ops, within_ops_fn, control_outputs, stop_at_ts).ops
-
-
-def _forward(
-    seed_ops: Any, inclusive: bool, within_ops: Any, within_ops_fn: Any, control_outputs: Any, stop_at_ts: Any = ()
-) -> OpWalk:
     _, control_outputs = check_cios(False, control_outputs)
-    control = None if control_outputs is None else control_outputs.get
-    seeds = _seeds(seed_ops, util.get_consuming_ops)
-    return _walk(seeds, True, control, inclusive, within_ops, within_ops_fn, stop_at_ts)
+    return _walk(seed_ops, True, control_outputs, inclusive, within_ops, within_ops_fn, stop_at_ts).ops
 
 
 def get_backward_walk_ops(
@@ -604,30 +587,16 @@ def get_backward_walk_ops(
         stop_at_ts: tensors that are not followed.
         control_inputs: whether to follow control inputs too.
     """
-    return _backward(seed_ops, inclusive, within_ops, within_ops_fn, control_inputs, stop_at_ts).ops
-
-
-def _backward(
-    seed_ops: Any, inclusive: bool, within_ops: Any, within_ops_fn: Any, control_inputs: Any, stop_at_ts: Any = ()
-) -> OpWalk:
-    control = attrgetter("control_inputs") if control_inputs else None
-    seeds = _seeds(seed_ops, util.get_generating_ops)
-    return _walk(seeds, False, control, inclusive, within_ops, within_ops_fn, stop_at_ts)
+    return _walk(seed_ops, False, control_inputs, inclusive, within_ops, within_ops_fn, stop_at_ts).ops
 
 
 def _both(
-    forward_seed_ops: Any,
-    backward_seed_ops: Any,
-    forward_inclusive: bool,
-    backward_inclusive: bool,
-    within: tuple[Any, Any],
-    control: tuple[Any, Any, Any],
+    seed_ops: tuple[Any, Any], inclusive: tuple[bool, bool], within: tuple[Any, Any], control: tuple[Any, Any, Any]
 ) -> tuple[OpWalk, OpWalk]:
+    """Returns the ops that a forward and a backward walk visit."""
     control_inputs, control_outputs = check_cios(*control)
-    with one_look():
-        ahead = _forward(forward_seed_ops, forward_inclusive, *within, control_outputs)
-        behind = _backward(backward_seed_ops, backward_inclusive, *within, control_inputs)
-    return ahead, behind
+    ahead = _walk(seed_ops[0], True, control_outputs, inclusive[0], *within)
+    return ahead, _walk(seed_ops[1], False, control_inputs, inclusive[1], *within, wiring=ahead.wiring)
 
 
 def get_walks_intersection_ops(
@@ -654,7 +623,7 @@ def get_walks_intersection_ops(
         control_outputs: a `ControlOutputs`, for the forward walk to follow; None to not follow control edges.
         control_ios: a `ControlOutputs`, for both walks.
     """
-    ahead, behind = _both(forward_seed_ops, backward_seed_ops, forward_inclusive, backward_inclusive,
+    ahead, behind = _both((forward_seed_ops, backward_seed_ops), (forward_inclusive, backward_inclusive),
                           (within_ops, within_ops_fn), (control_inputs, control_outputs, control_ios))  # fmt: skip
     return ahead.also_in(behind)
 
@@ -683,6 +652,6 @@ def get_walks_union_ops(
         control_outputs: a `ControlOutputs`, for the forward walk to follow; None to not follow control edges.
         control_ios: a `ControlOutputs`, for both walks.
     """
-    ahead, behind = _both(forward_seed_ops, backward_seed_ops, forward_inclusive, backward_inclusive,
+    ahead, behind = _both((forward_seed_ops, backward_seed_ops), (forward_inclusive, backward_inclusive),
                           (within_ops, within_ops_fn), (control_inputs, control_outputs, control_ios))  # fmt: skip
     return list(dict.fromkeys([*ahead.ops, *behind.ops]))

@@ -8,10 +8,20 @@ from typing import Any
 
 from ..errors import few
 from ..graph.types import TFGraph, TFTensor
-from ..tf import graph_parts
-from ..tf.edit import edit_in_place as rewiring
-from . import select, util
-from .util import WrongValue, type_error
+from ..tf.edit.edit_in_place import journal
+from ..tf.graph_parts import Graph, unwrap
+from .select import boundary_of, get_name_scope_ops, get_walks_union_ops, select_ops_and_ts
+from .util import (
+    ListView,
+    Ops,
+    Tensors,
+    WrongValue,
+    check_type,
+    concatenate_unique,
+    get_unique_graph,
+    make_list_of_op,
+    make_list_of_t,
+)
 
 __all__ = ["SubGraphView", "make_view", "make_view_from_scope"]
 
@@ -33,17 +43,13 @@ class SubGraphView:
     """
 
     def __init__(self, inside_ops: Any = (), passthrough_ts: Any = ()) -> None:
-        self._ops = util.make_list_of_op(inside_ops)
-        passing = util.make_list_of_t(passthrough_ts)
-        whole = inside_ops if isinstance(inside_ops, graph_parts.Graph) and self._ops and not passing else None
-        self._graph = util.get_unique_graph(whole or [*self._ops, *passing], none_if_empty=True)
-        inputs, outputs, inside = select.boundary_of(self._ops)
+        ops, passing = make_list_of_op(inside_ops), make_list_of_t(passthrough_ts)
+        whole = inside_ops if isinstance(inside_ops, Graph) and ops and not passing else None
+        graph = get_unique_graph(whole or [*ops, *passing], none_if_empty=True)
+        inputs, outputs, inside = boundary_of(ops)
         at_ops = {id(t) for t in (*inputs, *outputs, *inside)}
-        self._passthrough_ts = [t for t in passing if id(t) not in at_ops]
-        self._input_ts = inputs + self._passthrough_ts
-        self._output_ts = outputs + self._passthrough_ts
-        self._edge: Any = (inputs, outputs)
-        self._edit_count = -1 if self._graph is None else rewiring.journal(self._graph).count
+        passing = [t for t in passing if id(t) not in at_ops]
+        self.reset(graph, ops, inputs + passing, outputs + passing, passing, (inputs, outputs))
 
     def reset(
         self,
@@ -60,19 +66,20 @@ class SubGraphView:
             graph, ops, inputs, outputs, passthroughs: the new contents.
             edge: all tensors that enter and leave the ops, if they are known.
         """
-        self._graph, self._ops, self._passthrough_ts = graph, ops, list(passthroughs)
+        self._graph: Any = graph
+        self._ops, self._passthrough_ts = ops, list(passthroughs)
         self._input_ts, self._output_ts = list(inputs), list(outputs)
         # `_refresh` compares with this after an edit.
-        self._edge = select.boundary_of(ops)[:2] if edge is None else edge
-        self._edit_count = -1 if graph is None else rewiring.journal(graph).count
+        self._edge = boundary_of(ops)[:2] if edge is None else edge
+        self._edit_count = -1 if graph is None else journal(graph).count
         return self
 
     def _refresh(self) -> None:
         if self._graph is None:
             return
-        count = rewiring.journal(self._graph).count
+        count = journal(self._graph).count
         if self._edit_count != count:
-            now, before = select.boundary_of(self._ops)[:2], self._edge
+            now, before = boundary_of(self._ops)[:2], self._edge
             used_ids = {id(t) for t in (*now[0], *self._passthrough_ts)}
             self._input_ts = [t for t in self._input_ts if id(t) in used_ids] + _new(now[0], before[0])
             self._output_ts = self._output_ts + _new(now[1], before[1] + self._output_ts)
@@ -90,8 +97,7 @@ class SubGraphView:
         Raises:
             TypeError: `other` is not a view.
         """
-        if not isinstance(other, SubGraphView):
-            raise type_error("assign_from(...)", "a SubGraphView", other)
+        check_type("assign_from(...)", other, SubGraphView)
         self.reset(other.graph, list(other.ops), other.inputs, other.outputs, other.passthroughs)
 
     def with_ends(
@@ -118,7 +124,7 @@ class SubGraphView:
         Args:
             remove_input_map, remove_output_map: whether to do so for the inputs, and for the outputs.
         """
-        inputs, outputs, _ = select.boundary_of(self._ops)
+        inputs, outputs, _ = boundary_of(self._ops)
         passing = self._passthrough_ts
         return self.with_ends(
             inputs + passing if remove_input_map else self.inputs,
@@ -180,18 +186,18 @@ class SubGraphView:
 
     def _place(self, t: Any, ends: Sequence[Any], request: str) -> int:
         for at, own in enumerate(ends):
-            if own is graph_parts.unwrap(t):
+            if own is unwrap(t):
                 return at
         names = few([own.name for own in ends], 6) or "nothing"
         raise WrongValue(request, f"can't find {getattr(t, 'name', t)!r} there", f"Listed are: {names}")
 
     def remap_outputs_make_unique(self) -> SubGraphView:
         """Returns a view without repeated outputs."""
-        return self.with_ends(self.inputs, self._passthrough_ts, util.concatenate_unique([], self.outputs))
+        return self.with_ends(self.inputs, self._passthrough_ts, concatenate_unique([], self.outputs))
 
     def remap_outputs_to_consumers(self) -> SubGraphView:
         """Returns a view in which each output is repeated for each of its consumers."""
-        once = util.concatenate_unique([], self.outputs)
+        once = concatenate_unique([], self.outputs)
         return self.with_ends(self.inputs, self._passthrough_ts, [t for t in once for _ in t.consumers()])
 
     def remove_unused_ops(self, control_inputs: bool = True) -> SubGraphView:
@@ -201,7 +207,7 @@ class SubGraphView:
             control_inputs: whether control inputs count as dependencies.
         """
         used_ops = set(
-            select.get_walks_union_ops(
+            get_walks_union_ops(
                 self.connected_inputs, self.connected_outputs, within_ops=self._ops, control_inputs=control_inputs
             )
         )
@@ -246,16 +252,16 @@ class SubGraphView:
         return self._ops
 
     @property
-    def inputs(self) -> util.ListView:
+    def inputs(self) -> ListView:
         """The input tensors."""
         self._refresh()
-        return util.ListView(self._input_ts)
+        return ListView(self._input_ts)
 
     @property
-    def outputs(self) -> util.ListView:
+    def outputs(self) -> ListView:
         """The output tensors."""
         self._refresh()
-        return util.ListView(self._output_ts)
+        return ListView(self._output_ts)
 
     @property
     def edge(self) -> tuple[list[Any], list[Any]]:
@@ -275,9 +281,9 @@ class SubGraphView:
         return [t for t in self.outputs if not self.is_passthrough(t)]
 
     @property
-    def passthroughs(self) -> util.ListView:
+    def passthroughs(self) -> ListView:
         """The passthrough tensors."""
-        return util.ListView(self._passthrough_ts)
+        return ListView(self._passthrough_ts)
 
     def __bool__(self) -> bool:
         return self._graph is not None
@@ -296,7 +302,7 @@ class SubGraphView:
         Args:
             t: the tensor.
         """
-        return any(graph_parts.unwrap(t) is own for own in self._passthrough_ts)
+        return any(unwrap(t) is own for own in self._passthrough_ts)
 
     def __enter__(self) -> SubGraphView:
         return self
@@ -333,7 +339,7 @@ class SubGraphView:
 
 
 #: A view, or the arguments that `make_view` makes a view of.
-ViewLike = SubGraphView | util.Ops | util.Tensors
+ViewLike = SubGraphView | Ops | Tensors
 
 
 def _new(current: list[Any], previous: list[Any]) -> list[Any]:
@@ -355,12 +361,12 @@ def make_view(*args: Any, **kwargs: Any) -> SubGraphView:
     """
     graph = kwargs.get("graph")
     view = args[0] if len(args) == 1 and isinstance(args[0], SubGraphView) else None
-    if view is None and len(args) == 1 and isinstance(args[0], graph_parts.Graph) and not kwargs.keys() - {"graph"}:
+    if view is None and len(args) == 1 and isinstance(args[0], Graph) and not kwargs.keys() - {"graph"}:
         view = SubGraphView(args[0])  # it has no passthrough tensor
-    view = SubGraphView(*select.select_ops_and_ts(*args, **kwargs)) if view is None else view
-    if graph is not None and not isinstance(graph, graph_parts.Graph):
-        raise type_error("make_view(..., graph=...)", "a tf.Graph", graph)
-    if graph is not None and view.graph is not None and view.graph is not graph:
+    view = SubGraphView(*select_ops_and_ts(*args, **kwargs)) if view is None else view
+    if graph is not None:
+        check_type("make_view(..., graph=...)", graph, Graph)
+    if graph is not None and view.graph not in (None, graph):
         raise WrongValue("make_view(..., graph=...)", "graph mismatch: the ops are of another", "Give their own graph")
     return view
 
@@ -372,4 +378,4 @@ def make_view_from_scope(scope: str, graph: TFGraph) -> SubGraphView:
         scope: the name scope.
         graph: the graph.
     """
-    return SubGraphView(select.get_name_scope_ops(graph, scope))
+    return SubGraphView(get_name_scope_ops(graph, scope))

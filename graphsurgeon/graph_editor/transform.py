@@ -19,9 +19,24 @@ from ..graph.concurrency import gc_paused
 from ..graph.open_graph import OpenedGraph
 from ..graph.selection import selection_from
 from ..graph.types import TFGraph
-from ..tf import graph_parts
 from ..tf.edit import edit_in_place as rewiring
-from . import handlers, select, subgraph, util
+from ..tf.graph_parts import (
+    Graph,
+    Tensor,
+    as_tensor,
+    copy_plain_ops,
+    is_name_taken,
+    is_plain,
+    is_reference,
+    is_variable_object,
+    join_collections,
+    missing_context_ops,
+    number_of,
+    unwrap,
+    value_readers,
+    variable_of,
+)
+from . import handlers
 from .handlers import (
     CopyNames,
     OutputMap,
@@ -37,8 +52,22 @@ from .handlers import (
     transform_op_if_inside_handler,
     unique_name,
 )
-from .subgraph import ViewLike
-from .util import WrongValue, as_values, type_error, warn
+from .select import compute_boundary_ts, get_backward_walk_ops, get_forward_walk_ops
+from .subgraph import SubGraphView, ViewLike, make_view
+from .util import (
+    ControlOutputs,
+    WrongValue,
+    as_values,
+    check_type,
+    concatenate_unique,
+    flatten_tree,
+    get_consuming_ops,
+    get_unique_graph,
+    scope_finalize,
+    transform_tree,
+    type_error,
+    warn,
+)
 
 #: A view with more than 1 / SHARE of the ops of the graph is copied by a plan.
 SHARE = 8
@@ -60,34 +89,37 @@ def run(info: Any, transformer: Any, replacements: Mapping[Any, Any], variables:
         ValueError: the plan has an error. Then the destination has not changed.
     """
     inputs, stand_ins = _external_inputs(info, transformer, replacements, variables)
-    few = None if variables else copy_plain_view(info, inputs)
-    if few is not None:
-        _keep(info, inputs, few)
-        note_originals(info, transformer, few)
-        place(info, transformer, few)
-        return [new for _, new in few]
-    # If only a scope is added to all names, the plan needs no table of names.
-    plain = info.fresh and not info.scope and all(t in inputs or t.op.name in variables for t in info.sgv.edge[0])
-    names = None if plain else CopyNames(info)
+    pairs, applied = None if variables else copy_plain_view(info, inputs), None
+    # The plan adds the copies to collections, unless another handler does.
     quiet = transformer.assign_collections_handler is not assign_renamed_collections_handler
-    try:
-        applied, copied = _apply(info, inputs, variables, names, quiet)
-    except StalePlanError:  # an edge has changed since the graph was read
-        rewiring.journal(info.graph).store_snapshot(None)
-        applied, copied = _apply(info, inputs, variables, names, quiet)
-    old, new_names = info.graph.get_operations(), applied.applied_ops.ops
-    # TensorFlow may have made the ops in another order, so they are found by name.
-    live = dict(zip(new_names, info.graph_.get_operations()[-len(new_names) :], strict=True))
-    pairs = [(old[i], live[name]) for i, name in zip(copied.ops.tolist(), copied.names, strict=True)]
-    _keep(info, inputs, pairs)
-    for placeholder in copied.placeholders:
-        info.replacement_ts[info.graph.as_graph_element(placeholder.original)] = info.graph_.get_tensor_by_name(
-            f"{placeholder.name}:0"
-        )
+    if pairs is None:
+        # If only a scope is added to all names, the plan needs no table of names.
+        plain = info.fresh and not info.scope and all(t in inputs or t.op.name in variables for t in info.sgv.edge[0])
+        names = None if plain else CopyNames(info)
+        try:
+            applied, copied = _apply(info, inputs, variables, names, quiet)
+        except StalePlanError:  # an edge has changed since the graph was read
+            rewiring.journal(info.graph).store_snapshot(None)
+            applied, copied = _apply(info, inputs, variables, names, quiet)
+        old, new_names = info.graph.get_operations(), applied.applied_ops.ops
+        # TensorFlow may have made the ops in another order, so they are found by name.
+        live = dict(zip(new_names, info.graph_.get_operations()[-len(new_names) :], strict=True))
+        pairs = [(old[i], live[name]) for i, name in zip(copied.ops.tolist(), copied.names, strict=True)]
+    info.transformed_ops = dict(pairs)
+    info.transformed_ts = OutputMap(info.transformed_ops)
+    info.replacement_ts = TensorMap(inputs.items())
+    for one in copied.placeholders if applied is not None else ():
+        t = info.graph.as_graph_element(one.original)
+        info.replacement_ts[t] = info.graph_.get_tensor_by_name(f"{one.name}:0")
     note_originals(info, transformer, pairs)
-    if quiet:
-        _custom_collections(info, transformer, pairs, applied)
-    _warn(info, copied, applied, stand_ins)
+    if quiet or applied is None:
+        place(info, transformer, pairs)
+    if applied is not None:
+        if quiet:  # variables, which the handler does not place
+            by_name = {new.op.name: new for new in applied.variables}
+            variables_by_name = {old.name: by_name[new.name] for old, new in pairs if new.name in by_name}
+            join_collections(info.graph, info.graph_, variables_by_name, info.new_collection)
+        _warn(info, copied, applied, stand_ins)
     return [new for _, new in pairs]
 
 
@@ -103,25 +135,19 @@ def copy_plain_view(info: Any, inputs: Mapping[Any, Any]) -> list[tuple[Any, Any
     """
     if info.graph is not info.graph_ or len(info.sgv.ops) * SHARE > len(info.graph.get_operations()):
         return None
-    ops = sorted(info.sgv.ops, key=graph_parts.number_of)
+    ops = sorted(info.sgv.ops, key=number_of)
     inside = set(ops)
-    if any(t.op in inside for t in inputs) or not all(map(graph_parts.is_plain, ops)):
+    if any(t.op in inside for t in inputs) or not all(map(is_plain, ops)):
         return None
     if any(t not in inputs and t.op not in inside for op in ops for t in op.inputs):
         return None
-    if any(new is not t and (graph_parts.is_reference(t) or new.dtype != t.dtype) for t, new in inputs.items()):
+    if any(new is not t and (is_reference(t) or new.dtype != t.dtype) for t, new in inputs.items()):
         return None
     names = dict(CopyNames(info))
     # Ops that wait for the op of a replaced tensor wait for the op of the new tensor.
     waits = {t.op: new.op for t, new in inputs.items()}
-    copies = graph_parts.copy_plain_ops(info.graph, ops, names, inputs, waits, info.scope_.rstrip("/"))
+    copies = copy_plain_ops(info.graph, ops, names, inputs, waits, info.scope_.rstrip("/"))
     return None if copies is None else [(op, copies[names[op.name]]) for op in ops]
-
-
-def _keep(info: Any, inputs: TensorMap, pairs: list[tuple[Any, Any]]) -> None:
-    info.transformed_ops = dict(pairs)
-    info.transformed_ts = OutputMap(info.transformed_ops)
-    info.replacement_ts = TensorMap(inputs.items())
 
 
 def _external_inputs(
@@ -134,7 +160,10 @@ def _external_inputs(
     for t in replacements:
         if any(id(op) in inside for op in t.consumers()):
             inputs[t] = replacements[t]
-    for t in _entering_tensors(info.sgv):
+    numbers, entering = [number_of(op) for op in info.sgv.ops], info.sgv.edge[0]
+    if entering and not all(map(lt, numbers, numbers[1:])):  # handlers are called in the order of creation
+        entering = compute_boundary_ts(sorted(info.sgv.ops, key=number_of))[0]
+    for t in entering:
         if t in inputs or t.op.name in variables:
             continue
         handler = transformer.external_handler(id(t) in input_ids)
@@ -144,20 +173,9 @@ def _external_inputs(
                 hidden.add(id(t))
             continue
         new = t if handler is keep_t_if_possible_handler else handler(info, t)
-        if not isinstance(new, graph_parts.Tensor):
-            raise type_error(f"a handler for {t.name!r}", "a tf.Tensor", new)
+        check_type(f"a handler for {t.name!r}", new, Tensor)
         inputs[t] = new
     return inputs, hidden
-
-
-def _entering_tensors(sgv: Any) -> list[Any]:
-    """Returns the tensors that enter a view, in the order in which its ops were made."""
-    if not sgv.edge[0]:
-        return []
-    numbers = [graph_parts.number_of(op) for op in sgv.ops]
-    if all(map(lt, numbers, numbers[1:])):
-        return list(sgv.edge[0])
-    return select.compute_boundary_ts(sorted(sgv.ops, key=graph_parts.number_of))[0]
 
 
 def _apply(
@@ -183,14 +201,6 @@ def _apply(
         )
         applied = destination.apply(plan, record=False)
     return applied, applied.effect.copies[0]
-
-
-def _custom_collections(info: Any, transformer: Any, pairs: list[tuple[Any, Any]], applied: Any) -> None:
-    """Calls the handler that adds ops and tensors to collections, and adds variables, which it does not handle."""
-    place(info, transformer, pairs)
-    by_name = {new.op.name: new for new in applied.variables}
-    variables_by_name = {old.name: by_name[new.name] for old, new in pairs if new.name in by_name}
-    graph_parts.join_collections(info.graph, info.graph_, variables_by_name, info.new_collection)
 
 
 def _warn(info: Any, copied: Any, applied: Any, hidden: set[int]) -> None:
@@ -292,16 +302,15 @@ class Transformer:
             replacements: tensor from outside -> tensor to read instead.
             variables: name of a variable's op -> tensor that replaces the variable.
         """
-        sgv = subgraph.make_view(sgv)
-        if not isinstance(dst_graph, graph_parts.Graph):
-            raise type_error("copy(..., dst_graph=...)", "a tf.Graph", dst_graph)
+        sgv = make_view(sgv)
+        check_type("copy(..., dst_graph=...)", dst_graph, Graph)
         scope = dst_scope.rstrip("/")
-        fresh = bool(scope) and not (reuse_dst_scope and graph_parts.is_name_taken(dst_graph, scope))
+        fresh = bool(scope) and not (reuse_dst_scope and is_name_taken(dst_graph, scope))
         if fresh:
             scope = unique_name(dst_graph, scope)
-        info: Any = TmpInfo(sgv, dst_graph, util.scope_finalize(scope), util.scope_finalize(src_scope), fresh)
+        info: Any = TmpInfo(sgv, dst_graph, scope_finalize(scope), scope_finalize(src_scope), fresh)
         if not sgv.ops:
-            return subgraph.SubGraphView(), TransformerInfo(info)
+            return SubGraphView(), TransformerInfo(info)
         plain = (
             self.transform_op_handler is copy_op_handler
             and self.transform_control_input_handler is transform_op_if_inside_handler
@@ -325,15 +334,15 @@ def _view_of(info: Any, ops: list[Any]) -> Any:
             own.update(ops)
         return not readers or not own.issuperset(readers)
 
-    inputs = util.concatenate_unique([], [info.replacement_ts[t] for t in info.sgv.inputs if t in info.replacement_ts])
+    inputs = concatenate_unique([], [info.replacement_ts[t] for t in info.sgv.inputs if t in info.replacement_ts])
     outputs = [info.transformed_ts[t] for t in info.sgv.outputs if t in info.transformed_ts and leaves(t)]
     edge = None
     if len(ops) == len(info.sgv.ops) and info.moved_as_it_is:
-        entering = util.concatenate_unique(
+        entering = concatenate_unique(
             [], [info.replacement_ts[t] for t in info.sgv.edge[0] if t in info.replacement_ts]
         )
         edge = entering, [info.transformed_ts[t] for t in info.sgv.edge[1] if leaves(t)]
-    return subgraph.SubGraphView().reset(info.graph_, ops, inputs, outputs, (), edge)
+    return SubGraphView().reset(info.graph_, ops, inputs, outputs, (), edge)
 
 
 def copy(
@@ -357,7 +366,7 @@ def copy(
         TypeError: `dst_graph` is not a graph.
         ValueError: the copy cannot be made. Then the graph has not changed.
     """
-    sgv = subgraph.make_view(sgv)
+    sgv = make_view(sgv)
     dst_graph = sgv.graph if dst_graph is None else dst_graph
     return Transformer()(sgv, dst_graph, dst_scope, src_scope, reuse_dst_scope)
 
@@ -387,10 +396,9 @@ def copy_with_input_replacements(
         ValueError: the copy cannot be made, for example because a replacement does not fit. Then the graph has not
             changed.
     """
-    sgv = subgraph.make_view(sgv)
+    sgv = make_view(sgv)
     dst_graph = sgv.graph if dst_graph is None else dst_graph
-    if not isinstance(dst_graph, graph_parts.Graph):
-        raise type_error("copy(..., dst_graph=...)", "a tf.Graph", dst_graph)
+    check_type("copy(..., dst_graph=...)", dst_graph, Graph)
     replaced, variables = _replacements(replacement_ts, dst_graph)
     transformer = Transformer()
     transformer.transform_external_input_handler = keep_t_if_possible_handler
@@ -403,11 +411,11 @@ def _replacements(replacement_ts: Any, graph: TFGraph) -> tuple[TensorMap, dict[
         raise type_error("replacement_ts", "a dict of tensor to tensor", replacement_ts)
     tensors, variables = TensorMap(), {}
     for old, new in replacement_ts.items():
-        old = graph_parts.unwrap(old.deref() if hasattr(old, "deref") else old)
-        op = old.op if graph_parts.is_variable_object(old) else None
-        if op is None and not isinstance(old, graph_parts.Tensor):
+        old = unwrap(old.deref() if hasattr(old, "deref") else old)
+        op = old.op if is_variable_object(old) else None
+        if op is None and not isinstance(old, Tensor):
             raise type_error("replacement_ts", "tensors or variables as keys", old)
-        tensor = graph_parts.as_tensor(new, graph, old.dtype)
+        tensor = as_tensor(new, graph, old.dtype)
         if op is None and old.dtype.name == "resource" and tensor.dtype.name != "resource":
             op = old.op  # the handle of a variable means its value
         if op is None:
@@ -436,13 +444,13 @@ def graph_replace(
         ValueError: no target depends on a replaced tensor, or a replacement does not fit. Then the graph has not
             changed.
     """
-    target_ts = util.transform_tree(target_ts, graph_parts.unwrap)
-    targets = util.flatten_tree(target_ts)
-    graph = util.get_unique_graph(targets, check_types=graph_parts.Tensor)
-    control_ios = util.ControlOutputs(graph)
+    target_ts = transform_tree(target_ts, unwrap)
+    targets = flatten_tree(target_ts)
+    graph = get_unique_graph(targets, check_types=Tensor)
+    control_ios = ControlOutputs(graph)
     tensors, variables = _replacements(replacement_ts, graph)
     for t in list(tensors):  # a separate read of a variable, such as v.value(), means the variable
-        holder = graph_parts.variable_of(t)
+        holder = variable_of(t)
         if holder is not None and not _between([t], [], targets, control_ios):
             variables[holder.name] = tensors.pop(t)
     ops = _between(tensors, [graph.get_operation_by_name(name) for name in variables], targets, control_ios)
@@ -454,21 +462,21 @@ def graph_replace(
                          "Give tensors that the targets are computed from: ge.get_backward_walk_ops(targets) lists "
                          "their ops")  # fmt: skip
     if not ops:
-        return util.transform_tree(target_ts, lambda t: tensors.get(t, t))
-    ops += graph_parts.missing_context_ops(ops)
+        return transform_tree(target_ts, lambda t: tensors.get(t, t))
+    ops += missing_context_ops(ops)
     transformer = Transformer()
     transformer.transform_external_input_handler = keep_t_if_possible_handler
     _, info = transformer.run(ops, graph, dst_scope, src_scope, reuse_dst_scope, tensors, variables)
-    return util.transform_tree(target_ts, lambda t: tensors[t] if t in tensors else info.transformed(t, lambda t: t))
+    return transform_tree(target_ts, lambda t: tensors[t] if t in tensors else info.transformed(t, lambda t: t))
 
 
 def _between(tensors: Iterable[Any], variables: list[Any], targets: list[Any], control_ios: Any) -> list[Any]:
     """Returns the ops that the targets need, and that depend on one of these tensors or variables."""
     tensors = list(tensors)
-    seeds = util.get_consuming_ops(tensors)
-    seeds += [op for holder in variables for op in graph_parts.value_readers(holder)]
+    seeds = get_consuming_ops(tensors)
+    seeds += [op for holder in variables for op in value_readers(holder)]
     if not seeds:
         return []
-    ahead = select.get_forward_walk_ops(seeds, stop_at_ts=tensors, control_outputs=control_ios)
-    behind = set(select.get_backward_walk_ops(targets, stop_at_ts=tensors, control_inputs=True))
-    return sorted((op for op in ahead if op in behind), key=graph_parts.number_of)
+    ahead = get_forward_walk_ops(seeds, stop_at_ts=tensors, control_outputs=control_ios)
+    behind = set(get_backward_walk_ops(targets, stop_at_ts=tensors, control_inputs=True))
+    return sorted((op for op in ahead if op in behind), key=number_of)

@@ -12,8 +12,18 @@ from typing import Any
 
 from ..errors import PlanError, SelectionError, StalePlanError, SurgeryError
 from ..graph.types import DTypeLike, ShapeLike, TFGraph, TFOp, TFTensor
-from ..tf import graph_parts
-from ..tf.edit import edit_in_place as rewiring
+from ..tf.edit.edit_in_place import journal
+from ..tf.graph_parts import (
+    Graph,
+    Operation,
+    SymbolicTensor,
+    Tensor,
+    executing_eagerly,
+    graph_key_names,
+    is_variable_object,
+    placeholder,
+    unwrap,
+)
 
 #: One or more ops: an op, a list, or a graph for all its ops. Functions that take ops and tensors accept both.
 Ops = TFGraph | TFOp | Iterable[TFOp | TFTensor]
@@ -50,6 +60,13 @@ def type_error(request: str, expected: str, actual: Any, kind: Callable[[str, st
         kind: the class of the error.
     """
     return kind(request, f"expected {expected}, got: {type(actual)}", f"Give {expected}")
+
+
+def check_type(request: str, obj: object, *types: Any) -> None:
+    """Raises the error for an argument that has none of some types."""
+    if not isinstance(obj, types):
+        names = (("a tf." if one.__module__.startswith("tensorflow") else "a ") + one.__name__ for one in types)
+        raise type_error(request, " or ".join(names), obj)
 
 
 @contextmanager
@@ -91,11 +108,10 @@ def check_graphs(*args: Any) -> None:
     Raises:
         ValueError: an argument belongs to another graph.
     """
-    graph = None
-    for at, thing in enumerate(args):
-        if graph is None:
-            graph = thing.graph
-        elif thing.graph is not None and thing.graph is not graph:
+    graphs = [thing.graph for thing in args]
+    graph = next(filter(None, graphs), None)
+    for at, other in enumerate(graphs):
+        if other is not None and other is not graph:
             raise WrongValue("check_graphs(...)", f"argument {at} is of another graph", "Give things of one graph")
 
 
@@ -111,32 +127,28 @@ def get_unique_graph(tops: Any, check_types: Any = None, none_if_empty: bool = F
         TypeError: an item has another type.
         ValueError: the items are of several graphs, or there are no items.
     """
-    if isinstance(tops, graph_parts.Graph):
+    if isinstance(tops, Graph):
         return tops
     if not is_iterable(tops):
         raise type_error("get_unique_graph(...)", "an iterable of ops or tensors", tops)
-    if check_types is None:
-        types: tuple[Any, ...] = (graph_parts.Operation, graph_parts.Tensor)
-    else:
-        types = tuple(check_types) if is_iterable(check_types) else (check_types,)
+    kinds = (Operation, Tensor) if check_types is None else check_types
+    types: tuple[Any, ...] = tuple(kinds) if is_iterable(kinds) else (kinds,)
     tops = list(tops)
-    graph = tops[0].graph if tops and all_are(tops, types) else None
-    if graph is not None and {id(graph)}.issuperset(map(id, map(_GRAPH, tops))):
-        return graph  # the usual case, which needs no check of single items
-    graph = None
-    for top in tops:
-        if not isinstance(top, types):
-            raise type_error("get_unique_graph(...)", " or ".join(f"a tf.{kind.__name__}" for kind in types), top)
-        if graph is None:
-            graph = top.graph
-        elif graph is not top.graph:
-            raise WrongValue(
-                "get_unique_graph(...)",
-                f"{top.name!r} is of another graph than the rest",
-                "Give ops and tensors of one graph",
-            )
-    if graph is None and not none_if_empty:
+    if not all_are(tops, types):
+        for top in tops:
+            check_type("get_unique_graph(...)", top, *types)
+    if not tops:
+        if none_if_empty:
+            return None
         raise WrongValue("get_unique_graph([])", "an empty list has no graph", "Give at least one op or tensor")
+    graph = tops[0].graph
+    if not {id(graph)}.issuperset(map(id, map(_GRAPH, tops))):
+        other = next(top for top in tops if top.graph is not graph)
+        raise WrongValue(
+            "get_unique_graph(...)",
+            f"{other.name!r} is of another graph than the rest",
+            "Give ops and tensors of one graph",
+        )
     return graph
 
 
@@ -161,15 +173,13 @@ def make_list_of_op(ops: Ops, check_graph: bool = True, allow_graph: bool = True
         TypeError: an item has another type.
         ValueError: the items are of several graphs.
     """
-    return _list_of(graph_parts.Operation, ops, "make_list_of_op(graph)", check_graph, allow_graph, ignore_ts)
+    return _list_of(Operation, ops, "make_list_of_op(graph)", check_graph, allow_graph, ignore_ts)
 
 
 def bare_list(objects: Any) -> list[Any]:
     """Returns a new list of one thing, or of several, without TensorFlow's wrappers of some ops and tensors."""
     items = list(objects) if is_iterable(objects) else [objects]
-    return (
-        items if all_are(items, (graph_parts.Operation, graph_parts.Tensor)) else list(map(graph_parts.unwrap, items))
-    )
+    return items if all_are(items, (Operation, Tensor)) else list(map(unwrap, items))
 
 
 def get_tensors(graph: TFGraph) -> list[Any]:
@@ -181,8 +191,7 @@ def get_tensors(graph: TFGraph) -> list[Any]:
     Raises:
         TypeError: `graph` is not a `tf.Graph`.
     """
-    if not isinstance(graph, graph_parts.Graph):
-        raise type_error("get_tensors(...)", "a tf.Graph", graph)
+    check_type("get_tensors(...)", graph, Graph)
     return [tensor for op in graph.get_operations() for tensor in op.outputs]
 
 
@@ -201,14 +210,14 @@ def make_list_of_t(
         TypeError: an item has another type.
         ValueError: the items are of several graphs.
     """
-    return _list_of(graph_parts.Tensor, ts, "make_list_of_t(graph)", check_graph, allow_graph, ignore_ops)
+    return _list_of(Tensor, ts, "make_list_of_t(graph)", check_graph, allow_graph, ignore_ops)
 
 
 def _list_of(
     kind: Any, objects: Any, request: str, check_graph: bool, allow_graph: bool, ignore_others: bool
 ) -> list[Any]:
-    of_ops = kind is graph_parts.Operation
-    if isinstance(objects, graph_parts.Graph):
+    of_ops = kind is Operation
+    if isinstance(objects, Graph):
         if not allow_graph:
             how = "Give ops: graph.get_operations()" if of_ops else "Give tensors: get_tensors(graph)"
             raise WrongType(request, "allow_graph is False: a tf.Graph is not taken here", how)
@@ -248,8 +257,7 @@ class ControlOutputs:
     """
 
     def __init__(self, graph: TFGraph) -> None:
-        if not isinstance(graph, graph_parts.Graph):
-            raise type_error("ControlOutputs(...)", "a tf.Graph", graph)
+        check_type("ControlOutputs(...)", graph, Graph)
         self._graph = graph
         self._cache: dict[Any, list[Any]] = {}
         self._state: Any = None
@@ -258,7 +266,7 @@ class ControlOutputs:
     def update(self) -> ControlOutputs:
         """Reads the graph again if it has grown, or was edited by this package."""
         # The version of a graph does not change if an edge changes.
-        state = (self._graph.version, rewiring.journal(self._graph).count)
+        state = (self._graph.version, journal(self._graph).count)
         if state != self._state:
             self._cache.clear()
             for op in self._graph.get_operations():
@@ -277,7 +285,7 @@ class ControlOutputs:
         Args:
             op: the op.
         """
-        return self._cache.get(graph_parts.unwrap(op), ())
+        return self._cache.get(unwrap(op), ())
 
     @property
     def graph(self) -> Any:
@@ -338,8 +346,7 @@ def placeholder_name(t: TFTensor | None = None, scope: str | None = None, prefix
     scope = None if scope is None else scope_finalize(scope)
     if t is None:
         return f"{scope or ''}{prefix}"
-    if not isinstance(t, graph_parts.Tensor):
-        raise type_error("placeholder_name(...)", "a tf.Tensor", t)
+    check_type("placeholder_name(...)", t, Tensor)
     return named_placeholder(t.op.name, t.value_index, scope, prefix)
 
 
@@ -361,7 +368,7 @@ def make_placeholder_from_tensor(t: TFTensor, scope: str | None = None, prefix: 
         TypeError: `t` is not a tensor.
     """
     name = placeholder_name(t, scope, prefix)
-    return graph_parts.placeholder(t.graph if graph_parts.executing_eagerly() else None, t.dtype, t.shape, name)
+    return placeholder(t.graph if executing_eagerly() else None, t.dtype, t.shape, name)
 
 
 def make_placeholder_from_dtype_and_shape(
@@ -373,12 +380,12 @@ def make_placeholder_from_dtype_and_shape(
         dtype, shape: its dtype and shape.
         scope, prefix: see `placeholder_name`.
     """
-    return graph_parts.placeholder(None, dtype, shape, placeholder_name(scope=scope, prefix=prefix))
+    return placeholder(None, dtype, shape, placeholder_name(scope=scope, prefix=prefix))
 
 
 def get_predefined_collection_names() -> list[str]:
     """Returns the names of the collections that TensorFlow predefines."""
-    return graph_parts.graph_key_names()
+    return graph_key_names()
 
 
 def find_corresponding_elem(
@@ -398,8 +405,7 @@ def find_corresponding_elem(
         KeyError: the graph has no op or tensor of this name.
     """
     request = f"find_corresponding({getattr(target, 'name', target)!r})"
-    if not isinstance(target, graph_parts.Tensor | graph_parts.Operation):
-        raise type_error(request, "a tf.Tensor or a tf.Operation", target)
+    check_type(request, target, Tensor, Operation)
     name, src_scope = target.name, scope_finalize(src_scope)
     if not name.startswith(src_scope):
         raise WrongValue(request, f"{name!r} does not start with {src_scope!r}", "Choose a scope that it is in")
@@ -425,7 +431,7 @@ def find_corresponding(targets: Any, dst_graph: TFGraph, dst_scope: str = "", sr
 # -- trees --
 
 
-_LEAVES = (str, bytes, graph_parts.Operation, graph_parts.Tensor)
+_LEAVES = (str, bytes, Operation, Tensor)
 
 
 def concatenate_unique(la: list[Any], lb: Iterable[Any]) -> list[Any]:
@@ -440,11 +446,11 @@ def concatenate_unique(la: list[Any], lb: Iterable[Any]) -> list[Any]:
         [1, 2, 3]
     """
     fresh = list(lb)
-    if not la and {graph_parts.SymbolicTensor}.issuperset(map(type, fresh)):
+    if not la and {SymbolicTensor}.issuperset(map(type, fresh)):
         la.extend(dict(zip(map(id, fresh), fresh, strict=True)).values())
         return la
     keys = set(map(_key, la))
-    for item in map(graph_parts.unwrap, fresh):
+    for item in map(unwrap, fresh):
         key = _key(item)
         if key not in keys:
             la.append(item)
@@ -454,7 +460,7 @@ def concatenate_unique(la: list[Any], lb: Iterable[Any]) -> list[Any]:
 
 def _key(item: Any) -> Any:
     # Tensors of function graphs cannot be hashed; other tensors are compared by identity anyway.
-    return (id(item), graph_parts.Tensor) if isinstance(item, graph_parts.Tensor) else item
+    return (id(item), Tensor) if isinstance(item, Tensor) else item
 
 
 class ListView:
@@ -467,8 +473,7 @@ class ListView:
     """
 
     def __init__(self, list_: Any) -> None:
-        if not isinstance(list_, list):
-            raise type_error("ListView(...)", "a list", list_)
+        check_type("ListView(...)", list_, list)
         self._list = list_
 
     def __iter__(self) -> Any:
@@ -476,9 +481,6 @@ class ListView:
 
     def __len__(self) -> int:
         return len(self._list)
-
-    def __bool__(self) -> bool:
-        return bool(self._list)
 
     def __getitem__(self, i: Any) -> Any:
         return self._list[i]
@@ -499,7 +501,7 @@ def is_iterable(obj: Any) -> bool:
     Args:
         obj: any object.
     """
-    if isinstance(obj, graph_parts.Tensor):
+    if isinstance(obj, Tensor):
         return False
     try:
         iter(obj)
@@ -510,7 +512,7 @@ def is_iterable(obj: Any) -> bool:
 
 def is_leaf(obj: object) -> bool:
     """Returns whether an object is a leaf of a tree: text, an op, a tensor, a variable, or not iterable."""
-    return isinstance(obj, _LEAVES) or graph_parts.is_variable_object(obj) or not is_iterable(obj)
+    return isinstance(obj, _LEAVES) or is_variable_object(obj) or not is_iterable(obj)
 
 
 def flatten_tree(tree: Any, leaves: list[Any] | None = None) -> list[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..graph.boundary import Tensor, downstream_of_feeds
 from ..graph.control_flow import loops_of
-from ..graph.graph import Graph, Ints, Mask, TensorInfo, shape_from, shape_text
+from ..graph.graph import Graph, Ints, Mask, TensorInfo, shape_text, value_info
 from ..graph.traversal import backward, forward
 from .fault import Fault
 from .mutable_graph import MutableGraph
@@ -49,10 +49,9 @@ def mismatch(
     clash = handle_mismatch(mutable_graph, old, new)
     if clash:
         return Fault(request, *clash)
-    differ = base_dtype(a.dtype) != base_dtype(b.dtype)
-    if not differ and not shapes_differ(a.shape, b.shape):
+    why = difference(b, a)
+    if not why:
         return None
-    why = "the dtypes differ" if differ else axis_text(b.shape, a.shape)
     there, replacement = mutable_graph.name(old), mutable_graph.name(new)
     graph, readers = mutable_graph.snapshot(), list(dict.fromkeys(readers))
     suggestion = fit_suggestions(graph, a, new, b, readers, old)
@@ -158,13 +157,12 @@ def handle_mismatch(graph: MutableGraph, old: Tensor, new: Tensor) -> tuple[str,
     a, b = (variables.get(graph.names[op]) for op, _ in (new, old))
     if a is None or b is None:
         return None
-    shape = shape_from(b.shape)
-    differ = a.dtype != b.dtype
-    if not differ and not shapes_differ(shape_from(a.shape), shape):
+    value = value_info(b)
+    why = difference(value_info(a), value)
+    if not why:
         return None
-    why = "the dtypes differ" if differ else axis_text(shape_from(a.shape), shape)
-    fit = (v.op for v in variables.values() if v.resource and v.op != b.op and v.dtype == b.dtype
-           and v.op in graph.index and not shapes_differ(shape_from(v.shape), shape))  # fmt: skip
+    fit = (v.op for v in variables.values() if v.resource and v.op != b.op and v.op in graph.index
+           and fits(value_info(v), value))  # fmt: skip
     candidates = ", ".join(repr(f"{op}:0") for op in islice(fit, _MAX_SHOWN))
     names = [graph.name(tensor) for tensor in (new, old)]
     problem = f"{names[0]!r} is a variable of {a.dtype} {a.shape}, but {names[1]!r} of {b.dtype} {b.shape}"
@@ -203,7 +201,19 @@ def fits(a: TensorInfo, b: TensorInfo) -> bool:
         >>> fits(TensorInfo("float32_ref", (3,)), TensorInfo("float32", (None,)))
         True
     """
-    return base_dtype(a.dtype) == base_dtype(b.dtype) and not shapes_differ(a.shape, b.shape)
+    return not difference(a, b)
+
+
+def difference(new: TensorInfo, old: TensorInfo) -> str:
+    """Returns why a tensor cannot replace another tensor: its dtype or its shape; empty if it can.
+
+    Example:
+        >>> difference(TensorInfo("int32", ()), TensorInfo("int64", ()))
+        'the dtypes differ'
+    """
+    if base_dtype(new.dtype) != base_dtype(old.dtype):
+        return "the dtypes differ"
+    return axis_text(new.shape, old.shape) if shapes_differ(new.shape, old.shape) else ""
 
 
 def shapes_differ(a: Shape, b: Shape) -> bool:

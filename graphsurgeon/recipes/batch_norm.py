@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..editor.editor import Editor
 from ..errors import PlanError, few
-from ..graph.graph import Mask
-from ..graph.names import free_name
+from ..graph.names import free_name, op_name
 from ..graph.traversal import backward, reachable_from
 from ..graph.types import TensorsLike
 from ..graph.variables import VARIABLE_TYPES
@@ -36,68 +35,74 @@ _PADDED = _IDENTITY_TYPES | {"Add", "AddV2", "Maximum"}
 _LINEAR_TYPES = _IDENTITY_TYPES | _REDUCED | {"DivNoNan", "Mul", "RealDiv"}
 
 
-@dataclass(frozen=True)
-class Averages:
-    """Tensor -> the variables with its moving average, and the variables used on the way to another average."""
-
-    variables: dict[Tensor, set[int]] = field(default_factory=lambda: defaultdict(set))
-    between: dict[Tensor, set[int]] = field(default_factory=lambda: defaultdict(set))
-
-    def of(self, tensor: Tensor) -> set[int]:
-        return self.variables.get(tensor, set()) - self.between.get(tensor, set())
+#: Tensor -> the variables with its moving average.
+Averages = Mapping[Tensor, set[int]]
 
 
-def settle_moments(context: RecipeContext, plan: Plan, needed_ops: Mask, averages: Averages) -> Plan:
+def settle_moments(context: RecipeContext, plan: Plan, averages: Averages) -> Plan:
     """Makes unfused batch normalization read the moving averages of mean and variance.
 
     Args:
         context: the subject of the recipe.
         plan: the plan to add to, with the names after its steps.
-        needed_ops: mask of the ops to examine.
         averages: the averages in the graph.
 
     Raises:
         PlanError: if no variable keeps the average of a mean or variance.
     """
     graph = context.graph
-    roots = [op for op in context.ops_of_type(*_ROOTS) if needed_ops[op]]
     reroutes: dict[str, str] = {}
     fitted: list[tuple[str, str, list[str]]] = []
-    for root in roots:
+
+    def follow(tensor: Tensor, average: str, moment_ops: set[int]) -> None:
+        """Collects how the consumers of a statistic will read the average, also if its shape differs."""
+        while graph.types[tensor[0]] in _IDENTITY_TYPES:
+            tensor = context.inputs_of(tensor[0])[0]
+        average_info, todo = graph.info(*graph.tensor(average)), [tensor]
+        for one in todo:
+            info = graph.info(*one)
+            if info is not None and info == average_info:
+                reroutes[graph.name(one)] = average
+                continue
+            readers = dict.fromkeys(op for op, _ in context.consumers_of(*one))
+            todo += [(op, 0) for op in readers if graph.types[op] in _IDENTITY_TYPES]
+            others = [op for op in readers if op not in moment_ops and graph.types[op] not in _IDENTITY_TYPES]
+            if others:
+                fitted.append((graph.name(one), average, [graph.names[op] for op in others]))
+
+    for root in context.needed_ops_of_type(*_ROOTS):
         ways = _back(context, context.inputs_of(root)[0], _PADDED)
         variance = next((one for one in ways if _is_batch(context, one, averages)), None)
         if variance is None:
             _check_variances(context, root, ways)
             continue
         cone = _back(context, variance, _COMPUTED)
-        own = averages.of(variance)
+        own = averages[variance]
         centres = [
             one
             for op, _ in cone
             for _, centre in _centered_pairs(context, op)
             for one in _back(context, centre, _IDENTITY_TYPES)
         ]
-        mean = next((one for one in centres if averages.of(one) - own and _is_batch(context, one, averages)), None)
+        mean = next((one for one in centres if averages[one] - own and _is_batch(context, one, averages)), None)
         if mean is None:
             raise _no_average_error(context, root, "its mean is averaged into no variable", [("variance", variance)])
         ends = [("mean", mean), ("variance", variance)]
-        inside = {op for op, _ in cone}
-        for (what, tensor), average_reads in zip(ends, (averages.of(mean) - own, own), strict=True):
+        for (what, tensor), average_reads in zip(ends, (averages[mean] - own, own), strict=True):
             reads = reads_of_averages(context, average_reads)
             if len(reads) != 1:
                 why = f"its {what} is averaged into {few(reads) if reads else 'no variable'}"
                 raise _no_average_error(context, root, why, ends)
-            _follow(context, tensor, reads[0], inside, reroutes, fitted)
+            follow(tensor, reads[0], {op for op, _ in cone})
     if not reroutes and not fitted:
         return plan
     used_names = set[str]()
     for old, average, readers in fitted:
-        wish = f"{old.partition(':')[0]}_kept"
-        name = free_name(wish, lambda one: one in used_names or graph.is_name_used(one))
+        name = free_name(f"{op_name(old)}_kept", lambda one: one in used_names or graph.is_name_used(one))
         used_names.add(name)
         plan = plan.adapt(average, to=old, kinds="reshape", name=name, only=readers)
     plan = plan.reroute(reroutes) if reroutes else plan
-    replaced_ops = [old.partition(":")[0] for old in [*reroutes, *(old for old, *_ in fitted)]]
+    replaced_ops = map(op_name, [*reroutes, *(old for old, *_ in fitted)])
     return remove_unused(plan, graph, replaced_ops, context.protected_ops)
 
 
@@ -107,8 +112,12 @@ def reads_of_averages(context: RecipeContext, variables: set[int]) -> list[str]:
 
 
 def moving_averages(context: RecipeContext) -> Averages:
-    """Returns the averages and their variables, found from the ops that assign to the variables."""
-    graph, out = context.graph, Averages()
+    """Returns the averages of tensors, found from the ops that assign to variables.
+
+    A variable on the way to another average of a tensor is not its average.
+    """
+    graph = context.graph
+    variables, passed = defaultdict[Tensor, set[int]](set), defaultdict[Tensor, set[int]](set)
 
     def ahead(tensor: Tensor) -> list[Tensor]:
         sources = context.inputs_of(tensor[0]) if graph.types[tensor[0]] in _AVERAGE_SOURCES else []
@@ -122,9 +131,9 @@ def moving_averages(context: RecipeContext) -> Averages:
         above = reachable_from([reads[1]], ahead)
         between = {context.inputs_of(one)[0][0] for tensor in above for one in _assignments(context, tensor[0])}
         for tensor in above:
-            out.variables[tensor].add(variable)
-            out.between[tensor] |= between - {variable}
-    return out
+            variables[tensor].add(variable)
+            passed[tensor] |= between - {variable}
+    return defaultdict(set, {tensor: ops - passed[tensor] for tensor, ops in variables.items()})
 
 
 def _assignments(context: RecipeContext, op: int) -> list[int]:
@@ -149,7 +158,7 @@ def _back(context: RecipeContext, tensor: Tensor, through: frozenset[str]) -> li
 
 def _is_batch(context: RecipeContext, tensor: Tensor, averages: Averages) -> bool:
     """Returns whether a tensor is a statistic of the batch: averaged, and computed from sums, not from its average."""
-    variables = averages.of(tensor)
+    variables = averages[tensor]
     if not variables:
         return False
     cone = {op for op, _ in _back(context, tensor, _COMPUTED)}
@@ -162,41 +171,6 @@ def _no_average_error(context: RecipeContext, root: int, reason: str, ends: list
     old = ", ".join(f"{context.graph.name(tensor)!r}: {what}" for what, tensor in ends)
     suggestion = "Open the model for inference, gs.open(model, training=False); or connect the averages yourself, "
     return context.precondition_error(problem, f"{suggestion}plan.reroute({{{old}}})")
-
-
-def _follow(
-    context: RecipeContext, tensor: Tensor, average: str, moment_ops: set[int], reroutes: dict[str, str],
-    reshapes: list[tuple[str, str, list[str]]],
-) -> None:  # fmt: skip
-    """Collects how the consumers of a statistic will read the average, also if its shape differs.
-
-    Args:
-        context: the subject of the recipe.
-        tensor: the statistic.
-        average: the tensor that reads the average.
-        moment_ops: the ops that compute the moments.
-        reroutes: statistic -> average, of the same shape; the function adds to it.
-        reshapes: (statistic, average, consumers) if the shape differs; the function adds to it.
-    """
-    graph = context.graph
-    while graph.types[tensor[0]] in _IDENTITY_TYPES:
-        tensor = context.inputs_of(tensor[0])[0]
-    average_info, todo = graph.info(*graph.tensor(average)), [tensor]
-    while todo:
-        one = todo.pop()
-        info = graph.info(*one)
-        if (
-            info is not None
-            and average_info is not None
-            and (info.dtype, info.shape) == (average_info.dtype, average_info.shape)
-        ):
-            reroutes[graph.name(one)] = average
-            continue
-        readers = [op for op, _ in context.consumers_of(*one)]
-        handing = [op for op in readers if graph.types[op] in _IDENTITY_TYPES]
-        todo += [(op, 0) for op in handing]
-        others = [graph.names[op] for op in dict.fromkeys(readers) if op not in moment_ops and op not in handing]
-        reshapes += [(graph.name(one), average, others)] if others else []
 
 
 def _centered_pairs(context: RecipeContext, op: int) -> list[tuple[Tensor, Tensor]]:
@@ -226,7 +200,9 @@ def _check_variances(context: RecipeContext, root: int, candidates: list[Tensor]
         sums = [one for one, _ in _back(context, near, _LINEAR_TYPES) if graph.types[one] in _REDUCED]
         below = {one for tensor in sums for one in _back(context, context.inputs_of(tensor)[0], _COMPUTED)}
         again = below & {data, *(_back(context, data, _COMPUTED) if graph.types[op] == "Sub" else ())}
-        if again and any(_over_batch(context, one) for one in sums) and _is_fed(context, data[0]):
+        sources = backward(graph, graph.mask([data[0]]), control=False) & (graph.data.degrees == 0)
+        fed = (sources & ~graph.type_mask(("Const", *VARIABLE_TYPES))).any()
+        if again and fed and any(_over_batch(context, one) for one in sums):
             raise _no_average_error(
                 context, root, "no variable keeps an average of them", [("mean", near), ("variance", way)]
             )
@@ -241,13 +217,6 @@ def _over_batch(context: RecipeContext, mean: int) -> bool:
         return False
     at: set[Any] = {int(axis) if axis >= 0 or rank is None else int(axis) + rank for axis in np.ravel(over)}
     return 0 in at and (rank is None or len(at) < rank)
-
-
-def _is_fed(context: RecipeContext, op: int) -> bool:
-    """Returns whether an op depends on an input, not only on constants and variables."""
-    graph = context.graph
-    first = backward(graph, graph.mask([op]), control=False) & (graph.data.degrees == 0)
-    return bool((first & ~graph.type_mask(("Const", *VARIABLE_TYPES))).any())
 
 
 NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
@@ -285,28 +254,21 @@ def settle_batch_norm(obj: Editor | Plan) -> Plan:
         ['mean/read:0', 'variance/read:0']
     """
     context = recipe_context(obj, "settle_batch_norm()")
-    new_plan = settle(context, np.ones(context.graph.size, np.bool_))
-    if new_plan is context.plan:
-        problem = "no batch normalization reads the statistics of the batch"
-        raise context.precondition_error(problem, "ed.select(op=['FusedBatchNorm*', 'Rsqrt']) lists the candidates")
-    return new_plan
+    problem = "no batch normalization reads the statistics of the batch"
+    return context.changed(settle(context), problem, "ed.select(op=['FusedBatchNorm*', 'Rsqrt']) lists the candidates")
 
 
-def settle(context: RecipeContext, needed_ops: Mask) -> Plan:
-    """Makes the batch normalizations among some ops read their averages; without any, returns the plan unchanged.
-
-    Args:
-        context: the subject of the recipe.
-        needed_ops: mask of the ops.
+def settle(context: RecipeContext) -> Plan:
+    """Makes the needed batch normalizations read their averages; without any, returns the plan unchanged.
 
     Raises:
         PlanError: if the averages of a batch normalization are not kept in a variable.
     """
     graph, plan = context.graph, context.plan
-    norms = [op for op in context.ops_of_type(*NORMS) if needed_ops[op] and _is_training(context, op)]
+    norms = [op for op in context.needed_ops_of_type(*NORMS) if _is_training(context, op)]
     averages = moving_averages(context)
     if not norms:
-        return settle_moments(context, plan, needed_ops, averages)
+        return settle_moments(context, plan, averages)
     names, empty = [graph.names[op] for op in norms], {one: None for op in norms for one in context.inputs_of(op)[3:5]}
     ends = [(_average(context, averages, op, port), graph.names[op], port + 2) for op in norms for port in (1, 2)]
     # In training this input has no elements. It accepts an input of any size until the average is read.
@@ -318,7 +280,7 @@ def settle(context: RecipeContext, needed_ops: Mask) -> Plan:
         if context.consumers_of(graph.index[name], at - 2):  # in inference the op forwards its averages
             reroutes[f"{name}:{at - 2}"] = average
     plan = plan.reroute(reroutes) if reroutes else plan
-    return settle_moments(context, plan.remove(inserted).set_attr(names, "is_training", False), needed_ops, averages)
+    return settle_moments(context, plan.remove(inserted).set_attr(names, "is_training", False), averages)
 
 
 def _is_training(context: RecipeContext, op: int) -> bool:
@@ -328,7 +290,7 @@ def _is_training(context: RecipeContext, op: int) -> bool:
 
 def _average(context: RecipeContext, averages: Averages, op: int, port: int) -> str:
     """Returns the tensor that reads the moving average of one output of a batch normalization."""
-    reads = reads_of_averages(context, averages.of((op, port)))
+    reads = reads_of_averages(context, averages[op, port])
     if len(reads) != 1:
         what = ("mean", "variance")[port - 1]
         name = context.graph.names[op]
@@ -339,8 +301,7 @@ def _average(context: RecipeContext, averages: Averages, op: int, port: int) -> 
     return reads[0]
 
 
-@dataclass(frozen=True)
-class _Chain:
+class _Chain(NamedTuple):
     """Ops after some weights that can be merged with the weights.
 
     Args:
@@ -390,10 +351,8 @@ def fold_batch_norm(obj: Editor | Plan, outputs: TensorsLike | None = None) -> P
         [2.0, 3.0]
     """
     context = recipe_context(obj, "fold_batch_norm()", outputs)
-    new_plan = fold(context)
-    if new_plan is context.plan:
-        raise context.precondition_error(*_why(context))
-    return new_plan
+    plan = fold(context)
+    return plan if plan is not context.plan else context.changed(plan, *_why(context))
 
 
 _FREEZE = "Freeze first: ed = gs.recipes.frozen(ed, outputs)"
@@ -465,9 +424,7 @@ def fold(context: RecipeContext) -> Plan:
     chains = [chain for op in context.ops_of_type(*_WEIGHTED) if (chain := _chain(context, op)) is not None]
     if not chains:
         return plan
-    renames: dict[str, str] = {}
-    reroutes: dict[str, str] = {}
-    removed: list[str] = []
+    renames, reroutes, removed = dict[str, str](), dict[str, str](), list[str]()
     for chain in chains:
         op, last, first = (graph.names[one] for one in (chain.op, chain.rest[-1], chain.rest[0]))
         weights, port = context.inputs_of(chain.op)[1]
@@ -487,8 +444,8 @@ def fold(context: RecipeContext) -> Plan:
         plan = plan.insert(more, on=f"{op}:0", name=offset_scope, only=first)
         reroutes |= {f"{last}:0": f"{offset_scope}/add:0"} if context.consumers_of(chain.rest[-1]) else {}
         old = free_name(f"{last}_unfolded", graph.is_name_used)
-        renames |= below(graph, last)
         renames |= {
+            **below(graph, last),
             last: old,
             f"{offset_scope}/add": last,
             f"{offset_scope}/add/y": free_name(f"{last}/offset", graph.is_name_used),
@@ -572,7 +529,5 @@ def _by_channel(value: Any, shape: tuple[int, ...]) -> Any:
         return None
     if value.size == 1:
         return np.full(shape[0], float(value.ravel()[0])) if value.ndim <= len(shape) else None
-    trailing = (
-        value.reshape(value.shape[-len(shape) :]) if value.size == shape[0] and value.ndim >= len(shape) else None
-    )
-    return None if trailing is None or trailing.shape != shape else trailing.reshape(-1).astype(np.float64)
+    fits = value.size == shape[0] and value.ndim >= len(shape) and value.shape[-len(shape) :] == shape
+    return value.reshape(-1).astype(np.float64) if fits else None

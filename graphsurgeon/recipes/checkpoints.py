@@ -9,11 +9,10 @@ from ..editor.editor import Editor
 from ..errors import PlanError, counted, few
 from ..graph.names import partitioned_name
 from ..graph.reports import Restored
-from ..graph.traversal import backward, producers
 from ..graph.types import PathLike, TensorsLike
 from ..plan.plan import Plan
 from ..tf import values
-from .recipe_context import recipe_context, results
+from .recipe_context import context_with_ends
 
 #: Suffix of TF1 for an average, after the name of the variable.
 AVERAGE = "ExponentialMovingAverage"
@@ -98,9 +97,8 @@ def use_averages(obj: Editor | Plan, outputs: TensorsLike | None = None, *, suff
         >>> after.input_names(after.index["y/ReadVariableOp"])
         ['w/ExponentialMovingAverage:0']
     """
-    context = recipe_context(obj, "use_averages()")
-    graph = context.graph
-    targets = results(obj, outputs, context)
+    context = context_with_ends(obj, "use_averages()", outputs)
+    graph, plan = context.graph, context.plan
     pairs = {name: f"{name}/{suffix}" for name in graph.state.variables}
     pairs = {name: average for name, average in pairs.items() if average in graph.state.variables}
     if not pairs:
@@ -108,26 +106,17 @@ def use_averages(obj: Editor | Plan, outputs: TensorsLike | None = None, *, suff
         raise context.precondition_error(
             problem, "Averages of a checkpoint: gs.recipes.restore_averages(ed, checkpoint)"
         )
-    ancestors = backward(graph, producers(graph, map(graph.tensor, targets)))
-    plan, none = context.plan, True
     for name, average in pairs.items():
         # A reference variable is read through one op. The consumers of that op then read the op of the average.
         kinds = [(f"{name}/read", f"{average}/read"), (name, average)]
         variable_pairs = [(graph.index[a], graph.index[b]) for a, b in kinds if a in graph.index and b in graph.index]
-        own = {op for op, _ in variable_pairs}
         for holder, other in variable_pairs:
-            for op in dict.fromkeys(op for op, _ in graph.consumers_of((holder, 0)) if ancestors[op] and op not in own):
-                if graph.types[op].startswith(("Assign", "VarIsInitialized", "IsVariableInitialized")):
-                    continue
-                for at, tensor in enumerate(context.inputs_of(op)):
-                    if tensor == (holder, 0):
-                        plan, none = plan.connect(graph.name((other, 0)), to=graph.names[op], input=at), False
-    if none:
-        some = few(map(repr, pairs))
-        raise context.precondition_error(
-            f"{few(map(repr, targets))}: not computed from {some}", "Name the outputs of the network"
-        )
-    return plan
+            for op, at in graph.consumers_of((holder, 0)):
+                sets = graph.types[op].startswith(("Assign", "VarIsInitialized", "IsVariableInitialized"))
+                if context.needed_ops[op] and not sets and all(op != own for own, _ in variable_pairs):
+                    plan = plan.connect(graph.name((other, 0)), to=graph.names[op], input=at)
+    problem = f"{few(map(repr, context.targets))}: not computed from {few(map(repr, pairs))}"
+    return context.changed(plan, problem, "Name the outputs of the network")
 
 
 def restore_averages(ed: Editor, checkpoint: PathLike, *, suffix: str = AVERAGE) -> Restored:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -10,12 +10,13 @@ import numpy as np
 
 from ..editor.editor import Editor
 from ..errors import counted, few, one_of
-from ..graph.boundary import Tensor, entering_tensors
+from ..graph.boundary import entering_tensors
 from ..graph.functions import BRANCHING, CALLS, inline_suggestion
 from ..graph.graph import Mask
 from ..graph.names import free_name
 from ..graph.open_graph import likely_ends
-from ..graph.selection import select
+from ..graph.selection import select, selection_from
+from ..graph.training import SIZE_TYPES
 from ..graph.traversal import backward, forward
 from ..graph.types import TensorLike
 from ..graph.variables import INPUT_TYPES
@@ -56,8 +57,6 @@ _REPEATING = (
 #: Ops that return the results of a loop or of a tensor array.
 _SOURCE_PATTERNS = ("Exit", "TensorArrayGather*", "TensorArrayConcat*", "TensorArrayRead*", "TensorArraySize*")
 _ARRAYS = ("TensorArray*", "TensorList*")
-#: Ops that return the size of a tensor and read none of its values.
-_SIZES = ("Rank", "Shape", "ShapeN", "Size")
 _LABELS = ("AsString", "LookupTableFind*", "StringJoin", "HashTable*")
 _PREPARING = (
     *_IDENTITY_PATTERNS, *_COMPARING, *_COUNTING, *_REPEATING,
@@ -102,35 +101,42 @@ def cut_preprocessing(obj: Editor | Plan, patterns: str | Iterable[str] | None =
     """
     context = recipe_context(obj, "cut_preprocessing()")
     graph = context.graph
-    kinds = _types_of_patterns(context, patterns, _CONTEXT_ATTRIBUTES)
+    names = _pattern_names(context, patterns, _CONTEXT_ATTRIBUTES)
+    kinds = tuple(kind for name in names for kind in _CONTEXT_ATTRIBUTES[name])
     sources = graph.type_mask(INPUT_TYPES)
     fed = forward(graph, sources, control=False)
-    allowed = _closed_under_inputs(context, sources | _ops_of_types(context, _PREPARING))
+    allowed = ~forward(graph, ~(sources | _ops_of_types(context, _PREPARING)), control=False)
     core = fed & allowed & _ops_of_types(context, kinds) & ~sources
-    core = _scaling_ops(context, core)
+    sums = core & graph.type_mask(_SUMS)
+    core &= ~sums
+    # A sum or product scales an image or sound if one input is a constant of up to `_CHANNELS` numbers. The other input
+    # must be computed by other ops of the core, or the output must have at least three axes.
+    after_core = forward(graph, core, control=False)
+    for op in np.flatnonzero(sums).tolist():
+        sides = [constant(context, tensor) for tensor in context.inputs_of(op)]
+        few_numbers = [side is not None and side.size <= _CHANNELS and side.dtype.kind == "f" for side in sides]
+        info = graph.info(op, 0)
+        picture = after_core[op] or (info is not None and info.shape is not None and len(info.shape) > 2)
+        core[op] = any(few_numbers) and picture
     if not core.any():
-        problem = (
-            f"nothing that a placeholder feeds matches {few(map(repr, _pattern_names(patterns, _CONTEXT_ATTRIBUTES)))}"
-        )
         raise context.precondition_error(
-            problem, "There is nothing to cut off; gs.recipes.split_at(ed, tensor) cuts at any tensor"
+            f"nothing that a placeholder feeds matches {few(map(repr, names))}",
+            "There is nothing to cut off; gs.recipes.split_at(ed, tensor) cuts at any tensor",
         )
     computed = forward(graph, core, control=False, within=allowed)
     core |= computed & (
         _ops_of_types(context, _SOURCE_PATTERNS) | ~backward(graph, ~allowed)
     )  # ops without another use are cut off too
-    core |= _with_contexts(context, core)
-    before = backward(graph, core, control=False, within=allowed)
-    edges = [tensor for tensor in _boundary_outputs(context, before) if computed[tensor[0]]]
+    before = backward(graph, context.with_contexts(core), control=False, within=allowed)
+    edges = [tensor for tensor in entering_tensors(graph, ~before) if computed[tensor[0]]]
     if not edges:
         first = graph.names[int(np.flatnonzero(core)[0])]
-        problem = (
-            f"{first!r} ({graph.types[graph.index[first]]}) is preprocessing, and its output has no other consumer"
-        )
+        kind = graph.types[graph.index[first]]
+        problem = f"{first!r} ({kind}) is preprocessing, and its output has no other consumer"
         raise context.precondition_error(problem, "Nothing would remain after this cut")
     above = backward(graph, before)
     removed = above & ~backward(graph, ~above, frozenset(edges))  # other ops may need a part, such as a size
-    names = [graph.names[op] for op in np.flatnonzero(removed).tolist()]
+    names = selection_from(graph, removed).names
     output_ops = [name for name in names if name in context.protected_ops and not sources[graph.index[name]]]
     if output_ops:
         problem = f"{output_ops[0]!r}, a part of the preprocessing, is an output"
@@ -156,7 +162,8 @@ def restore_names(plan: Plan, context: RecipeContext, fed_tensors: Iterable[str]
     graph, names = plan.after(), dict[str, str]()
     for name in fed_tensors:
         old, _, port = name.partition(":")
-        if port == "0" and (new := f"{old}_0_detached") in graph.index:
+        new = f"{old}_0_detached"
+        if port == "0" and new in graph.index and new not in context.graph.index:
             names |= {**below(context.graph, old), old: free_name(f"{old}_before", graph.is_name_used), new: old}
     return (plan.rename(names) if names else plan), {old: new for old, new in names.items() if old != new}
 
@@ -249,8 +256,16 @@ def replace_head(obj: Editor | Plan, units: int, *, output: TensorLike | None = 
         raise context.precondition_error(f"units={units!r} is not a positive whole number", "Type units=10")
     graph = context.graph
     fed = forward(graph, graph.type_mask(INPUT_TYPES), control=False)
-    dense = _last_dense(context, graph.tensor(_classifier_output(obj, output, context))[0], fed)
-    last = _with_bias(context, dense, fed)
+    model = default_ends(obj) if isinstance(obj, Editor) else likely_ends(graph)
+    ends = tensors(graph, output, context.request) or list(model.outputs.values())
+    if len(ends) != 1:
+        problem = f"the model has {counted(len(ends), 'outputs')}" + (f": {few(ends)}" if ends else "")
+        raise context.precondition_error(problem, "Type output=, the tensor with the numbers of the classes")
+    dense = _last_dense(context, graph.tensor(ends[0])[0], fed)
+    readers, last = context.consumers_of(dense), dense
+    if len(readers) == 1 and graph.types[readers[0][0]] in _BIASES:
+        adds = readers[0][0]
+        last = adds if sum(bool(fed[one]) for one, _ in context.inputs_of(adds)) == 1 else dense
     after = forward(graph, graph.mask([last]), control=False) & ~graph.mask([last])
     later, strange = (np.flatnonzero(ops).tolist() for ops in (after, after & ~graph.type_mask(_AFTER_DENSE)))
     if strange:
@@ -275,18 +290,6 @@ def replace_head(obj: Editor | Plan, units: int, *, output: TensorLike | None = 
     plan = plan.rename({**inside, **aside, **made}).remove([*aside.values()])
     entries = [op for one in (last, *later) for op, _ in context.inputs_of(one)]
     return remove_unused(plan, graph, [graph.names[op] for op in entries], context.protected_ops - {graph.names[last]})
-
-
-def _classifier_output(obj: Any, output: Any, context: RecipeContext) -> str:
-    """Returns the output of a classifier: the given one, or the only one of the model."""
-    ends = tensors(context.graph, output, context.request)
-    if not ends:
-        model = default_ends(obj) if isinstance(obj, Editor) else likely_ends(context.graph)
-        ends = list(model.outputs.values())
-    if len(ends) != 1:
-        problem = f"the model has {counted(len(ends), 'outputs')}" + (f": {few(ends)}" if ends else "")
-        raise context.precondition_error(problem, "Type output=, the tensor with the numbers of the classes")
-    return ends[0]
 
 
 def _last_dense(context: RecipeContext, op: int, fed: Mask) -> int:
@@ -315,19 +318,10 @@ def _last_dense(context: RecipeContext, op: int, fed: Mask) -> int:
     return op
 
 
-def _with_bias(context: RecipeContext, dense: int, fed: Mask) -> int:
-    """Returns the op that adds the bias of a dense layer; the layer itself if it has no bias."""
-    readers, graph = context.consumers_of(dense), context.graph
-    if len(readers) != 1 or graph.types[readers[0][0]] not in _BIASES:
-        return dense
-    return readers[0][0] if sum(bool(fed[one]) for one, _ in context.inputs_of(readers[0][0])) == 1 else dense
-
-
 def _cut_after(obj: Any, request: str, patterns: Any) -> Plan:
     context = recipe_context(obj, request)
     graph = context.graph
-    _types_of_patterns(context, patterns, _AFTER)
-    pattern_names, region, why = _pattern_names(patterns, _AFTER), graph.mask([]), ""
+    pattern_names, region, why = _pattern_names(context, patterns, _AFTER), graph.mask([]), ""
     finishing, handing = _ops_of_types(context, _FINISHING), _ops_of_types(context, _IDENTITY_PATTERNS)
     for name in ("nms", "best", "probabilities"):  # from the end of a graph to its middle
         allowed = finishing | region if name != "probabilities" else handing | region
@@ -336,7 +330,7 @@ def _cut_after(obj: Any, request: str, patterns: Any) -> Plan:
         )  # a call may contain the model too
         for op in np.flatnonzero(core).tolist() if name in pattern_names else ():
             this = graph.mask([op])
-            later = forward(graph, _with_contexts(context, this), control=False)
+            later = forward(graph, context.with_contexts(this), control=False)
             on = later & ~allowed & ~this
             if not on.any():
                 region |= later
@@ -354,44 +348,29 @@ def _cut_after(obj: Any, request: str, patterns: Any) -> Plan:
     arrays = backward(graph, region, within=region | _ops_of_types(context, _ARRAYS))
     region |= arrays & ~backward(graph, ~(region | arrays))  # ops that pass boxes to a loop are cut off too
     entries = entering_tensors(graph, region)
-    sources, sizes = graph.type_mask(INPUT_TYPES), graph.type_mask(_SIZES)
-    fed = forward(graph, sources, control=False, within=~sizes)
-    ends = [one for one in entries if fed[one[0]] or _is_box_or_score(context, one, region)]
-    names = [graph.names[i] for i in np.flatnonzero(region).tolist()]
+    fed = forward(graph, graph.type_mask(INPUT_TYPES), control=False, within=~graph.type_mask(SIZE_TYPES))
+    # The first two inputs of a non-maximum suppression are boxes and scores.
+    suppressing = [op for op in np.flatnonzero(region).tolist() if "NonMaxSuppression" in graph.types[op]]
+    boxes = {one for op in suppressing for one in context.inputs_of(op)[:2]}
+    ends = [one for one in entries if fed[one[0]] or one in boxes]
+    names = selection_from(graph, region).names
     keep = {*context.protected_ops, *(graph.names[op] for op, _ in ends)}
     return remove_unused(context.plan.remove(names), graph, [graph.names[op] for op, _ in entries], keep)
 
 
-def _is_box_or_score(context: RecipeContext, tensor: Tensor, region: Mask) -> bool:
-    """Returns whether a tensor is the boxes or the scores of a non-maximum suppression."""
-    graph = context.graph
-    return any(
-        region[op] and at < 2 and any(fnmatchcase(graph.types[op], kind) for kind in _AFTER["nms"])
-        for op, at in context.consumers_of(*tensor)
-    )
-
-
-def _pattern_names(patterns: Any, all_patterns: Iterable[str]) -> list[str]:
-    return sorted(all_patterns) if patterns is None else [patterns] if isinstance(patterns, str) else list(patterns)
-
-
-def _types_of_patterns(
-    context: RecipeContext, patterns: Any, patterns_by_name: dict[str, tuple[str, ...]]
-) -> tuple[str, ...]:
-    """Returns the op types of some patterns.
+def _pattern_names(context: RecipeContext, patterns: Any, known: Collection[str]) -> list[str]:
+    """Returns the names of some patterns, or of all.
 
     Raises:
         PlanError: a pattern does not exist, or no pattern is given.
     """
-    names = _pattern_names(patterns, patterns_by_name)
+    names = sorted(known) if patterns is None else [patterns] if isinstance(patterns, str) else list(patterns)
     for name in names:
-        if name not in patterns_by_name:
-            raise context.precondition_error(f"{name!r} is not a pattern", one_of(name, patterns_by_name))
+        if name not in known:
+            raise context.precondition_error(f"{name!r} is not a pattern", one_of(name, known))
     if not names:
-        raise context.precondition_error(
-            "no pattern is given", f"Choose some of {few(map(repr, sorted(patterns_by_name)))}"
-        )
-    return tuple(kind for name in names for kind in patterns_by_name[name])
+        raise context.precondition_error("no pattern is given", f"Choose some of {few(map(repr, sorted(known)))}")
+    return names
 
 
 def _ops_of_types(context: RecipeContext, kinds: tuple[str, ...]) -> Mask:
@@ -407,49 +386,3 @@ def _ops_of_types(context: RecipeContext, kinds: tuple[str, ...]) -> Mask:
 
 
 _CALLING = BRANCHING | CALLS
-
-
-def _closed_under_inputs(context: RecipeContext, mask: Mask) -> Mask:
-    """Returns the ops of a mask whose ancestors are all in the mask."""
-    data = context.graph.data
-    mask = mask.copy()
-    while True:
-        late = data.rows[mask[data.rows] & ~mask[data.node]]
-        if not late.size:
-            return mask
-        mask[late] = False
-
-
-def _scaling_ops(context: RecipeContext, core: Mask) -> Mask:
-    """Returns the ops of a mask without the sums and products that do not scale an image or sound.
-
-    An op scales if one input is a constant of up to `_CHANNELS` numbers. The other input must be computed by the other
-    ops of the mask, or the output must have at least three axes.
-    """
-    graph = context.graph
-    sums = core & graph.type_mask(_SUMS)
-    computed = forward(graph, core & ~sums, control=False)
-    out = core & ~sums
-    for op in np.flatnonzero(sums).tolist():
-        sides = [constant(context, tensor) for tensor in context.inputs_of(op)]
-        few_numbers = [side is not None and side.size <= _CHANNELS and side.dtype.kind == "f" for side in sides]
-        info = graph.info(op, 0)
-        picture = computed[op] or (info is not None and info.shape is not None and len(info.shape) > 2)
-        out[op] = any(few_numbers) and picture
-    return out
-
-
-def _boundary_outputs(context: RecipeContext, mask: Mask) -> list[Tensor]:
-    """Returns the tensors of some ops that other ops read."""
-    data = context.graph.data
-    cross = ~mask[data.rows] & mask[data.node]
-    return list(dict.fromkeys(zip(data.node[cross].tolist(), data.port[cross].tolist(), strict=True)))
-
-
-def _with_contexts(context: RecipeContext, mask: Mask) -> Mask:
-    """Returns some ops, with all ops of the TF1 loops and conds that contain them."""
-    graph, out = context.graph, mask.copy()
-    for names in graph.state.contexts:
-        around = [graph.index[name] for name in names if name in graph.index]
-        out[around] |= bool(mask[around].any())
-    return out

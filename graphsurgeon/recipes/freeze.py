@@ -20,37 +20,26 @@ from .recipe_context import RecipeContext, run_first
 _TOO_LARGE = 1 << 26
 
 
-def _attr(subject: RecipeContext, op: int, name: str) -> Any:
-    return subject.graph.nodes[op].attr[name]
-
-
-def _squeeze(subject: RecipeContext, op: int, value: Any) -> Any:
-    axes = tuple(_attr(subject, op, "squeeze_dims").list.i)
-    return np.squeeze(value, axis=axes or None)
-
-
-def _pack(subject: RecipeContext, op: int, *values: Any) -> Any:
-    return np.stack(values, axis=_attr(subject, op, "axis").i)
-
-
 _COMPUTED: dict[str, Callable[..., Any]] = {
-    "Identity": lambda s, op, x: x,
-    "StopGradient": lambda s, op, x: x,
-    "Add": lambda s, op, x, y: x + y,
-    "AddV2": lambda s, op, x, y: x + y,
-    "Sub": lambda s, op, x, y: x - y,
-    "Mul": lambda s, op, x, y: x * y,
-    "RealDiv": lambda s, op, x, y: x / y,
-    "Neg": lambda s, op, x: -x,
-    "Sqrt": lambda s, op, x: np.sqrt(x),
-    "Rsqrt": lambda s, op, x: (1 / np.sqrt(x)).astype(x.dtype),
-    "Square": lambda s, op, x: x * x,
-    "Reciprocal": lambda s, op, x: (1 / x).astype(x.dtype),
-    "Reshape": lambda s, op, x, shape: np.reshape(x, shape.tolist()),
-    "ExpandDims": lambda s, op, x, axis: np.expand_dims(x, int(axis)),
-    "Squeeze": _squeeze,
-    "Pack": _pack,
+    "Identity": np.asarray,
+    "StopGradient": np.asarray,
+    "Add": np.add,
+    "AddV2": np.add,
+    "Sub": np.subtract,
+    "Mul": np.multiply,
+    "RealDiv": np.divide,
+    "Neg": np.negative,
+    "Sqrt": np.sqrt,
+    "Rsqrt": lambda x: (1 / np.sqrt(x)).astype(x.dtype),
+    "Square": np.square,
+    "Reciprocal": lambda x: (1 / x).astype(x.dtype),
+    "Reshape": lambda x, shape: np.reshape(x, shape.tolist()),
+    "ExpandDims": lambda x, axis: np.expand_dims(x, int(axis)),
+    "Squeeze": lambda x, attr: np.squeeze(x, axis=tuple(attr["squeeze_dims"].list.i) or None),
+    "Pack": lambda *values: np.stack(values[:-1], axis=values[-1]["axis"].i),
 }
+#: Ops that are computed with their attributes as the last argument.
+_WITH_ATTRIBUTES = ("Squeeze", "Pack")
 
 
 def constant(subject: RecipeContext, tensor: tuple[int, int], initial: Mapping[int, Any] | None = None) -> Any:
@@ -82,7 +71,8 @@ def constant(subject: RecipeContext, tensor: tuple[int, int], initial: Mapping[i
         else:
             values = [cache[one] for one, _ in reads]
             fine = all(value is not None and value.size < _TOO_LARGE and value.dtype.kind in "fiu" for value in values)
-            cache[op] = np.asarray(_COMPUTED[kind](subject, op, *values)) if fine else None
+            values += [graph.nodes[op].attr] if kind in _WITH_ATTRIBUTES else []
+            cache[op] = np.asarray(_COMPUTED[kind](*values)) if fine else None
         if cache[op] is None:
             return None
         todo.pop()
@@ -92,8 +82,9 @@ def constant(subject: RecipeContext, tensor: tuple[int, int], initial: Mapping[i
 def unknowns(subject: RecipeContext, tensors: Iterable[tuple[int, int]]) -> set[int]:
     """Returns the ops that prevent some tensors from being constants."""
     types, data = subject.graph.types, subject.graph.data
-    start = (op for op, _ in tensors)
-    above = reachable_from(start, lambda op: data.row(op).tolist() if types[op] in _COMPUTED else ())
+    above = reachable_from(
+        (op for op, _ in tensors), lambda op: data.row(op).tolist() if types[op] in _COMPUTED else ()
+    )
     return {op for op in above if types[op] not in _COMPUTED and types[op] != "Const"}
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
 
 from ..editor.editor import Editor
 from ..errors import counted
 from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.recipe_registry import EDITORS, REPORT, Recipe, RecipeParameter
+from . import checkpoints
 from .batch_norm import fold_batch_norm, settle_batch_norm
-from .checkpoints import rename_checkpoint, restore_averages, use_averages
+from .checkpoints import restore_averages, use_averages
 from .cut import cut_nms, cut_postprocessing, cut_preprocessing, replace_head
 from .freeze import frozen
 from .input import set_input
@@ -20,15 +23,13 @@ from .signature import add_output, rename, rows, set_signature
 from .split import split_at
 from .strip import for_inference, strip_checks, strip_dropout, strip_identities, strip_training
 
-_OUTPUTS = RecipeParameter("outputs", "Outputs", "outputs", hint="default: outputs of the opened graph")
-_INPUTS = RecipeParameter("inputs", "Inputs", "inputs", hint="default: all placeholders")
-_CHECKPOINT = RecipeParameter("checkpoint", "Checkpoint", "text", required=True, hint="such as run/model.ckpt")
-_VARIABLES_PARAMETER = RecipeParameter(
-    "values",
-    "Values",
-    "text",
-    choices=(("", "current values"), ("initial", "initial, if a variable has no current value")),
-)
+#: Parameters: name, label, kind, hint, choices.
+_OUTPUTS = ("outputs", "Outputs", "outputs", "default: outputs of the opened graph")
+_INPUTS = ("inputs", "Inputs", "inputs", "default: all placeholders")
+_CHECKPOINT = ("checkpoint", "Checkpoint", "text", "such as run/model.ckpt")
+_VARIABLES_PARAMETER = (
+    "values", "Values", "text", "", (("", "current values"), ("initial", "initial, if a variable has no current value"))
+)  # fmt: skip
 _MERGE_PARAMETER = (
     ("after", "after: it reads the outputs of this graph"),
     ("beside", "side by side: each keeps its own inputs"),
@@ -37,30 +38,40 @@ _MERGE_PARAMETER = (
 _STRIP, _ENDS, _VALUES, _PARTS, _QUANTIZE = "Strip", "Inputs and outputs", "Values", "Parts", "Quantization"
 
 
-def _no_placeholder(editor: Editor) -> str:
-    fed = editor.snapshot.type_mask(tuple(PLACEHOLDER_TYPES)).any()
-    return "" if fed else "the graph has no placeholder"
+def _recipe(function: Callable[..., Any], summary: str, group: str, *fields: Any, **options: Any) -> Recipe:
+    """Returns an entry. A field of the form is required if the function has no default for its argument."""
+    known, table = inspect.signature(function).parameters, "table_parameter" in options
+    parameters = tuple(
+        RecipeParameter(name, label, kind, known[name].default is inspect.Parameter.empty and not table, *hint)
+        for name, label, kind, *hint in fields
+    )
+    if "editor_names" in options:
+        options["result_kind"] = EDITORS
+    return Recipe(function.__name__, summary, function, group, parameters, **options)
 
 
-def _no_dense_layer(editor: Editor) -> str:
-    return "" if editor.snapshot.type_mask(("MatMul",)).any() else "the graph has no dense layer"
+def _without(what: str, types: Collection[str]) -> Callable[[Editor], str]:
+    """Returns a function that returns why a recipe does not apply to an editor: its graph has no op of some types."""
+    return lambda editor: "" if editor.snapshot.type_mask(types).any() else f"the graph has no {what}"
+
+
+_no_placeholder = _without("placeholder", PLACEHOLDER_TYPES)
 
 
 def _no_variable(editor: Editor) -> str:
     return "" if editor.snapshot.state.variables else "the graph has no variable"
 
 
-def _write_renamed(editor: Editor, checkpoint: str, path: str, names: Any) -> Any:
+def rename_checkpoint(editor: Editor, checkpoint: str, path: str, names: Any) -> Any:
     """Writes a checkpoint with other names of variables. The editor is not used."""
-    names_written = rename_checkpoint(checkpoint, path, names)
-    return _CheckpointResult(path, names_written)
+    return _CheckpointResult(path, checkpoints.rename_checkpoint(checkpoint, path, names))
 
 
-class _CheckpointResult:
+class _CheckpointResult(NamedTuple):
     """The names in a written checkpoint. It prints as a line for each name."""
 
-    def __init__(self, path: str, names: dict[str, str]) -> None:
-        self.path, self.names = path, names
+    path: str
+    names: dict[str, str]
 
     def __repr__(self) -> str:
         return "\n".join(
@@ -69,93 +80,80 @@ class _CheckpointResult:
 
 
 TABLE = (
-    Recipe("for_inference", "Prepare for inference", for_inference, _STRIP, (_OUTPUTS, _INPUTS)),
-    Recipe("strip_training", "Remove training-only ops", strip_training, _STRIP, (_OUTPUTS, _INPUTS)),
-    Recipe("strip_dropout", "Remove dropout", strip_dropout, _STRIP),
-    Recipe("strip_checks", "Remove assertions and checks", strip_checks, _STRIP),
-    Recipe("strip_identities", "Remove identities", strip_identities, _STRIP, (_OUTPUTS,)),
-    Recipe("settle_batch_norm", "Make batch normalization read its averages", settle_batch_norm, _STRIP),
-    Recipe("fold_batch_norm", "Fold batch normalization into the weights", fold_batch_norm, _STRIP, (_OUTPUTS,)),
-    Recipe("strip_quantization", "Remove FakeQuant", strip_quantization, _QUANTIZE),
-    Recipe(
-        "insert_after", "Insert an op after each op of a type", insert_after, _QUANTIZE,
-        (RecipeParameter("pattern", "After each", "name", required=True, hint="such as Conv2D"),
-         RecipeParameter("op", "Op type to insert", "name", required=True, hint="such as FakeQuantWithMinMaxArgs"),
-         RecipeParameter("name", "Name of each", "name", hint="default: a free name")),
+    _recipe(for_inference, "Prepare for inference", _STRIP, _OUTPUTS, _INPUTS),
+    _recipe(strip_training, "Remove training-only ops", _STRIP, _OUTPUTS, _INPUTS),
+    _recipe(strip_dropout, "Remove dropout", _STRIP),
+    _recipe(strip_checks, "Remove assertions and checks", _STRIP),
+    _recipe(strip_identities, "Remove identities", _STRIP, _OUTPUTS),
+    _recipe(settle_batch_norm, "Make batch normalization read its averages", _STRIP),
+    _recipe(fold_batch_norm, "Fold batch normalization into the weights", _STRIP, _OUTPUTS),
+    _recipe(strip_quantization, "Remove FakeQuant", _QUANTIZE),
+    _recipe(
+        insert_after, "Insert an op after each op of a type", _QUANTIZE,
+        ("pattern", "After each", "name", "such as Conv2D"),
+        ("op", "Op type to insert", "name", "such as FakeQuantWithMinMaxArgs"),
+        ("name", "Name of each", "name", "default: a free name")
     ),
-    Recipe(
-        "set_input", "Change the shape or dtype of an input", set_input, _ENDS,
-        (RecipeParameter("tensor", "Input", "input", required=True, hint="such as image:0"),
-         RecipeParameter("shape", "Shape", "shape", hint="such as [None, 96, 96, 3]"),
-         RecipeParameter("dtype", "Dtype", "text"), _OUTPUTS),
-        unavailable_reason=_no_placeholder,
+    _recipe(
+        set_input, "Change the shape or dtype of an input", _ENDS,
+        ("tensor", "Input", "input", "such as image:0"), ("shape", "Shape", "shape", "such as [None, 96, 96, 3]"),
+        ("dtype", "Dtype", "text"), _OUTPUTS, unavailable_reason=_no_placeholder
     ),
-    Recipe(
-        "add_output", "Add a named output", add_output, _ENDS,
-        (RecipeParameter("tensor", "Tensor", "tensor", required=True, hint="such as block1/Relu:0"),
-         RecipeParameter("name", "Name", "name", required=True, hint="such as features")),
+    _recipe(
+        add_output, "Add a named output", _ENDS,
+        ("tensor", "Tensor", "tensor", "such as block1/Relu:0"), ("name", "Name", "name", "such as features")
     ),
-    Recipe(
-        "set_signature", "Set the serving signature (new editor)", set_signature, _ENDS,
-        (RecipeParameter("outputs", "Outputs", "outputs", required=True, hint="tensors, or name=tensor"), _INPUTS),
-        EDITORS, ("served",),
+    _recipe(
+        set_signature, "Set the serving signature (new editor)", _ENDS,
+        ("outputs", "Outputs", "outputs", "tensors, or name=tensor"), _INPUTS, editor_names=("served",)
     ),
-    Recipe(
-        "cut_preprocessing", "Cut off preprocessing: decode, resize, scale", cut_preprocessing, _ENDS,
-        (RecipeParameter("patterns", "Patterns", "words", hint="default: decode, resize, scale, sound"),),
-        unavailable_reason=_no_placeholder,
+    _recipe(
+        cut_preprocessing, "Cut off preprocessing: decode, resize, scale", _ENDS,
+        ("patterns", "Patterns", "words", "default: decode, resize, scale, sound"),
+        unavailable_reason=_no_placeholder
     ),
-    Recipe(
-        "cut_postprocessing", "Cut off postprocessing: classes, boxes, probabilities", cut_postprocessing, _ENDS,
-        (RecipeParameter("patterns", "Patterns", "words", hint="default: best, nms, probabilities"),),
+    _recipe(
+        cut_postprocessing, "Cut off postprocessing: classes, boxes, probabilities", _ENDS,
+        ("patterns", "Patterns", "words", "default: best, nms, probabilities")
     ),
-    Recipe("cut_nms", "Cut off non-maximum suppression", cut_nms, _ENDS),
-    Recipe(
-        "replace_head", "Replace the head by a dense layer", replace_head, _ENDS,
-        (RecipeParameter("units", "Classes", "text", required=True, hint="such as 10"),
-         RecipeParameter("output", "Output", "tensor", hint="default: the only output"),
-         RecipeParameter("name", "Scope", "name", hint="default: head")),
-        unavailable_reason=_no_dense_layer,
+    _recipe(cut_nms, "Cut off non-maximum suppression", _ENDS),
+    _recipe(
+        replace_head, "Replace the head by a dense layer", _ENDS,
+        ("units", "Classes", "text", "such as 10"), ("output", "Output", "tensor", "default: the only output"),
+        ("name", "Scope", "name", "default: head"), unavailable_reason=_without("dense layer", ("MatMul",))
     ),
-    Recipe(
-        "rename", "Rename inputs, outputs, scopes and variables", rename, _ENDS,
-        (RecipeParameter("names", "Patterns", "pairs", hint="such as block*/w=stage*/kernel"),),
-        table_parameter="names", table_rows=rows,
+    _recipe(
+        rename, "Rename inputs, outputs, scopes and variables", _ENDS,
+        ("names", "Patterns", "pairs", "such as block*/w=stage*/kernel"), table_parameter="names", table_rows=rows
     ),
-    Recipe("use_averages", "Read averaged weights", use_averages, _VALUES, (_OUTPUTS,)),
-    Recipe(
-        "restore_averages", "Restore averaged weights from a checkpoint", restore_averages, _VALUES,
-        (_CHECKPOINT,), REPORT, unavailable_reason=_no_variable,
+    _recipe(use_averages, "Read averaged weights", _VALUES, _OUTPUTS),
+    _recipe(
+        restore_averages, "Restore averaged weights from a checkpoint", _VALUES,
+        _CHECKPOINT, result_kind=REPORT, unavailable_reason=_no_variable
     ),
-    Recipe(
-        "rename_checkpoint", "Write a checkpoint under other names", _write_renamed, _VALUES,
-        (_CHECKPOINT, RecipeParameter("path", "To", "text", required=True, hint="such as new/model.ckpt"),
-         RecipeParameter("names", "Names", "pairs", required=True, hint="such as old/*=new/*")), REPORT,
+    _recipe(
+        rename_checkpoint, "Write a checkpoint under other names", _VALUES,
+        _CHECKPOINT, ("path", "To", "text", "such as new/model.ckpt"),
+        ("names", "Names", "pairs", "such as old/*=new/*"), result_kind=REPORT
     ),
-    Recipe(
-        "recompute", "Recompute activations to save memory", recompute, _PARTS,
-        (RecipeParameter("loss", "Loss", "tensor", required=True, hint="such as loss:0"),
-         RecipeParameter("blocks", "Blocks", "words", hint="such as block1, block2"),
-         RecipeParameter("to", "Scope of the copies", "name", hint="default: recomputed")),
+    _recipe(
+        recompute, "Recompute activations to save memory", _PARTS,
+        ("loss", "Loss", "tensor", "such as loss:0"), ("blocks", "Blocks", "words", "such as block1, block2"),
+        ("to", "Scope of the copies", "name", "default: recomputed")
     ),
-    Recipe(
-        "frozen", "Freeze: variables become constants (new editor)", frozen, _PARTS,
-        (_OUTPUTS, _INPUTS, _VARIABLES_PARAMETER),
-        EDITORS, ("frozen",),
+    _recipe(
+        frozen, "Freeze: variables become constants (new editor)", _PARTS,
+        _OUTPUTS, _INPUTS, _VARIABLES_PARAMETER, editor_names=("frozen",)
     ),
-    Recipe(
-        "split_at", "Split in two (new editors)", split_at, _PARTS,
-        (RecipeParameter("at", "At", "tensors", required=True, hint="such as block1/Relu:0"), _OUTPUTS, _INPUTS),
-        EDITORS, ("first", "second"),
+    _recipe(
+        split_at, "Split in two (new editors)", _PARTS,
+        ("at", "At", "tensors", "such as block1/Relu:0"), _OUTPUTS, _INPUTS, editor_names=("first", "second")
     ),
-    Recipe(
-        "merge", "Merge with another model (new editor)", merge, _PARTS,
-        (RecipeParameter("other", "With", "editor", required=True, hint="an editor's name, or a file"),
-         RecipeParameter("how", "How", "text", choices=_MERGE_PARAMETER),
-         RecipeParameter("connections", "Connections", "pairs", hint="such as features=x"),
-         RecipeParameter("names", "Scopes", "words", hint="default: first, second"),
-         _VARIABLES_PARAMETER),
-        EDITORS, ("merged",),
+    _recipe(
+        merge, "Merge with another model (new editor)", _PARTS,
+        ("other", "With", "editor", "an editor's name, or a file"), ("how", "How", "text", "", _MERGE_PARAMETER),
+        ("connections", "Connections", "pairs", "such as features=x"),
+        ("names", "Scopes", "words", "default: first, second"), _VARIABLES_PARAMETER, editor_names=("merged",)
     ),
 )  # fmt: skip
 """All recipes, in the order of the menu."""

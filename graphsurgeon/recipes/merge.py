@@ -12,7 +12,7 @@ from ..errors import few, one_of
 from ..graph.names import tensor_name
 from ..graph.open_graph import outputs_of
 from ..graph.types import GraphSource, TensorMap, ValueSource
-from .recipe_context import RecipeContext, recipe_context
+from .recipe_context import recipe_context
 from .signature import set_signature
 
 _MODES = ("after", "beside", "shared")
@@ -73,7 +73,16 @@ def merge(
     one, two = models.values()
     pairs: dict[Any, Any] = dict(connections or {})
     if how == "after" and not pairs:
-        pairs = _pairs_of(context, one.outputs, two.inputs)
+        outputs, inputs = one.outputs, two.inputs
+        pairs = {outputs[key]: inputs[key] for key in outputs if key in inputs}
+        if not pairs and len(outputs) == len(inputs) == 1:
+            pairs = dict(zip(outputs.values(), inputs.values(), strict=True))
+        if not pairs:
+            raise context.precondition_error(
+                "the connections are ambiguous between the outputs "
+                f"{_ends_text(outputs)} and the inputs {_ends_text(inputs)}",
+                f"Type connections={{{next(iter(outputs), '')!r}: {next(iter(inputs), '')!r}}}",
+            )
     elif how == "shared" and not pairs:
         pairs = {one.inputs[key]: two.inputs[key] for key in one.inputs if key in two.inputs}
         if not pairs:
@@ -103,16 +112,3 @@ def _end(obj: Any) -> str:
 
 def _ends_text(ends: Mapping[str, str]) -> str:
     return few(map(repr, ends)) or "none"
-
-
-def _pairs_of(context: RecipeContext, outputs: Mapping[str, str], inputs: Mapping[str, str]) -> dict[str, str]:
-    """Returns output -> input, by name, or for the only pair."""
-    same = {outputs[key]: inputs[key] for key in outputs if key in inputs}
-    if not same and len(outputs) == len(inputs) == 1:
-        return dict(zip(outputs.values(), inputs.values(), strict=True))
-    if not same:
-        sides = f"the outputs {_ends_text(outputs)} and the inputs {_ends_text(inputs)}"
-        problem = f"the connections are ambiguous between {sides}"
-        how = f"Type connections={{{next(iter(outputs), '')!r}: {next(iter(inputs), '')!r}}}"
-        raise context.precondition_error(problem, how)
-    return same

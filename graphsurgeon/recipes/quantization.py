@@ -8,7 +8,6 @@ from typing import Any
 from ..editor.editor import Editor
 from ..errors import did_you_mean, few
 from ..graph.functions import inline_suggestion
-from ..graph.graph import Mask
 from ..graph.names import free_name
 from ..graph.pattern_match import Match, Matches
 from ..graph.selection import Selection
@@ -61,15 +60,10 @@ def strip_quantization(obj: Editor | Plan) -> Plan:
     return remove_unused(plan, graph, [graph.names[op] for op in sorted(ranges)], context.protected_ops)
 
 
-def settle_ranges(context: RecipeContext, needed_ops: Mask) -> Plan:
-    """Makes FakeQuant ops read stored ranges instead of ranges that training updates.
-
-    Args:
-        context: the subject of the recipe.
-        needed_ops: mask of the ops to examine.
-    """
+def settle_ranges(context: RecipeContext) -> Plan:
+    """Makes needed FakeQuant ops read stored ranges instead of ranges that training updates."""
     graph, plan = context.graph, context.plan
-    for op in (one for one in context.ops_of_type(*_QUANTIZED) if needed_ops[one]):
+    for op in context.needed_ops_of_type(*_QUANTIZED):
         for at, (source, _) in enumerate(context.inputs_of(op)[1:], 1):
             ahead = [source, *graph.control.row(source).tolist()] if context.inputs_of(source) else []
             if not any(graph.types[one] in ASSIGNS for one in ahead):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,21 +13,22 @@ import numpy as np
 from ..editor.editor import Editor
 from ..editor.history import layers_of
 from ..errors import Kind, PlanError, TrustError, few
+from ..graph.boundary import Tensor as Tensor
+from ..graph.control_flow import FLOW_TYPES
 from ..graph.functions import nodes_in_calls
-from ..graph.graph import Graph
-from ..graph.names import free_name, tensor_name
+from ..graph.graph import Graph, Mask
+from ..graph.names import free_name, op_name, tensor_name
 from ..graph.open_graph import outputs_of
+from ..graph.parts import required_ops
 from ..graph.provenance import orphan_mask
 from ..graph.references import ReferenceResolver
-from ..graph.selection import select
+from ..graph.selection import select, selection_from
 from ..graph.trace import Trace
+from ..graph.traversal import backward
 from ..graph.variables import INPUT_TYPES, VARIABLE_TYPES
 from ..plan.editor_like import described
 from ..plan.plan import Plan
 from ..plan.removal import protected_ops
-
-#: An output of an op: the number of the op and of the output.
-Tensor = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,7 @@ class RecipeContext:
         protected_ops: ops whose names must stay: arguments and results of the opened function, and the given tensors.
         init_ops: ops that run once, before all others, for example those that fill the tables.
         request: the request, for messages.
+        targets, fed: the outputs to keep, and the tensors to feed; empty if the recipe keeps all ops.
     """
 
     plan: Plan
@@ -47,6 +49,29 @@ class RecipeContext:
     protected_ops: frozenset[str]
     init_ops: tuple[str, ...]
     request: str
+    targets: Sequence[str] = ()
+    fed: Sequence[str] = ()
+
+    @cached_property
+    def needed_ops(self) -> Mask:
+        """The ops that the outputs need; all ops if there are no outputs to keep."""
+        graph, fed = self.graph, self.fed
+        ends = graph.mask(graph.index[op_name(name)] for name in self.targets if name not in fed)
+        return required_ops(graph, ends if self.targets else ~ends, frozenset(map(graph.tensor, fed)))
+
+    @cached_property
+    def contexts(self) -> list[set[int]]:
+        """The ops of each TF1 loop and cond that still exists."""
+        graph = self.graph
+        wholes = [{graph.index[name] for name in names if name in graph.index} for names in graph.state.contexts]
+        return [whole for whole in wholes if any(graph.types[op] in FLOW_TYPES for op in whole)]
+
+    def with_contexts(self, mask: Mask) -> Mask:
+        """Returns some ops, with all ops of the TF1 loops and conds that contain them."""
+        out = mask.copy()
+        for whole in self.contexts:
+            out[list(whole)] |= bool(mask[list(whole)].any())
+        return out
 
     def constant_array(self, op: int) -> Any:
         """Returns the array of a constant; None for any other op."""
@@ -73,6 +98,10 @@ class RecipeContext:
         """Returns the numbers of the ops of some types, in graph order, without orphans."""
         return np.flatnonzero(self.graph.type_mask(types) & ~orphan_mask(self.graph)).tolist()
 
+    def needed_ops_of_type(self, *types: str) -> list[int]:
+        """Returns the ops of `ops_of_type` that the outputs need."""
+        return [op for op in self.ops_of_type(*types) if self.needed_ops[op]]
+
     def inner_types(self, op: int) -> set[str]:
         """Returns the op types in the functions that an op calls, at any depth."""
         return {node.op for node in nodes_in_calls([self.graph.nodes[op]], self.graph.functions)}
@@ -85,6 +114,12 @@ class RecipeContext:
     def precondition_error(self, problem: str, suggestion: str) -> PlanError:
         """Returns the error for a precondition that is not met."""
         return PlanError(self.request, problem, suggestion, kind=Kind.RECIPE)
+
+    def changed(self, plan: Plan, problem: str, suggestion: str = "There is nothing to remove") -> Plan:
+        """Returns a plan; raises the error for a precondition that is not met if the recipe has added no step."""
+        if plan is self.plan:
+            raise self.precondition_error(problem, suggestion)
+        return plan
 
     def with_plan(self, plan: Plan) -> RecipeContext:
         """Returns a copy of this subject with more steps."""
@@ -158,9 +193,21 @@ def recipe_context(obj: Any, request: str, fixed_tensors: Any = None) -> RecipeC
         problem = f"{type(obj).__name__} is neither an editor nor a plan"
         raise PlanError(request, problem, "Give gs.open(...), or ed.plan()")
     graph = plan.after()
-    op_names = [name.partition(":")[0] for name in [*end_tensors, *tensors(graph, fixed_tensors, request)]]
-    ends_there = frozenset(name for name in op_names if name in graph.index)
-    return RecipeContext(plan, graph, ends_there, run_first(obj, graph), request)
+    ends = map(op_name, [*end_tensors, *tensors(graph, fixed_tensors, request)])
+    return RecipeContext(plan, graph, frozenset(filter(graph.index.__contains__, ends)), run_first(obj, graph), request)
+
+
+def context_with_ends(obj: Any, request: str, outputs: Any, inputs: Any = None) -> RecipeContext:
+    """Returns the subject of a recipe that keeps the ops that some outputs need; the ends keep their names.
+
+    Args:
+        obj, request: see `recipe_context`.
+        outputs, inputs: the outputs to keep, and the tensors to feed; see `results`.
+    """
+    context = recipe_context(obj, request)
+    targets, fed = results(obj, outputs, context), tensors(context.graph, inputs, request)
+    protected = context.protected_ops.union(map(op_name, [*targets, *fed]))
+    return replace(context, protected_ops=protected, targets=targets, fed=fed)
 
 
 #: Collections of ops that run once, before all others.
@@ -177,8 +224,7 @@ def run_first(obj: Any, graph: Graph) -> tuple[str, ...]:
     entry_names = [entry.name for key in _FIRST for entry in graph.state.collections.get(key, ())]
     if isinstance(obj, Editor):
         entry_names += described(obj).init_ops
-    names = dict.fromkeys(name.partition(":")[0] for name in entry_names)
-    return tuple(name for name in names if name in graph.index)
+    return tuple(name for name in dict.fromkeys(map(op_name, entry_names)) if name in graph.index)
 
 
 def tensors(graph: Graph, objects: Any, request: str) -> list[str]:
@@ -254,33 +300,25 @@ def remove_unused(plan: Plan, start: Graph, candidates: Iterable[str], kept_ops:
         candidates: the ops whose consumers changed; ops that only they need are removed too.
         kept_ops: ops that stay.
     """
-    graph = plan.after()
-    removed, waits = set[int](), defaultdict[int, list[str]](list)
-    todo = [graph.index[name] for name in candidates if name in graph.index]
-    while todo:
-        op = todo.pop()
-        old = start.index.get(graph.names[op])
-        consumers, waiting = (edges.row(op).tolist() for edges in (graph.consumers, graph.control_consumers))
-        waiting = [waiter for waiter in waiting if waiter not in removed]
-        if op in removed or old is None or graph.types[op] in _NEVER_REMOVED or graph.names[op] in kept_ops:
-            continue
-        if any(reader not in removed for reader in consumers):
-            continue
-        if waiting and (graph.types[op] not in _READS or any(graph.types[waiter] != "NoOp" for waiter in waiting)):
-            continue
-        if not len(start.consumers.row(old)) and not len(start.control_consumers.row(old)):
-            continue
-        removed.add(op)
-        for waiter in waiting:
-            waits[waiter].append(graph.names[op])
-        todo += graph.all_inputs.row(op).tolist()
-    names = [graph.names[op] for op in sorted(removed)]
-    for waiter, ops in waits.items():
-        plan = plan.remove_control(graph.names[waiter], after=ops)
+    graph, index = plan.after(), start.index
+    used = start.consumers.degrees + start.control_consumers.degrees > 0
+    able = graph.mask(
+        i for i, name in enumerate(graph.names) if name in index and used[index[name]] and name not in kept_ops
+    ) & ~graph.type_mask(_NEVER_REMOVED)
+    ends = graph.mask(graph.index[name] for name in candidates if name in graph.index)
+    above = backward(graph, ends & able, within=able)
+    control, no_ops = graph.control, graph.type_mask(("NoOp",))
+    mask = above & ~backward(
+        graph, ~above, control_edges=~(graph.type_mask(_READS)[control.node] & no_ops[control.rows])
+    )
+    for waiter in np.flatnonzero(no_ops & ~mask).tolist():
+        waits = [op for op in control.row(waiter).tolist() if mask[op]]
+        plan = plan.remove_control(graph.names[waiter], after=[graph.names[op] for op in waits]) if waits else plan
+    names = selection_from(graph, mask).names
     graph = plan.after()
     mask = graph.mask(graph.index[name] for name in names)
     mask &= ~protected_ops(graph, mask)
-    return plan.remove([graph.names[i] for i in np.flatnonzero(mask).tolist()]) if mask.any() else plan
+    return plan.remove(selection_from(graph, mask).names) if mask.any() else plan
 
 
 #: Ops that only read a value. Another op that waits for them need not wait.

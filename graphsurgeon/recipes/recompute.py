@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 from math import isqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from ..graph.boundary import Tensor
 from ..graph.control_flow import EXITS, FLOW_TYPES, loops_of, topological_places
 from ..graph.graph import Graph, Ints, Mask
 from ..graph.selection import Selection, select, selection_from
-from ..graph.traversal import backward, forward, reachable_mask, walk_edges
+from ..graph.training import SIZE_TYPES
+from ..graph.traversal import backward, forward, producers, reachable_mask, walk_edges
 from ..graph.types import OpsLike, TensorLike
 from ..graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ..plan.plan import Plan
@@ -27,8 +28,8 @@ from ..tf.registry import op_definition
 from .recipe_context import RecipeContext, recipe_context, tensors
 
 #: Ops that read only the shape of a tensor.
-_SIZES = ("Shape", "ShapeN", "Size", "Rank", "BroadcastGradientArgs", "ConcatOffset")
-_FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128", None)
+_SIZES = (*SIZE_TYPES, "BroadcastGradientArgs", "ConcatOffset")
+_FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 
 
 def recompute(
@@ -73,29 +74,29 @@ def recompute(
     """
     context = recipe_context(obj, "recompute()")
     graph = context.graph
-    ends = [graph.tensor(name)[0] for name in tensors(graph, loss, context.request)]
-    if not ends:
+    losses = tensors(graph, loss, context.request)
+    if not losses:
         raise context.precondition_error(
             "no loss was given", "Name the tensor that is differentiated, for example loss='loss:0'"
         )
-    backprop = _Backprop(graph, backward(graph, graph.mask(ends), control=False))
+    backprop = _Backprop(graph, backward(graph, producers(graph, map(graph.tensor, losses)), control=False))
     if not backprop.derived.any():
-        problem = f"the ops that {few(map(repr, tensors(graph, loss, context.request)))} needs have no gradients"
+        problem = f"the ops that {few(map(repr, losses))} needs have no gradients"
         raise context.precondition_error(
             problem, "Differentiate it first, for example with minimize(loss) of an optimizer"
         )
     copied, consumers_of, control_inputs = graph.mask([]), dict[Tensor, set[int]](), dict[int, list[int]]()
     for name, block in _named_blocks(context, blocks) if blocks is not None else backprop.parts():
         again = backprop.recomputed_block(block)
-        if blocks is not None and isinstance(again, str):
-            raise context.precondition_error(
-                f"{name} cannot be recomputed: {again}", "Leave it out; without blocks= the graph is cut into parts"
-            )
         if not isinstance(again, str):
             copied |= again.ops
             consumers_of |= again.consumers
             control_inputs |= dict.fromkeys(again.first, again.after)
             backprop.note_dependencies(again)
+        elif blocks is not None:
+            raise context.precondition_error(
+                f"{name} cannot be recomputed: {again}", "Leave it out; without blocks= the graph is cut into parts"
+            )
     if not copied.any():
         problem = "no gradient reads an op that could be recomputed"
         raise context.precondition_error(problem, "Name blocks=[...] of ops between the inputs and the loss")
@@ -116,7 +117,7 @@ def recompute(
     return plan
 
 
-class _RecomputedBlock:
+class _RecomputedBlock(NamedTuple):
     """The ops of a block to recompute.
 
     Args:
@@ -126,8 +127,10 @@ class _RecomputedBlock:
         after: the ops to wait for, which compute the gradient of the block.
     """
 
-    def __init__(self, ops: Mask, consumers: dict[Tensor, set[int]], first: list[int], after: list[int]) -> None:
-        self.ops, self.consumers, self.first, self.after = ops, consumers, first, after
+    ops: Mask
+    consumers: dict[Tensor, set[int]]
+    first: list[int]
+    after: list[int]
 
 
 class _Backprop:
@@ -145,39 +148,25 @@ class _Backprop:
         self.graph, self.ahead = graph, forward_ops
         self._row, self._col = walk_edges(graph, None, True, None)
         data = graph.data
-        self._floats = self._numbers()
+        ends = list(zip(data.node.tolist(), data.port.tolist(), strict=True))
+        infos = {end: graph.info(*end) for end in dict.fromkeys(ends)}
+        floats = {end for end, info in infos.items() if info is None or info.dtype.removesuffix("_ref") in _FLOATS}
+        #: The data edges with floats, or with an unknown dtype.
+        self._floats: Mask = np.fromiter((end in floats for end in ends), np.bool_, len(ends))
         self._contents: Mask = ~graph.type_mask(_SIZES)[data.rows]  # edges to consumers that read the values
         self._values = self._floats & self._contents
         self.derived: Mask = forward(graph, forward_ops, control=False, edges=self._values) & ~forward_ops
-        #: Ops that are not recomputed.
+        #: Ops that are not recomputed: in a loop or cond, with another output the next time, or readers of variables.
         flow = graph.type_mask(FLOW_TYPES)
         inside = forward(graph, flow, control=False, within=~graph.type_mask(("Merge", "RefMerge", *EXITS)) | flow)
-        self._not_recomputed = (loops_of(graph) >= 0) | (inside if flow.any() else flow) | self._unrepeatable_ops()
-
-    def _numbers(self) -> Mask:
-        """Returns the data edges with floats, or with an unknown dtype."""
-        graph, data = self.graph, self.graph.data
-        cache: dict[Tensor, bool] = {}
-        out = np.zeros(len(data.node), np.bool_)
-        for at, end in enumerate(zip(data.node.tolist(), data.port.tolist(), strict=True)):
-            if end not in cache:
-                info = graph.info(*end)
-                cache[end] = (info.dtype.removesuffix("_ref") if info is not None else None) in _FLOATS
-            out[at] = cache[end]
-        return out
-
-    def _unrepeatable_ops(self) -> Mask:
-        """Returns the ops whose output may differ the next time, and the ops that read variables."""
-        graph = self.graph
-        kinds = []
-        for kind in graph.type_index[0]:
-            about = op_definition(kind)
-            if about is None or about.is_stateful or not about.input_arg or any(one.is_ref for one in about.input_arg):
-                kinds.append(kind)
-        mask = graph.type_mask(kinds)
-        reads = graph.data.rows[graph.type_mask(VARIABLE_TYPES)[graph.data.node]]
-        mask[reads] = True
-        return mask
+        self._not_recomputed = (loops_of(graph) >= 0) | (inside if flow.any() else flow)
+        known = {kind: op_definition(kind) for kind in graph.type_index[0]}
+        self._not_recomputed |= graph.type_mask(
+            kind
+            for kind, about in known.items()
+            if about is None or about.is_stateful or not about.input_arg or any(one.is_ref for one in about.input_arg)
+        )
+        self._not_recomputed[data.rows[graph.type_mask(VARIABLE_TYPES)[data.node]]] = True
 
     def note_dependencies(self, block: _RecomputedBlock) -> None:
         """Notes that the gradients of a block now depend on the ops that the copies wait for."""
@@ -260,13 +249,12 @@ class _Backprop:
 
 def _named_blocks(context: RecipeContext, blocks: Any) -> list[tuple[str, Mask]]:
     """Returns the given blocks with names for messages. A block lacks the ops of the blocks before it."""
-    graph, covered = context.graph, context.graph.mask([])
+    graph, covered, out = context.graph, context.graph.mask([]), []
     several: Iterable[Any] = [blocks] if isinstance(blocks, (str, Selection)) else blocks
-    out = []
     for number, one in enumerate(several):
-        inside = () if isinstance(one, Selection) else context.resolver.layer_ops(one)
-        ops = list(one.names) if isinstance(one, Selection) else inside
-        selection = select(graph, name=ops) if isinstance(one, Selection) or inside else select(graph, scope=one)
-        out.append((repr(one) if isinstance(one, str) else f"block {number}", selection.mask & ~covered))
-        covered = covered | selection.mask
+        ops = one.names if isinstance(one, Selection) else context.resolver.layer_ops(one)
+        given = isinstance(one, Selection) or ops
+        mask = select(graph, **({"name": list(ops)} if given else {"scope": one})).mask
+        out.append((repr(one) if isinstance(one, str) else f"block {number}", mask & ~covered))
+        covered = covered | mask
     return out

@@ -153,19 +153,26 @@ def split_at(
             f"{ed.title}, {word}", f"split_at(), {word}",
         ) for region, part_outputs, word in ((before, [*cuts, *early], "first half"), (after, late, "second half"))
     ))  # fmt: skip
-    both = _in_both(halves)
+    one, other = (half.snapshot.state.variables for half in halves)
+    both = few([repr(name) for name in one if name in other])
     for half in halves if both else ():
         notes = (*half.opened_graph.serving.notes, f"each half has its own copy of {both}")
         half.opened_graph = replace(half.opened_graph, serving=replace(half.opened_graph.serving, notes=notes))
-    if verify:
-        _prove(context, ed, halves, targets, input_tensors, feeds, by_key)
+    if not verify:
+        return halves
+    with verification_errors(context):
+        whole = trace_targets(ed, feeds, [*targets, *input_tensors])
+        input_values = {**{name: whole.results[name] for name in input_tensors}, **whole.feeds}
+        between = _run(halves.first, input_values, by_key)
+        got = between | _run(halves.second, {**input_values, **between}, by_key)
+    for tensor in targets:
+        if not same_numbers(whole.results[tensor], got[tensor]):
+            problem = f"the halves give other numbers for {tensor!r} than the whole; both halves have"
+            raise context.precondition_error(
+                f"{problem} {both or 'no variable'}",
+                "A variable that changes during a run can be in one half only: split elsewhere",
+            )
     return halves
-
-
-def _in_both(halves: Halves) -> str:
-    """Returns the names of the variables that both halves have, as text."""
-    one, other = (half.snapshot.state.variables for half in halves)
-    return few([repr(name) for name in one if name in other])
 
 
 def _sides(
@@ -194,14 +201,12 @@ def _sides(
         raise context.precondition_error(problem, f"Leave it out: at={[name for name in cuts if name not in unused]}")
     more = [one for one in entries if one not in at and one not in ends]
     if more:
-        what = few([f"{graph.name(one)!r} for {_reader(context, one, second)!r}" for one in more])
+        readers = [next(op for op, _ in graph.consumers_of(one) if second[op]) for one in more]
+        pairs = zip(more, readers, strict=True)
+        what = few([f"{graph.name(one)!r} for {graph.names[reader]!r}" for one, reader in pairs])
         problem = f"the second half would not run alone: it also reads {what}, which the first half computes"
         raise context.precondition_error(problem, f"Split there too: at={[*cuts, *(graph.name(one) for one in more)]}")
     return block(graph, first, ends, early), block(graph, second, [*at, *ends], late), early, late
-
-
-def _reader(context: RecipeContext, tensor: tuple[int, int], within: Mask) -> str:
-    return context.graph.names[next(op for op, _ in context.graph.consumers_of(tensor) if within[op])]
 
 
 def _run(half: Editor, feeds: Mapping[str, Any], tensors: Mapping[str, str]) -> dict[str, Any]:
@@ -209,27 +214,3 @@ def _run(half: Editor, feeds: Mapping[str, Any], tensors: Mapping[str, str]) -> 
     fed = {here: feeds[tensors[key]] for key, here in half.inputs.items() if tensors[key] in feeds}
     ran = trace_targets(half, fed, list(half.outputs.values()))
     return {tensors[key]: ran.results[here] for key, here in half.outputs.items()}
-
-
-def _prove(
-    context: RecipeContext,
-    ed: Editor,
-    halves: Halves,
-    targets: list[str],
-    fed_tensors: list[str],
-    feeds: Any,
-    names: Mapping[str, str],
-) -> None:
-    """Runs the model, and its halves in sequence; raises if the results differ. `names` maps keys to tensors."""
-    with verification_errors(context):
-        whole = trace_targets(ed, feeds, [*targets, *fed_tensors])
-        input_values = {**{name: whole.results[name] for name in fed_tensors}, **whole.feeds}
-        between = _run(halves.first, input_values, names)
-        got = between | _run(halves.second, {**input_values, **between}, names)
-    for tensor in targets:
-        if not same_numbers(whole.results[tensor], got[tensor]):
-            have = _in_both(halves) or "no variable"
-            problem = f"the halves give other numbers for {tensor!r} than the whole; both halves have {have}"
-            raise context.precondition_error(
-                problem, "A variable that changes during a run can be in one half only: split elsewhere"
-            )

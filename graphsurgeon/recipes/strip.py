@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..editor.editor import Editor
 from ..errors import PlanError, few
+from ..graph.control_flow import FLOW_TYPES
 from ..graph.functions import CALLS
 from ..graph.graph import Mask
 from ..graph.names import op_name
 from ..graph.parts import refuse_part, required_ops
+from ..graph.selection import selection_from
+from ..graph.training import SIZE_TYPES
 from ..graph.traversal import backward, follow_chain, forward, reachable_from
 from ..graph.types import OpsLike, TensorLike, TensorsLike
 from ..graph.variables import FEED_TYPES, PLACEHOLDER_TYPES
-from ..plan.dependencies import variable_ops, variable_parts
+from ..plan.dependencies import variable_parts
 from ..plan.plan import Plan
+from ..plan.removal import find_removal_blockers
 from .batch_norm import NORMS, fold, settle, why_unfolded
 from .cut import restore_names
 from .freeze import constant, unknowns
 from .quantization import settle_ranges
-from .recipe_context import RecipeContext, Tensor, recipe_context, remove_unused, replace_op, results, tensors
+from .recipe_context import RecipeContext, Tensor, context_with_ends, recipe_context, remove_unused, replace_op
 
 #: Prefixes of op types that draw random numbers; `_NOT_DRAWING` lists exceptions.
 _RANDOM_PREFIXES = (
@@ -42,21 +46,7 @@ _NOT_DRAWING = frozenset(
         *("StatelessRandomGetKeyCounterAlg", "StatelessWhile"),
     }
 )
-#: Ops that compute the size of a tensor and read none of its values.
-_SIZES = ("Rank", "Shape", "ShapeN", "Size")
 _ROOTS = frozenset({"Rsqrt", "Sqrt"})
-
-
-class Remaining(NamedTuple):
-    """An op that still behaves as in training.
-
-    Args:
-            text: a sentence about the behavior.
-            suggestion: a suggestion.
-    """
-
-    text: str
-    suggestion: str
 
 
 def draws(kind: str) -> bool:
@@ -69,78 +59,62 @@ def draws(kind: str) -> bool:
     return kind.startswith(_RANDOM_PREFIXES) and kind not in _NOT_DRAWING
 
 
-def remaining_ops(context: RecipeContext, needed_ops: Mask, folded: bool) -> list[Remaining]:
-    """Returns the ops that some outputs need and that still behave as in training.
+def remaining_ops(context: RecipeContext, folded: bool) -> list[tuple[str, str]]:
+    """Returns a sentence and a suggestion for each needed op that still behaves as in training.
 
     Args:
         context: the graph, after all removals.
-        needed_ops: mask of the ops that the outputs need.
         folded: whether folding of batch normalization was requested.
     """
-    return [*_random(context, needed_ops), *_unfolded(context, needed_ops, folded)]
-
-
-def _random(context: RecipeContext, needed_ops: Mask) -> list[Remaining]:
-    graph, out = context.graph, []
-    for op in np.flatnonzero(needed_ops).tolist():
+    graph, out, variable = context.graph, list[tuple[str, str]](), list[str]()
+    for op in np.flatnonzero(context.needed_ops).tolist():
         name, kind = graph.names[op], graph.types[op]
         if draws(kind):
-            out.append(
-                Remaining(f"{name!r} ({kind}) still draws random numbers", _bypass_suggestion(context, op, needed_ops))
-            )
+            out.append((f"{name!r} ({kind}) still draws random numbers", _bypass_suggestion(context, op)))
         elif kind in CALLS and (inside := sorted(filter(draws, context.inner_types(op)))):
             text = f"the call {name!r} still draws random numbers, by {few(inside)}"
-            out.append(Remaining(text, f"Open the call, ed = ed.inlined({name!r}), and repeat this"))
-    return out
-
-
-def _bypass_suggestion(context: RecipeContext, random: int, needed_ops: Mask) -> str:
-    """Returns a suggestion to bypass the op that combines random numbers with a tensor, or a general suggestion."""
-    graph = context.graph
-    fed = forward(graph, graph.type_mask(FEED_TYPES), control=False, within=~graph.type_mask(_SIZES))
-    below = forward(graph, graph.mask([random]), control=False, within=needed_ops)
-    for op in np.flatnonzero(below & fed).tolist():
-        plain = [one for one in context.inputs_of(op) if fed[one[0]] and not below[one[0]]]
-        if len(plain) == 1 and context.consumers_of(op) and graph.info(*plain[0]) == graph.info(op, 0):
-            return f"Remove them: ed.plan().reroute({graph.name((op, 0))!r}, to={graph.name(plain[0])!r})"
-        break
-    return "Keep them if the model needs them; otherwise open the model for inference, gs.open(model, training=False)"
-
-
-def _unfolded(context: RecipeContext, needed_ops: Mask, folded: bool) -> list[Remaining]:
-    graph, out, variable = context.graph, [], []
-    for op in [one for one in context.ops_of_type(*NORMS, "Mul") if needed_ops[one]]:
+            out.append((text, f"Open the call, ed = ed.inlined({name!r}), and repeat this"))
+    for op in context.needed_ops_of_type(*NORMS, "Mul"):
         data = _batch_norm_input(context, op)
         if data is None:
             continue
         name = f"{graph.names[op]!r} ({graph.types[op]})"
         if folded:
             why, suggestion = why_unfolded(context, op, data)
-            out.append(Remaining(f"the batch normalization {name} is not folded: {why}", suggestion))
+            out.append((f"the batch normalization {name} is not folded: {why}", suggestion))
         else:
             variable.append(name)
     if variable:
         text = f"batch normalization is not folded into weights that are variables: {few(variable)}"
-        out.append(Remaining(text, "Freeze first: ed = gs.recipes.frozen(ed, outputs)"))
+        out.append((text, "Freeze first: ed = gs.recipes.frozen(ed, outputs)"))
     return out
 
 
-def _batch_norm_input(context: RecipeContext, op: int) -> Tensor | None:
-    """Returns the input of a batch normalization; None for other ops."""
-    reads = context.inputs_of(op)
-    if context.graph.types[op] in NORMS:
-        return reads[0]
-    scaled = [at for at, side in enumerate(reads) if _is_scale(context, side)]
-    other = reads[1 - scaled[0]] if len(scaled) == 1 else None
-    return other if other is not None and constant(context, other) is None else None
-
-
-def _is_scale(context: RecipeContext, tensor: Tensor) -> bool:
-    """Returns whether a tensor is computed with a square root, and does not depend on the inputs."""
+def _bypass_suggestion(context: RecipeContext, random: int) -> str:
+    """Returns a suggestion to bypass the op that combines random numbers with a tensor, or a general suggestion."""
     graph = context.graph
-    above = reachable_from([tensor[0]], lambda op: graph.data.row(op).tolist())
-    kinds = {graph.types[op] for op in above}
-    return not _ROOTS.isdisjoint(kinds) and FEED_TYPES.isdisjoint(kinds)
+    fed = forward(graph, graph.type_mask(FEED_TYPES), control=False, within=~graph.type_mask(SIZE_TYPES))
+    below = forward(graph, graph.mask([random]), control=False, within=context.needed_ops)
+    for op in np.flatnonzero(below & fed)[:1].tolist():
+        plain = [one for one in context.inputs_of(op) if fed[one[0]] and not below[one[0]]]
+        if len(plain) == 1 and context.consumers_of(op) and graph.info(*plain[0]) == graph.info(op, 0):
+            return f"Remove them: ed.plan().reroute({graph.name((op, 0))!r}, to={graph.name(plain[0])!r})"
+    return "Keep them if the model needs them; otherwise open the model for inference, gs.open(model, training=False)"
+
+
+def _batch_norm_input(context: RecipeContext, op: int) -> Tensor | None:
+    """Returns the input of a batch normalization; None for other ops.
+
+    A product is a batch normalization if one factor, its scale, is computed with a square root, and not from inputs.
+    """
+    graph, reads = context.graph, context.inputs_of(op)
+    if graph.types[op] in NORMS:
+        return reads[0]
+    above = [reachable_from([source], lambda one: graph.data.row(one).tolist()) for source, _ in reads]
+    kinds = [{graph.types[one] for one in ops} for ops in above]
+    scaled = [not _ROOTS.isdisjoint(one) and FEED_TYPES.isdisjoint(one) for one in kinds]
+    other = reads[scaled.index(False)] if sum(scaled) == 1 else None
+    return other if other is not None and constant(context, other) is None else None
 
 
 #: Ops that inspect their input and forward it.
@@ -201,33 +175,25 @@ def for_inference(
         >>> plan.after().names
         ['x', 'act', 'y']
     """
-    context = recipe_context(obj, "for_inference()")
-    targets = results(obj, outputs, context)
-    input_tensors = tensors(context.graph, inputs, context.request)
-    context = start = recipe_context(obj, context.request, [*targets, *input_tensors])
+    context = start = context_with_ends(obj, "for_inference()", outputs, inputs)
     if training is not None:
         context = context.with_plan(context.plan.resolve_condition(training, False))
-    needed = _needed_ops(context, targets, input_tensors)
-    context = context.with_plan(settle(context, needed))
-    context = context.with_plan(settle_ranges(context, _needed_ops(context, targets, input_tensors)))
-    context = context.with_plan(_without_training(context, targets, input_tensors))
-    for part in (_without_checks, _without_dropout, _without_identities):
+    for part in (settle, settle_ranges, _without_training, _without_checks, _without_dropout, _without_identities):
         context = context.with_plan(part(context))
     variables = context.ops_of_type("Variable", "VariableV2", "VarHandleOp")
     if fold_batch_norm is None:
         fold_batch_norm = not variables
-    new_plan = fold(context) if fold_batch_norm else context.plan
-    context = context.with_plan(new_plan)
-    leftovers = remaining_ops(context, _needed_ops(context, targets, input_tensors), bool(fold_batch_norm))
-    if new_plan is not start.plan:
-        return replace(new_plan, notes=(*new_plan.notes, *(f"{one.text}. {one.suggestion}" for one in leftovers)))
+    context = context.with_plan(fold(context) if fold_batch_norm else context.plan)
+    leftovers, plan = remaining_ops(context, bool(fold_batch_norm)), context.plan
+    if plan is not start.plan:
+        return replace(plan, notes=(*plan.notes, *(f"{text}. {suggestion}" for text, suggestion in leftovers)))
     if leftovers:
         raise context.precondition_error(
-            f"no other rule applies: {few([one.text for one in leftovers], 3)}", leftovers[0].suggestion
+            f"no other rule applies: {few([text for text, _ in leftovers], 3)}", leftovers[0][1]
         )
     suggestion = "There is nothing to remove"
     if variables:
-        suggestion += f"; gs.recipes.frozen(ed, {targets!r}) turns its variables into constants"
+        suggestion += f"; gs.recipes.frozen(ed, {context.targets!r}) turns its variables into constants"
     raise context.precondition_error("it is in inference form already", suggestion)
 
 
@@ -257,12 +223,9 @@ def strip_training(obj: Editor | Plan, outputs: TensorsLike | None = None, input
         >>> gs.recipes.strip_training(gs.open(graph), "y:0").after().names
         ['x', 'y']
     """
-    context = recipe_context(obj, "strip_training()")
-    targets = results(obj, outputs, context)
-    fed = tensors(context.graph, inputs, context.request)
-    new_plan = _without_training(context, targets, fed)
-    problem = f"{few(targets)} need{'s' * (len(targets) == 1)} every op of the graph"
-    return _require_change(context, new_plan, problem, "There is nothing to remove")
+    context = context_with_ends(obj, "strip_training()", outputs, inputs)
+    problem = f"{few(context.targets)} need{'s' * (len(context.targets) == 1)} every op of the graph"
+    return context.changed(_without_training(context), problem)
 
 
 def strip_dropout(obj: Editor | Plan, *, exclude: OpsLike = ()) -> Plan:
@@ -290,8 +253,7 @@ def strip_dropout(obj: Editor | Plan, *, exclude: OpsLike = ()) -> Plan:
     """
     context = recipe_context(obj, "strip_dropout()")
     excluded = set(map(op_name, context.resolver.ops(exclude)))
-    new_plan = _without_dropout(context, excluded)
-    return _require_change(context, new_plan, "no op masks a tensor with random numbers", "There is nothing to remove")
+    return context.changed(_without_dropout(context, excluded), "no op masks a tensor with random numbers")
 
 
 def strip_checks(obj: Editor | Plan) -> Plan:
@@ -314,8 +276,7 @@ def strip_checks(obj: Editor | Plan) -> Plan:
         ['x', 'y']
     """
     context = recipe_context(obj, "strip_checks()")
-    problem = f"the graph has no {few([*_ASSERT_TYPES, *_CHECK_TYPES], 5)}"
-    return _require_change(context, _without_checks(context), problem, "There is nothing to remove")
+    return context.changed(_without_checks(context), f"the graph has no {few([*_ASSERT_TYPES, *_CHECK_TYPES], 5)}")
 
 
 def strip_identities(obj: Editor | Plan, outputs: TensorsLike | None = None) -> Plan:
@@ -344,77 +305,55 @@ def strip_identities(obj: Editor | Plan, outputs: TensorsLike | None = None) -> 
     """
     context = recipe_context(obj, "strip_identities()", outputs)
     problem = "no identity can be removed without another change than of a name"
-    return _require_change(context, _without_identities(context), problem, "ed.select(op='Identity') lists all")
-
-
-def _require_change(context: RecipeContext, new_plan: Plan, problem: str, suggestion: str) -> Plan:
-    """Returns a plan with steps; raises if a recipe found nothing to do."""
-    if new_plan is context.plan:
-        raise context.precondition_error(problem, suggestion)
-    return new_plan
+    return context.changed(_without_identities(context), problem, "ed.select(op='Identity') lists all")
 
 
 # -- ops that the outputs do not need -------------------------------------------------------------
 
 
-def _needed_ops(context: RecipeContext, targets: Iterable[str], fed_tensors: Iterable[str]) -> Mask:
-    """Returns a mask of the ops that some tensors need, if some tensors are fed."""
-    graph = context.graph
-    ends = graph.mask(graph.index[name.partition(":")[0]] for name in targets if name not in fed_tensors)
-    return required_ops(graph, ends, frozenset(map(graph.tensor, fed_tensors)))
-
-
-def _without_training(context: RecipeContext, targets: list[str], fed_tensors: list[str]) -> Plan:
-    plan, graph = context.plan, context.graph
-    needed_ops = _needed_ops(context, targets, fed_tensors)
-    ends = [graph.tensor(name) for name in targets if ":" in name and name not in fed_tensors]
-    refuse_part(graph, needed_ops, map(graph.tensor, fed_tensors), context.request, ends)
-    for name in fed_tensors:
+def _without_training(context: RecipeContext) -> Plan:
+    plan, graph, targets, fed = context.plan, context.graph, context.targets, context.fed
+    needed_ops = context.needed_ops
+    ends = [graph.tensor(name) for name in targets if ":" in name and name not in fed]
+    refuse_part(graph, needed_ops, map(graph.tensor, fed), context.request, ends)
+    kept = needed_ops.copy()
+    for name in fed:
         op, _ = graph.tensor(name)
-        if graph.types[op] == "Placeholder":
+        kept[op] = graph.types[op] == "Placeholder"
+        if kept[op]:
             continue
         if needed_ops[op]:
-            tensors_read = [f"{graph.names[op]}:{at}" for reader, at in graph.consumers.ends(op) if needed_ops[reader]]
-            other = next(
-                one
-                for one in [*tensors_read, *targets]
-                if one.startswith(f"{graph.names[op]}:") and one not in fed_tensors
-            )
+            reads = [graph.name((op, at)) for reader, at in graph.consumers.ends(op) if needed_ops[reader]]
+            also = (one for one in [*reads, *targets] if one.startswith(f"{graph.names[op]}:") and one not in fed)
+            other = next(also)
             problem = f"{name!r} is an input, but the outputs need {other!r} of the same op"
-            raise context.precondition_error(problem, f"Feed that too: inputs={[*fed_tensors, other]!r}")
+            raise context.precondition_error(problem, f"Feed that too: inputs={[*fed, other]!r}")
         plan = plan.detach(graph.names[op], side="outputs")
-    placeholder_ops = {
-        graph.tensor(name)[0] for name in fed_tensors if graph.types[graph.tensor(name)[0]] == "Placeholder"
-    }
-    removed = ~_needed_with_state(context, needed_ops | graph.mask(sorted(placeholder_ops)), fed_tensors)
-    names = [graph.names[i] for i in np.flatnonzero(removed).tolist()]
-    plan, renamed = restore_names(plan, context, fed_tensors) if plan is not context.plan else (plan, {})
+    names = selection_from(graph, ~_needed_with_state(context, kept)).names
+    plan, renamed = restore_names(plan, context, fed)
     return plan.remove([renamed.get(name, name) for name in names]) if names else plan
 
 
-def _needed_with_state(context: RecipeContext, needed_ops: Mask, fed_tensors: list[str]) -> Mask:
+def _needed_with_state(context: RecipeContext, mask: Mask) -> Mask:
     """Returns some ops, with all ops of their variables, loops, conds and tables, and the ops that fill the tables."""
-    graph, state = context.graph, context.graph.state
-    mask, savers = needed_ops.copy(), _savers(context)
+    graph, state, savers = context.graph, context.graph.state, _savers(context)
     fills = graph.mask(graph.index[name] for names in state.init_ops.values() for name in names if name in graph.index)
     starts = {op: backward(graph, graph.mask([op])) for op in map(graph.index.__getitem__, context.init_ops)}
-    cuts = frozenset(map(graph.tensor, fed_tensors))
     while True:
+        needed_ops = mask.copy()
         for variable in state.variables.values():
             if variable.op in graph.index and mask[graph.index[variable.op]]:
                 mask |= variable_parts(graph, variable)
                 mask[savers.get(graph.index[variable.op], [])] = True
-        for whole in _contexts(context):
-            mask[sorted(whole)] |= bool(mask[sorted(whole)].any())
+        mask = context.with_contexts(mask)
         for holder, names in state.init_ops.items():
             if holder in graph.index and mask[graph.index[holder]]:
                 mask[[graph.index[name] for name in names if name in graph.index]] = True
         for op, run in starts.items():  # ops that run first, if they fill one of these tables
             mask[op] |= bool((mask & fills & run).any())
-        wider = required_ops(graph, mask, cuts)
-        if (wider == needed_ops).all():
-            return wider
-        mask, needed_ops = wider.copy(), wider
+        mask = required_ops(graph, mask, frozenset(map(graph.tensor, context.fed)))
+        if (mask == needed_ops).all():
+            return mask
 
 
 def _savers(context: RecipeContext) -> dict[int, list[int]]:
@@ -439,34 +378,22 @@ def _savers(context: RecipeContext) -> dict[int, list[int]]:
     return savers
 
 
-def _contexts(context: RecipeContext) -> list[set[int]]:
-    """Returns the ops of each TF1 loop and cond that still exists."""
-    graph = context.graph
-    wholes = [{graph.index[name] for name in names if name in graph.index} for names in graph.state.contexts]
-    return [whole for whole in wholes if any(graph.types[op] in _LOOP_TYPES for op in whole)]
-
-
-#: Ops that every loop or cond has.
-_LOOP_TYPES = frozenset({"Enter", "Exit", "Merge", "NextIteration", "RefEnter", "RefMerge", "RefSwitch", "Switch"})
-
-
 # -- checks ---------------------------------------------------------------------------------------
 
 
 def _without_checks(context: RecipeContext) -> Plan:
     graph, plan = context.graph, context.plan
-    looking = [
-        op
-        for op in context.ops_of_type(*_CHECK_TYPES)
-        if graph.names[op] not in context.protected_ops and context.consumers_of(op)
-    ]
-    watching = [op for op in context.ops_of_type(*_ASSERT_TYPES) if graph.names[op] not in context.protected_ops]
+    looking, watching = (
+        [op for op in context.ops_of_type(*types) if graph.names[op] not in context.protected_ops]
+        for types in (_CHECK_TYPES, _ASSERT_TYPES)
+    )
+    looking = [op for op in looking if context.consumers_of(op)]
     watching += [op for op in context.ops_of_type(*_GUARDS) if _is_guard(context, op)]
     removed = set(watching)
-    for numbers in _contexts(context):  # a cond of TF1 around a check
+    for numbers in context.contexts:  # a cond of TF1 around a check
         if removed & numbers and not any(r not in numbers for op in numbers for r in graph.consumers.row(op).tolist()):
             removed |= numbers
-    removed = {op for op in removed if all(whole <= removed for whole in _contexts(context) if op in whole)}
+    removed = {op for op in removed if all(whole <= removed for whole in context.contexts if op in whole)}
     for op in sorted(removed):  # an identity that only forwards the end of a check
         removed |= {r for r in graph.consumers.row(op).tolist() if not len(graph.consumers.row(r))}
     if looking:
@@ -482,11 +409,8 @@ def _is_guard(context: RecipeContext, op: int) -> bool:
     """Returns whether a TF2 cond is only a check: it has an ``Assert``, and its outputs have no consumers."""
     graph = context.graph
     for reader in graph.consumers.row(op).tolist():
-        if (
-            graph.types[reader] != "Identity"
-            or len(graph.consumers.row(reader))
-            or graph.names[reader] in context.protected_ops
-        ):
+        used = graph.types[reader] != "Identity" or len(graph.consumers.row(reader))
+        if used or graph.names[reader] in context.protected_ops:
             return False
     inner = context.inner_types(op)
     return "Assert" in inner and inner <= {"Assert", "Const", "Identity", "NoOp"}
@@ -497,34 +421,25 @@ def _is_guard(context: RecipeContext, op: int) -> bool:
 
 def _without_identities(context: RecipeContext) -> Plan:
     graph = context.graph
-    state = graph.state
-    collection_ops = {entry.name.partition(":")[0] for entries in state.collections.values() for entry in entries}
-    protected = (
-        {graph.names[op] for whole in _contexts(context) for op in whole} | context.protected_ops | collection_ops
-    )
-    protected |= {name for names in state.init_ops.values() for name in names}
-    here = [info for info in state.variables.values() if info.op in graph.index]
-    protected |= {graph.names[op] for info in here for op in variable_ops(graph, info)}
+    candidates = [graph.names[op] for op in context.ops_of_type(*_IDENTITY_TYPES)]
+    if not candidates:
+        return context.plan
+    blockers = find_removal_blockers(graph, candidates)
+    parts = (*blockers.collections, *blockers.variables, *blockers.contexts, *blockers.init_ops)
+    protected = {name for name, _ in parts} | context.protected_ops
     removed = []
     for op in context.ops_of_type(*_IDENTITY_TYPES):
-        if graph.names[op] in protected or len(graph.control.row(op)) or len(graph.control_consumers.row(op)):
+        source, after = context.inputs_of(op)[0], graph.consumers.row(op).tolist()
+        waits = len(graph.control.row(op)) or len(graph.control_consumers.row(op))
+        # It may mark a loop or branch.
+        marks = any(graph.types[one] in FLOW_TYPES for one in (source[0], *after))
+        if not after or waits or marks or graph.names[op] in protected:
             continue
-        input_info, output_info = graph.info(*context.inputs_of(op)[0]), graph.info(op, 0)
-        if (
-            not context.consumers_of(op)
-            or input_info is None
-            or output_info is None
-            or input_info.dtype != output_info.dtype
-        ):
+        old, new = graph.info(*source), graph.info(op, 0)
+        if old is None or new is None or old.dtype != new.dtype or old.dtype in ("resource", "variant"):
             continue
-        near = [context.inputs_of(op)[0][0], *graph.consumers.row(op).tolist()]
-        if any(graph.types[one] in _LOOP_TYPES | {"LoopCond"} for one in near):  # it may mark a loop or branch
-            continue
-        if input_info.dtype in ("resource", "variant") or (
-            input_info.shape != output_info.shape and output_info.shape is not None
-        ):
-            continue
-        removed.append(graph.names[op])
+        if new.shape in (None, old.shape):
+            removed.append(graph.names[op])
     return context.plan.remove(removed, stitch=True) if removed else context.plan
 
 
@@ -534,9 +449,7 @@ def _without_identities(context: RecipeContext) -> Plan:
 def _without_dropout(context: RecipeContext, excluded: Collection[str] | None = None) -> Plan:
     """Removes dropout, except the ops in `excluded`; None if the recipe has no argument ``exclude``."""
     graph, plan = context.graph, context.plan
-    pairs: dict[int, tuple[int, int]] = {}
-    masks: dict[tuple[int, int], int] = {}
-    others: list[tuple[int, tuple[int, int], PlanError]] = []
+    pairs, masks, others = dict[int, Tensor](), dict[Tensor, int](), list[tuple[int, Tensor, PlanError]]()
     for random in context.ops_of_type(*_RANDOM):
         for masked, at in _masked_ops(context, random):
             if graph.names[masked] in (excluded or ()):
@@ -559,7 +472,7 @@ def _without_dropout(context: RecipeContext, excluded: Collection[str] | None = 
     if not pairs:
         return plan
 
-    def source_of(tensor: tuple[int, int]) -> tuple[int, int]:
+    def source_of(tensor: Tensor) -> Tensor:
         while tensor[0] in pairs and tensor[1] == 0:
             tensor = pairs[tensor[0]]
         return tensor
@@ -584,24 +497,22 @@ def _without_dropout(context: RecipeContext, excluded: Collection[str] | None = 
 
 def _masked_ops(context: RecipeContext, random: int) -> list[tuple[int, int]]:
     """Returns pairs (op that masks, index of its mask input) for the masks that are computed from random numbers."""
-    graph, out = context.graph, []
-    todo, visited = [(random, False)], {(random, False)}
-    while todo:
-        op, compared = todo.pop()
+    graph, out = context.graph, list[tuple[int, int]]()
+
+    def onward(state: tuple[int, bool]) -> Iterator[tuple[int, bool]]:
+        op, compared = state
         for reader, at in context.consumers_of(op):
             kind = graph.types[reader]
             if compared and kind in _MASKED:
                 out.append((reader, at))
-            elif (
-                kind in _THRESHOLDS or (kind in _SCALED and not compared) or (compared and kind in ("Cast", "Identity"))
-            ):
-                step = reader, compared or kind in _THRESHOLDS
-                todo += [step] if step not in visited else []
-                visited.add(step)
+            elif kind in _THRESHOLDS or kind in (("Cast", "Identity") if compared else _SCALED):
+                yield reader, compared or kind in _THRESHOLDS
+
+    reachable_from([(random, False)], onward)
     return out
 
 
-def _source(context: RecipeContext, masked: int, mask: int, excludes: bool) -> tuple[int, int] | None:
+def _source(context: RecipeContext, masked: int, mask: int, excludes: bool) -> Tensor | None:
     """Returns the input of a dropout; None if the op is not a dropout."""
     graph, reads = context.graph, context.inputs_of(masked)
     if graph.types[masked] == "Mul":
@@ -624,7 +535,7 @@ def _source(context: RecipeContext, masked: int, mask: int, excludes: bool) -> t
     raise context.precondition_error(problem, f"Remove the mask, {way}{keeps}")
 
 
-def _makes_up(context: RecipeContext, scale: tuple[int, int], kind: str, mask: tuple[int, int]) -> bool:
+def _makes_up(context: RecipeContext, scale: Tensor, kind: str, mask: Tensor) -> bool:
     """Returns whether a scale compensates for the dropped elements, for any rate."""
     share = _share(context, mask)
     if share is None:
@@ -642,23 +553,21 @@ def _makes_up(context: RecipeContext, scale: tuple[int, int], kind: str, mask: t
     return len(open_) < 2
 
 
-def _share(context: RecipeContext, mask: tuple[int, int]) -> tuple[tuple[int, int], Callable[[float], float]] | None:
+def _share(context: RecipeContext, mask: Tensor) -> tuple[Tensor, Callable[[float], float]] | None:
     """Returns the tensor with the rate of a mask, and a function from its value to the share of kept elements."""
     graph = context.graph
     passing = ("Cast", "Identity")
     op = follow_chain(mask[0], lambda at: next(iter(graph.data.row(at).tolist() * (graph.types[at] in passing)), None))
     floor = graph.types[op] == "Floor"
     sides = context.inputs_of(context.inputs_of(op)[0][0] if floor else op)
-    plain = [at for at, side in enumerate(sides) if not _is_random(context, side[0])]
+    above = [
+        reachable_from([side], lambda one: graph.data.row(one).tolist() if graph.types[one] in _SCALED else ())
+        for side, _ in sides
+    ]
+    plain = [at for at, ops in enumerate(above) if not any(graph.types[one] in _RANDOM for one in ops)]
     if len(sides) != 2 or len(plain) != 1:
         return None
     if floor:  # the kept share plus random numbers
         return sides[plain[0]], lambda keep: keep
-    above = graph.types[op].startswith("Greater") == (plain[0] == 1)
-    return sides[plain[0]], (lambda rate: 1 - rate) if above else (lambda rate: rate)
-
-
-def _is_random(context: RecipeContext, op: int) -> bool:
-    types, data = context.graph.types, context.graph.data
-    above = reachable_from([op], lambda one: data.row(one).tolist() if types[one] in _SCALED else ())
-    return any(types[one] in _RANDOM for one in above)
+    keeps_larger = graph.types[op].startswith("Greater") == (plain[0] == 1)
+    return sides[plain[0]], (lambda rate: 1 - rate) if keeps_larger else (lambda rate: rate)

@@ -100,7 +100,11 @@ class LocalCluster:
         return f"<LocalCluster of {counted(len(self._processes), 'tasks')} of job {self.job!r}, {up} running>"
 
     def _start(self, tasks: Any) -> None:
-        _bypass_proxies()
+        # gRPC must bypass proxies for loopback addresses; through one from the environment it would wait forever.
+        name = "no_grpc_proxy"  # gRPC requires lower case
+        hosts = os.environ.get(name) or os.environ.get("no_proxy") or ""
+        if "127.0.0.1" not in hosts.split(","):
+            os.environ[name] = ",".join(filter(None, (hosts, "127.0.0.1")))
         environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
         for task in tasks:
             arguments = [sys.executable, "-c", _SERVER, json.dumps([self.spec, self.job, task])]
@@ -173,14 +177,6 @@ def free_ports(count: int) -> list[int]:
             "End programs that use these ports, or start fewer tasks",
         )
     return ports
-
-
-def _bypass_proxies() -> None:
-    """Makes gRPC bypass proxies for loopback addresses; through a proxy from the environment it would wait forever."""
-    name = "no_grpc_proxy"  # gRPC requires lower case
-    hosts = os.environ.get(name) or os.environ.get("no_proxy") or ""
-    if "127.0.0.1" not in hosts.split(","):
-        os.environ[name] = ",".join(filter(None, (hosts, "127.0.0.1")))
 
 
 def _wait_until_ready(server: subprocess.Popen[str], seconds: float) -> bool:

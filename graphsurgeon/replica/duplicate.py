@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
@@ -15,22 +14,9 @@ from ..editor.open import open
 from ..errors import PlanError
 from ..graph.names import free_name, tensor_name
 from ..graph.selection import Selection
-from ..graph.types import GraphSource, TensorLike, TensorMap, TFConfig, TFSession, ValueSource
+from ..graph.types import GraphSource, TensorLike, TensorMap, TFConfig, ValueSource
 from ..graph.variables import VARIABLE_TYPES
 from .replica import Replica, check_interval, check_tau, refuse_foreign
-
-
-@dataclass(frozen=True)
-class _Options:
-    """The options of `duplicate`."""
-
-    to: str | None
-    every: int
-    tau: float
-    rules: Mapping[str, Any]
-    target: str
-    config: Any
-    timeout: float
 
 
 def duplicate(
@@ -102,37 +88,77 @@ def duplicate(
     editor, block = _source(source)
     _refuse_shared(block, inputs, variables)
     same = graph is not None and getattr(graph, "graph", graph) is block.graph.owner
-    own = _session_of(editor, graph if same and values is None and hasattr(graph, "graph") else values)
+    session = _session_of(editor, graph if same and values is None and hasattr(graph, "graph") else values)
     unmapped = unmapped or ("keep" if same else "placeholder")
-    rules = {"inputs": inputs, "unmapped": unmapped, "control": control, "variables": variables, "device": device,
-             "trainable": trainable}  # fmt: skip
-    options = _Options(to, every, tau, rules, target, config, timeout)
+    rules: dict[str, Any] = {"inputs": inputs, "unmapped": unmapped, "control": control, "variables": variables,
+                             "device": device, "trainable": trainable}  # fmt: skip
+    if same and (target or isinstance(session, Mapping)):
+        raise PlanError(
+            f"duplicate(graph=..., {f'target={target!r}' if target else 'values={...}'})",
+            "a duplicate in the graph of its original runs in the session of the original",
+            "Leave out graph=, or give values=session",
+        )
+    if target and graph is not None:
+        raise PlanError(
+            f"duplicate(graph=..., target={target!r})",
+            "target= is for a new session, but an existing graph keeps its session",
+            "Leave out graph=, or give graph=tf.compat.v1.Session(target, graph=...)",
+        )
     if same:
-        return _duplicate_in_same_graph(editor, block, own, options)
-    handles: Any = {}
-    if values is None and editor is not None and not isinstance(source, Editor):
-        handles = editor.values.handles()
-    starts = values if values is not None or own is None else editor
-    return _duplicate_in_new_graph(block, own, starts, graph, options, handles)
+        there = editor or open(block.graph.owner, title=block.graph.title)
+        if session is not None:
+            refuse_foreign(session, there.graph, "duplicate(graph=..., values=session)")
+            tf.run.sessions.refuse_missing(device, session)
+        scope = free_name("replica", there.snapshot.is_name_used) if to is None else to
+    else:
+        there = graph if isinstance(graph, Editor) else open(graph or tf.graph_parts.Graph(), title="duplicate")
+        if graph is None:
+            tf.run.sessions.refuse_missing_at(device, target, config, timeout)
+        else:
+            tf.run.sessions.refuse_missing(device, there.session())
+        rules["values"], scope = values if values is not None or session is None else editor, to or ""
+    applied, pairs = _copy_block(there, block, session, to=scope, **rules)
+    new_ops, follow = applied.applied_ops, tf.values.replica_values
+    # The variables that start from their initial values.
+    unread = {variable.original for variable in applied.effect.variables if variable.policy == "initial"}
+    if same:
+        ops = follow.group_updates(pairs, applied.graph, scope, tau != 1.0)
+        start = partial(tf.values.assign_values.set_plan_values, applied_ops=new_ops)
+        return Replica(applied, pairs, None, None, session, ops, every, tau, start, unread)
+    # Updates copy the values later; a second copy of them is not kept here.
+    new_ops.initial += [name for name in new_ops.values if new_ops.variable_infos[name].initial_value]
+    new_ops.values.clear()
+
+    def opened() -> Any:
+        session = tf.run.sessions.new_session(applied.graph, target, config, timeout)
+        tf.values.assign_values.set_plan_values(session, new_ops)
+        return session
+
+    updates: Any = None
+    if session is not None:
+        arrays = isinstance(session, Mapping)
+        updates = follow.MappingSource(session, block.graph.owner) if arrays else follow.SessionSource(session)
+    # The variables of a TF2 object.
+    of_object = editor is not None and values is None and not isinstance(source, Editor)
+    handles = editor.values.handles() if editor is not None and of_object else {}
+    if pairs and all(pair.old.op in handles for pair in pairs):
+        updates = follow.ObjectSource(handles)
+    how, own = (opened, opened()) if graph is None else (None, there.session())
+    return Replica(applied, pairs, updates, how, own, None, every, tau, None, unread)
 
 
 def _source(source: Any) -> tuple[Editor | None, Selection]:
     """Returns the editor and the selection to copy; no editor for a given selection, whose graph may be incomplete."""
     if isinstance(source, Replica):
-        raise PlanError("duplicate(replica)", f"{source!r} is a duplicate, not a graph", _repeat_code(source))
+        how, copied = "Type gs.duplicate(replica.session)", source.applied.copies[0]
+        if source.graph is copied.source.owner or copied.step.to:
+            values = ", values=replica.session" if source.session is not None else ""
+            how = f"Type gs.duplicate(gs.open(replica.graph).select(name=replica.applied.ops){values})"
+        raise PlanError("duplicate(replica)", f"{source!r} is a duplicate, not a graph", how)
     if isinstance(source, Selection):
         return None, source
     editor = source if isinstance(source, Editor) else open(source)
     return editor, editor.select()
-
-
-def _repeat_code(replica: Replica) -> str:
-    """Returns the suggestion how to duplicate a duplicate."""
-    beside = replica.graph is replica.applied.copies[0].source.owner
-    if beside or replica.applied.copies[0].step.to:
-        values = ", values=replica.session" if replica.session is not None else ""
-        return f"Type gs.duplicate(gs.open(replica.graph).select(name=replica.applied.ops){values})"
-    return "Type gs.duplicate(replica.session)"
 
 
 def _refuse_shared(block: Selection, inputs: Mapping[Any, Any] | None, variables: Any) -> None:
@@ -164,67 +190,6 @@ def _session_of(editor: Editor | None, values: Any) -> Any:
     return None if editor is None or not editor.values.has_source else editor.values.read_session()
 
 
-def _duplicate_in_same_graph(
-    editor: Editor | None, block: Selection, session: TFSession | None, options: _Options
-) -> Replica:
-    """Returns a duplicate in the graph of its original."""
-    if options.target or isinstance(session, Mapping):
-        what = f"target={options.target!r}" if options.target else "values={...}"
-        raise PlanError(
-            f"duplicate(graph=..., {what})",
-            "a duplicate in the graph of its original runs in the session of the original",
-            "Leave out graph=, or give values=session",
-        )
-    editor = editor or open(block.graph.owner, title=block.graph.title)
-    if session is not None:
-        refuse_foreign(session, editor.graph, "duplicate(graph=..., values=session)")
-        tf.run.sessions.refuse_missing(options.rules["device"], session)
-    scope = free_name("replica", editor.snapshot.is_name_used) if options.to is None else options.to
-    applied, pairs = _copy_block(editor, block, session, to=scope, **options.rules)
-    ops = tf.values.replica_values.group_updates(pairs, applied.graph, scope, options.tau != 1.0)
-    start = partial(tf.values.assign_values.set_plan_values, applied_ops=applied.applied_ops)
-    return Replica(applied, pairs, None, None, session, ops, options.every, options.tau, start, _unread(applied))
-
-
-def _duplicate_in_new_graph(
-    block: Selection, source_session: Any, values: Any, graph: Any, options: _Options, handles: Mapping[str, Any]
-) -> Replica:
-    """Returns a duplicate in another graph, with its own session; `handles` are variables of a TF2 object."""
-    if graph is not None and options.target:
-        raise PlanError(
-            f"duplicate(graph=..., target={options.target!r})",
-            "target= is for a new session, but an existing graph keeps its session",
-            "Leave out graph=, or give graph=tf.compat.v1.Session(target, graph=...)",
-        )
-    there = graph if isinstance(graph, Editor) else open(graph or tf.graph_parts.Graph(), title="duplicate")
-    if graph is None:
-        tf.run.sessions.refuse_missing_at(options.rules["device"], options.target, options.config, options.timeout)
-    else:
-        tf.run.sessions.refuse_missing(options.rules["device"], there.session())
-    applied, pairs = _copy_block(there, block, source_session, to=options.to or "", values=values, **options.rules)
-    new_ops = applied.applied_ops
-    # Updates copy the values later; a second copy of them is not kept here.
-    new_ops.initial += [name for name in new_ops.values if new_ops.variable_infos[name].initial_value]
-    new_ops.values.clear()
-
-    def opened() -> Any:
-        session = tf.run.sessions.new_session(applied.graph, options.target, options.config, options.timeout)
-        tf.values.assign_values.set_plan_values(session, new_ops)
-        return session
-
-    source: Any = None
-    if source_session is not None:
-        source = (
-            tf.values.replica_values.MappingSource(source_session, block.graph.owner)
-            if isinstance(source_session, Mapping)
-            else tf.values.replica_values.SessionSource(source_session)
-        )
-    if pairs and all(pair.old.op in handles for pair in pairs):
-        source = tf.values.replica_values.ObjectSource(handles)
-    how, session = (opened, opened()) if graph is None else (None, there.session())
-    return Replica(applied, pairs, source, how, session, None, options.every, options.tau, None, _unread(applied))
-
-
 def _copy_block(editor: Editor, block: Selection, session: Any, **options: Any) -> tuple[Applied, list[Any]]:
     """Returns the copy, and pairs of its variables and their originals. Errors name `duplicate` as the request."""
     try:
@@ -238,8 +203,3 @@ def _copy_block(editor: Editor, block: Selection, session: Any, **options: Any) 
     pairs = tf.values.replica_values.pairs_of(applied.copies, applied.graph)
     tf.values.replica_values.refuse_folded(pairs)
     return applied, pairs
-
-
-def _unread(result: Applied) -> set[str]:
-    """Returns the original names of the variables that start from initial values."""
-    return {v.original for v in result.effect.variables if v.policy == "initial"}

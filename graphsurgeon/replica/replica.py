@@ -85,17 +85,6 @@ def check_interval(every: Any, verb: str) -> int:
     return int(every)
 
 
-def check_seconds(seconds: Any) -> float:
-    """Returns `seconds`, a time above 0.
-
-    Raises:
-        PlanError: `seconds` has another type or value.
-    """
-    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not 0 < float(seconds) < TIMEOUT_MAX:
-        raise PlanError(f"follow(seconds={seconds!r})", "seconds must be a number above 0", "Try seconds=5")
-    return float(seconds)
-
-
 class Replica:
     """A duplicate that follows its original. Made by `gs.duplicate`.
 
@@ -148,7 +137,8 @@ class Replica:
         self._copy_all = True  # the next update copies all values, regardless of tau
         self._uninitialized = list(self._pairs)  # originals of the variables without given values
         self._has_warned = grouped is not None  # whether a warning was given, or initial values were requested
-        self._state = _State()
+        self._torn = False  # whether the last update was not completed
+        self._waiting = ""  # the followed folder, while it had no checkpoint yet
         self._stop: threading.Event | None = None
         self._live_in(session)
         self._start(initial)
@@ -230,7 +220,14 @@ class Replica:
                 raise PlanError(
                     "run(...)", "the duplicate has no session yet", "Give it a session: replica.attach(session)"
                 )
-            self._state.refuse()
+            if self._torn:
+                raise PlanError("run(...)", "the last update was not completed", "Call replica.update() again")
+            if self._waiting:
+                raise PlanError(
+                    "run(...)",
+                    f"the duplicate has no values: there was no checkpoint in {self._waiting!r} yet",
+                    "Call replica.update(wait=60), or allow earlier answers: replica.follow(folder, values='initial')",
+                )
             self._warn_lack()
             yield self.session
 
@@ -350,21 +347,27 @@ class Replica:
             how = "Attach a session, replica.attach(session), or follow a folder, replica.follow(folder)"
             raise PlanError("update()", "the duplicate has no session or folder to follow", how)
         self._lock.refuse_reader()
-        with self._update_lock, tf.run.progress.Phases("updating the duplicate", 3), _proposing_attach():
-            start = time.perf_counter()
-            if self._grouped is not None:
-                return self._update_grouped(self._grouped, tau, start, timeout)
-            tf.run.progress.phase("reading values")
-            snapshot, skipped = self._newest(wait, timeout)
-            if snapshot is None:
-                return Update(self._count, (), len(self._pairs), 0, "")
-            try:
+        try:
+            with self._update_lock, tf.run.progress.Phases("updating the duplicate", 3):
+                start = time.perf_counter()
+                if self._grouped is not None:
+                    return self._update_grouped(self._grouped, tau, start, timeout)
+                tf.run.progress.phase("reading values")
+                snapshot, skipped = self._newest(wait, timeout)
+                if snapshot is None:
+                    return Update(self._count, (), len(self._pairs), 0, "")
+                try:
+                    return self._transfer(*snapshot, tau, start, skipped, timeout)
+                except tf.run.sessions.LOST_SERVER_ERRORS:
+                    if self._open_session is None:
+                        raise
+                self._reopen()
                 return self._transfer(*snapshot, tau, start, skipped, timeout)
-            except tf.run.sessions.LOST_SERVER_ERRORS:
-                if self._open_session is None:
-                    raise
-            self._reopen()
-            return self._transfer(*snapshot, tau, start, skipped, timeout)
+        except PlanError as error:
+            if error.kind is not Kind.CLOSED_SESSION:
+                raise
+            how = "Give another: replica.attach(session)"
+            raise PlanError(error.request, error.problem, how, kind=error.kind) from error
 
     @property
     def _step_lock(self) -> RWLock:
@@ -386,6 +389,17 @@ class Replica:
                 f"steps of the original or reads of the duplicate were running for {timeout:g} s without a pause",
                 "Pause the steps and reads, or wait longer: replica.update(timeout=600)",
             ) from error
+
+    @contextmanager
+    def _mixed(self) -> Iterator[None]:
+        """Marks the values as a mix of two updates until the block ends; the mark stays if the block fails."""
+        before, self._torn = self._torn, True
+        try:
+            yield
+        except PlanError:  # nothing was set
+            self._torn = before
+            raise
+        self._torn = False
 
     def _newest(self, wait: float, timeout: float) -> tuple[tuple[str, dict[str, Any]] | None, Mapping[str, str]]:
         """Returns the new values with their origin, or None; and the skipped checkpoints with the reasons."""
@@ -417,7 +431,7 @@ class Replica:
         op, feeds = (ops.copy, {}) if hard else (ops.soft, {ops.tau: tau})
         with (
             self._alone(timeout, self._step_lock, self._lock),
-            self._state.mark_mixed(),  # TensorFlow reads all values before it sets the first one
+            self._mixed(),  # TensorFlow reads all values before it sets the first one
             tf.values.variables.errors_if_empty([pair.old for pair in self._pairs.values()], "update()"),
         ):
             self.session.run(op, feeds)
@@ -454,7 +468,7 @@ class Replica:
         tf.run.progress.phase(f"setting {counted(len(todo), 'variables')}")
         if todo:
             self._set(todo, timeout)
-        self._hashes, self._copy_all, self._uninitialized, self._state.waiting = now, False, [], ""
+        self._hashes, self._copy_all, self._uninitialized, self._waiting = now, False, [], ""
         self._count += 1
         size = sum(int(v.nbytes) for v in todo.values())
         names = tuple(pairs[n].new.op for n in values if n in todo)
@@ -467,7 +481,7 @@ class Replica:
         pairs = {name: self._pairs[name] for name in values}
         self._hashes = {}  # after a failure, the next update sets all variables
         step = _steps_in(self.session).reading()  # for another duplicate, with this one as its original
-        with step, self._alone(timeout, self._lock), self._state.mark_mixed():
+        with step, self._alone(timeout, self._lock), self._mixed():
             tf.values.replica_values.feed(self.session, values, pairs)
 
     def _start(self, initial: Collection[str]) -> None:
@@ -567,8 +581,10 @@ class Replica:
             raise PlanError(
                 request, problem, "Give the path of a folder; to follow a session, use replica.attach(session)"
             )
-        if seconds is not None:
-            check_seconds(seconds)
+        interval: Any = seconds
+        number = isinstance(interval, Real) and not isinstance(interval, bool)
+        if interval is not None and not (number and 0 < interval < TIMEOUT_MAX):
+            raise PlanError(f"follow(seconds={seconds!r})", "seconds must be a number above 0", "Try seconds=5")
         if values not in (None, "initial"):
             raise PlanError(
                 f"follow(values={values!r})",
@@ -590,7 +606,7 @@ class Replica:
             self._rest()
             with self._lock.writing():
                 self._source = source
-                self._state.waiting = source.folder.folder if self._uninitialized and values is None else ""
+                self._waiting = source.folder.folder if self._uninitialized and values is None else ""
         if seconds is not None:
             self._stop = threading.Event()
             threading.Thread(target=_follow_loop, args=(weakref.ref(self), self._stop, seconds), daemon=True).start()
@@ -635,55 +651,12 @@ def _steps_in(session: TFSession) -> RWLock:
     return _session_locks.setdefault(tf.private.sessions.innermost(session), RWLock())
 
 
-class _State:
-    """Why the values of a duplicate cannot be read now, if they cannot."""
-
-    def __init__(self) -> None:
-        self.torn = False
-        self.waiting = ""  # the followed folder, while it had no checkpoint yet
-
-    def refuse(self) -> None:
-        """Raises a PlanError if the values cannot be read."""
-        if self.torn:
-            raise PlanError("run(...)", "the last update was not completed", "Call replica.update() again")
-        if self.waiting:
-            raise PlanError(
-                "run(...)",
-                f"the duplicate has no values: there was no checkpoint in {self.waiting!r} yet",
-                "Call replica.update(wait=60), or allow earlier answers: replica.follow(folder, values='initial')",
-            )
-
-    @contextmanager
-    def mark_mixed(self) -> Iterator[None]:
-        """Marks the values as a mix of two updates until the block ends; the mark stays if the block fails."""
-        before, self.torn = self.torn, True
-        try:
-            yield
-        except PlanError:  # nothing was set
-            self.torn = before
-            raise
-        self.torn = False
-
-
 def refuse_foreign(session: Any, graph: Any, request: str) -> None:
     """Raises a PlanError if `session` is not a session of the graph of the original."""
     if getattr(session, "graph", None) is not graph:
         raise PlanError(
             request, "this is not a session of the original's graph", "Give a session of the original's graph"
         )
-
-
-@contextmanager
-def _proposing_attach() -> Iterator[None]:
-    """If a session is closed, makes the error suggest another session."""
-    try:
-        yield
-    except PlanError as error:
-        if error.kind is not Kind.CLOSED_SESSION:
-            raise
-        raise PlanError(
-            error.request, error.problem, "Give another: replica.attach(session)", kind=error.kind
-        ) from error
 
 
 def _follow_loop(replica: weakref.ref[Replica], stop: threading.Event, seconds: float) -> None:

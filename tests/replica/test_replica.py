@@ -201,7 +201,7 @@ def test_the_threads_would_see_a_mix_without_the_door(monkeypatch):
     def slow(session, values, pairs):
         for name, value in values.items():
             real(session, {name: value}, pairs)
-            replica._state.torn = False
+            replica._torn = False
             seen.append((replica.run(replica["net/w"]).flat[0], replica.run(replica["net/b"])[0]))
 
     monkeypatch.setattr(replica_values, "feed", slow)

@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...errors import PlanError
+from ...graph.control_flow import EXITS
 from ...graph.graph import Graph as Snapshot
 from ...graph.graph import TensorInfo
+from ...graph.rewiring import MERGING, TURNING
 from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFOp, TFSession, TFTensor
-from ...plan.type_check import axis_text
+from ...plan.type_check import difference
 from ..import_tensorflow import tf
 from ..messages import node_def_pb2
 from ..open.outputs import expand_arguments
@@ -118,8 +120,7 @@ tf1 = tf.compat.v1
 _MAX_CACHED = 32 << 20
 
 
-@dataclass(frozen=True)
-class InputChange:
+class InputChange(NamedTuple):
     """A change of an input of an op: its old and new tensor."""
 
     op: TFOp
@@ -150,7 +151,8 @@ class EditLog:
 
     def current_snapshot(self) -> Snapshot | None:
         """Returns the last snapshot, unless an edge was changed in place since then."""
-        return self.last_snapshot[1] if self.last_snapshot is not None and self.last_snapshot[0] == self.count else None
+        count, snapshot = self.last_snapshot or (-1, None)
+        return snapshot if count == self.count else None
 
     def store_snapshot(self, snapshot: Snapshot | None) -> None:
         """Keeps a snapshot, so that unchanged ops are not read again, unless it needs too much memory."""
@@ -190,11 +192,7 @@ def connect(changes: Sequence[tuple[TFOp, int, TFTensor]], request: str) -> int:
     _refuse_closed(graph, request)
     for edge in edges:
         _check_edge(edge, graph, request)
-    backward = any(number_of(edge.new.op) >= number_of(edge.op) for edge in edges)
-    if backward or journal(graph).backward:
-        new = {(id(e.op), e.input): e.new.op for e in edges}
-        starts = [e.op for e in edges if journal(graph).backward or number_of(e.new.op) >= number_of(e.op)]
-        _refuse_cycle(starts, graph, request, lambda op: _before(op, new))
+    backward = _refuse_cycles(graph, [(edge.op, edge.input, edge.new.op) for edge in edges], request)
     shapes = _reinfer_shapes(edges, request)
     applied: list[InputChange] = []
     try:
@@ -225,12 +223,9 @@ def _reinfer_shapes(
     ops = downstream([edge.op for edge in reshaped])
     new_shapes = infer_outputs(ops, {(id(edge.op), edge.input): edge.new for edge in edges}, request)
     # A placeholder of unknown shape from the caller counts as a tensor of the same shape as before.
-    wider = any(specificity(e.new.shape) < specificity(e.old.shape) for e in reshaped if not _accepts_any_shape(e.new))
+    known = [e for e in reshaped if e.new.op.type != "Placeholder" or e.new.shape.rank is not None]
+    wider = any(specificity(edge.new.shape) < specificity(edge.old.shape) for edge in known)
     return new_shapes, infer_outputs(ops, {}, request) if wider else new_shapes
-
-
-def _accepts_any_shape(tensor: TFTensor) -> bool:
-    return bool(tensor.op.type == "Placeholder" and tensor.shape.rank is None)
 
 
 def order(op: TFOp, control_inputs: Iterable[TFOp], request: str) -> None:
@@ -253,9 +248,7 @@ def order(op: TFOp, control_inputs: Iterable[TFOp], request: str) -> None:
     for source in fresh:
         if source.graph is not graph:
             raise PlanError(request, f"{source.name!r} is an op of another graph", "Give an op of the same graph")
-    backward = any(number_of(source) >= number_of(op) for source in fresh)
-    if backward or (fresh and journal(graph).backward):
-        _refuse_cycle([op], graph, request, lambda it: [*_before(it, {}), *(fresh if it is op else ())])
+    backward = _refuse_cycles(graph, [(op, None, source) for source in fresh], request)
     set_control_inputs(op, old_inputs, new_inputs)
     _note(graph, backward)
 
@@ -274,14 +267,17 @@ def _refuse_closed(graph: TFGraph, request: str) -> None:
 
 
 def _check_edge(edge: InputChange, graph: TFGraph, request: str) -> None:
-    op, old, new = edge.op, edge.old, edge.new
+    op: Any = edge.op
+    old, new = edge.old, edge.new
     if op.graph is not graph or new.graph is not graph:
         raise PlanError(request, f"{new.name!r} and {op.name!r} are of two graphs", "Copy one into the other first")
     mismatch = unlike(new, old)
     if mismatch:
         raise PlanError(request, f"{new.name!r} cannot take the place of {old.name!r} at {op.name!r}: {mismatch}",
                         "Choose a tensor of the same dtype and shape, or convert it first")  # fmt: skip
-    if _changes(op, edge.input) and new.dtype == new.dtype.base_dtype:
+    # Only a variable is a valid input if the op takes a reference.
+    takes = [arg.is_ref for arg, _, _ in expand_arguments(op.op_def.input_arg, op.node_def, op.op_def)]
+    if takes[edge.input] and new.dtype == new.dtype.base_dtype:
         problem = f"{op.name!r} changes the variable {old.name!r} in place, and {new.name!r} is not a variable"
         raise PlanError(request, problem, f"Leave {op.name!r} as it is, or give it another variable")
     if _frame(new.op) is not _frame(old.op):
@@ -295,27 +291,14 @@ def _check_edge(edge: InputChange, graph: TFGraph, request: str) -> None:
 def unlike(new: TFTensor, old: TFTensor) -> str:
     """Returns why a tensor cannot replace another: its dtype or static shape; empty if it can."""
     a, b = tensor_info(new), tensor_info(old)
-    if new.dtype.base_dtype != old.dtype.base_dtype:
-        return f"{_describe_tensor(new, a)} against {_describe_tensor(old, b)}: the dtypes differ"
-    if not new.shape.is_compatible_with(old.shape):
-        return f"{_describe_tensor(new, a)} against {_describe_tensor(old, b)}: {axis_text(a.shape, b.shape)}"
-    return ""
-
-
-def _describe_tensor(tensor: TFTensor, info: TensorInfo) -> str:
-    return f"{tensor.name!r} {info}"
-
-
-def _changes(op: Any, index: int) -> bool:
-    """Whether an input of an op is a reference, so that only a variable is a valid input."""
-    refs = [bool(arg.is_ref) for arg, _, _ in expand_arguments(op.op_def.input_arg, op.node_def, op.op_def)]
-    return refs[index]
+    why = difference(a, b)
+    return why and f"{new.name!r} {a} against {old.name!r} {b}: {why}"
 
 
 def _frame(op: TFOp) -> Any:
     """Returns the loop of the outputs of an op; the outputs of an Exit are outside of its loop."""
     context = context_of(op)
-    if context is not None and op.type in ("Exit", "RefExit"):
+    if context is not None and op.type in EXITS:
         context = context.outer_context
     return loop_around(context) if context is not None else None
 
@@ -325,25 +308,31 @@ def _where(op: TFOp) -> str:
     return "outside of any loop" if frame is None else f"in the loop {frame.name!r}"
 
 
-# -- cycles ---------------------------------------------------------------------------------------
+def _refuse_cycles(graph: TFGraph, edges: list[tuple[TFOp, int | None, TFOp]], request: str) -> bool:
+    """Refuses new edges (op, number of its input, op that it reads) that close a cycle; None: it waits for the op.
 
+    Returns:
+        whether an edge leads from a later op to an earlier op.
+    """
+    late = [op for op, _, source in edges if number_of(source) >= number_of(op)]
+    starts = [op for op, _, _ in edges] if journal(graph).backward else late
+    new = {(id(op), at): source for op, at, source in edges if at is not None}
+    waits = [(op, source) for op, at, source in edges if at is None]
 
-def _before(op: TFOp, new: dict[tuple[int, int], TFOp]) -> list[TFOp]:
-    """Returns the producers of the inputs of an op after the changes `new`, without the back edges of TF1 loops."""
-    merge = op.type in ("Merge", "RefMerge")
-    data = [new.get((id(op), at), tensor.op) for at, tensor in enumerate(op.inputs)]
-    return [*(d for d in data if not (merge and d.type.endswith("NextIteration"))), *op.control_inputs]
+    def sources(op: TFOp) -> Iterator[TFOp]:
+        for at, tensor in enumerate(op.inputs):
+            source = new.get((id(op), at), tensor.op)
+            if op.type not in MERGING or source.type not in TURNING:  # the back edge of a TF1 loop
+                yield source
+        yield from op.control_inputs
+        yield from (source for waiting, source in waits if waiting is op)
 
-
-def _refuse_cycle(start_ops: list[TFOp], graph: TFGraph, request: str, sources: Callable[[TFOp], list[TFOp]]) -> None:
     # Usually all other edges lead from earlier to later ops. The op that closes a cycle is then its earliest op.
-    oldest = -1 if journal(graph).backward else min(map(number_of, start_ops))
+    oldest = -1 if journal(graph).backward else min(map(number_of, starts), default=0)
     state: dict[int, bool] = {}  # True: on the current path, False: done
-    for start in start_ops:
-        if id(start) in state:
-            continue
-        way: list[tuple[TFOp, Iterator[TFOp]]] = [(start, iter(sources(start)))]
-        state[id(start)] = True
+    for start in starts:
+        way = [] if id(start) in state else [(start, sources(start))]
+        state.setdefault(id(start), True)
         while way:
             op, rest = way[-1]
             above = next(rest, None)
@@ -353,7 +342,7 @@ def _refuse_cycle(start_ops: list[TFOp], graph: TFGraph, request: str, sources: 
             elif id(above) not in state:
                 if number_of(above) >= oldest:
                     state[id(above)] = True
-                    way.append((above, iter(sources(above))))
+                    way.append((above, sources(above)))
             elif state[id(above)]:
                 ring = [o.name for o, _ in way]
                 ring = ring[ring.index(above.name) :]
@@ -363,6 +352,7 @@ def _refuse_cycle(start_ops: list[TFOp], graph: TFGraph, request: str, sources: 
                     f"that makes a cycle: {path} <- {above.name}",
                     "Leave the ops that compute the new tensor as they are: cannot_modify=[...]",
                 )
+    return bool(late)
 
 
 # -- sessions -------------------------------------------------------------------------------------
@@ -377,7 +367,10 @@ def stale_sessions(graph: TFGraph) -> list[TFSession]:
     log = journal(graph)
     sessions = [tf1.get_default_session()]
     if log.count & (log.count - 1) == 0:
-        sessions += [holder for holder in _holders(graph) if isinstance(holder, tf1.Session | tf1.InteractiveSession)]
+        holders = gc.get_referrers(graph)
+        contexts = [one for one in holders if isinstance(one, dict) and one.get("_graph") is graph]
+        holders += [holder for one in contexts for holder in gc.get_referrers(one)]
+        sessions += [holder for holder in holders if isinstance(holder, tf1.Session | tf1.InteractiveSession)]
     fresh = []
     for session in sessions:
         if session is None or session.graph is not graph or session in log.warned_sessions or is_closed(session):
@@ -385,12 +378,3 @@ def stale_sessions(graph: TFGraph) -> list[TFSession]:
         log.warned_sessions.add(session)
         fresh.append(session)
     return fresh
-
-
-def _holders(graph: TFGraph) -> list[Any]:
-    referrers = gc.get_referrers(graph)
-    return referrers + [owner for holder in referrers if isinstance(holder, dict) for owner in _owners(holder, graph)]
-
-
-def _owners(contexts: dict[Any, Any], graph: TFGraph) -> list[Any]:
-    return gc.get_referrers(contexts) if contexts.get("_graph") is graph else []
