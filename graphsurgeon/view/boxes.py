@@ -371,7 +371,7 @@ def edge_title(tensor: str, count: int) -> str:
     return f"{tensor} and {count - 1:,} more" if count > 1 else tensor
 
 
-def frames(groups: Sequence[Group], group: int) -> Iterator[int]:
+def frames(groups: Sequence[Group] | Mapping[int, Group], group: int) -> Iterator[int]:
     """Yields the number of a group and of the groups around it, the innermost first."""
     while group >= 0:
         yield group
