@@ -7,7 +7,7 @@ import gzip
 import hashlib
 import json
 from collections.abc import Iterable
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -117,11 +117,11 @@ def _pack(tree: Tree, first: Scene, layout: PlacedScene, facts: Facts, marks: Ma
 
 def _columns(nesting: Nesting) -> dict[str, list[Any]]:
     """Returns key -> its value in each row, which takes less space than rows that each have all keys."""
-    boxes, lines = nesting.rows, [lines if len(lines := box.lines) > 1 else None for box in nesting.rows]
-    same = ("kind", "name", "label", "subtitle", "count", "family", "state", "outputs", "hidden", "detail", "w", "h")
+    boxes = nesting.rows
+    keys = ("kind", "name", "label", "subtitle", "count", "family", "state", "outputs", "hidden", "detail", "w", "h")
     return {
-        **{key: list(map(attrgetter(key), boxes)) for key in same},
-        **({"lines": lines} if any(lines) else {}),
+        **{key: list(map(attrgetter(key), boxes)) for key in keys},
+        "lines": [lines if len(lines := box.lines) > 1 else None for box in boxes],
         "parent": [box.group for box in boxes],
         "hub": nesting.hubs,
     }
@@ -142,16 +142,32 @@ def _insides(nesting: Nesting) -> dict[str, Any]:
 
 
 def _details(tree: Tree, nesting: Nesting, facts: Facts) -> dict[str, Any]:
-    """Returns the details of each row for the inspector, and the documentation of op types."""
-    details, docs = [], dict[str, str]()
-    names = [row.name for row in nesting.rows]
-    for name, found in zip(names, all_details(tree, names, facts, nesting.tensors.number), strict=True):
-        op = tree.graph.index.get(name)
-        if op is not None:
-            docs.setdefault(tree.graph.types[op], found["doc"])
-        known = ("doc", "value", "title") if found["title"] == name else ("doc", "value")  # the page sets these
-        details.append({key: value for key, value in found.items() if value and key not in known})
-    return {"details": details, "docs": docs}
+    """Returns key -> its value in the details of each row, the facts in these, and the documentation of op types."""
+    names, index = [row.name for row in nesting.rows], tree.graph.index
+    found, numbers = all_details(tree, names, facts, nesting.tensors.number), dict[Any, int]()
+    keys = ("inputs", "outputs", "control_inputs", "consumers", "totals", "histogram")
+    details = {
+        "rows": [numbers.setdefault(tuple(map(tuple, one["rows"])), len(numbers)) for one in found],
+        **{key: [value or None for value in map(itemgetter(key), found)] for key in keys},
+        "title": [_unless(name, one["title"]) for name, one in zip(names, found, strict=True)],
+        "python": [_unless(_code(name), one["python"]) for name, one in zip(names, found, strict=True)],
+    }
+    types = (
+        (tree.graph.types[index[name]], one["doc"]) for name, one in zip(names, found, strict=True) if name in index
+    )
+    return {"details": details, "facts": list(numbers), "docs": dict(types)}
+
+
+def _unless(known: str, text: str) -> str | None:
+    """Returns a text, or None if it is the text that the page sets."""
+    return None if text == known else text
+
+
+def _code(name: str) -> str:
+    """Returns the code that selects a box, as the page derives it from the name; the page needs other code in full."""
+    if name.startswith("~"):
+        return ""
+    return f"ed.select(scope='{name[:-1]}')" if name.endswith("/") else f"ed.op('{name}')"
 
 
 _STATIC = Path(__file__).parent / "static"

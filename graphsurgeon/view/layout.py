@@ -230,9 +230,9 @@ def insides(
         folded.lay_out(down, {})
         picture.lay_out(down, placed.columns)
         opened = {level: number[first.groups[level].name] if level >= 0 else -1 for level in picture.items}
-        return {row: folded.inside(row, number) for row in items if row not in opened.values()} | {
-            row: picture.inside(level, number) for level, row in opened.items()
-        }
+        return {
+            row: folded.inside(row, lambda key: int(_item(key)[1])) for row in items if row not in opened.values()
+        } | {row: picture.inside(level, lambda key: number[picture.name(key)]) for level, row in opened.items()}
 
     try:
         return with_effort(_EFFORTS[0][0])
@@ -320,7 +320,7 @@ class _Levels:
             ends = [(self._gate(tail, "out", head), self._gate(head, "in", tail)) for tail, head in lines]
             ends += [(None, None)] * (len(structure.lines) - len(ends))
             border = ((HEAD + PAD, PAD) if self.down else (PAD, PAD)) if level >= 0 else (0.0, 0.0)
-            name = self._name(("frame", level)) if level >= 0 else ""
+            name = self.name(("frame", level)) if level >= 0 else ""
             starts = () if not columns else self._starts(keys, old_columns[name]) if name in old_columns else None
             self.levels[level] = laid_out(
                 structure,
@@ -336,11 +336,11 @@ class _Levels:
 
     def _starts(self, keys: list[Key], names: Sequence[str]) -> tuple[int, ...]:
         """Returns the numbers of the items with these names."""
-        return tuple(number for number, key in enumerate(keys) if self._name(key) in names)
+        return tuple(number for number, key in enumerate(keys) if self.name(key) in names)
 
-    def _name(self, key: Key) -> str:
+    def name(self, key: Key) -> str:
         """Returns the name of a box or frame; for a gate, of the one that it leads to."""
-        return self._thing(key[1] if _is_gate(key) else key).name
+        return self._thing(_item(key)).name
 
     def _thing(self, key: Key) -> Box | Group:
         return self.boxes[key[1]] if key[0] == "box" else self.groups[key[1]]
@@ -374,15 +374,15 @@ class _Levels:
         at = self.items[frame][gate] - self.structures[frame][0].items
         return round(self._inner(frame)[0] + self.levels[frame].gates[at], 1)
 
-    def inside(self, level: int, row_of: Mapping[str, int]) -> dict[str, Any]:
-        """Returns the inside of a level, see `insides`, given the row of each box or frame by its name."""
+    def inside(self, level: int, row_of: Callable[[Key], int]) -> dict[str, Any]:
+        """Returns the inside of a level, see `insides`, given the row of each item and gate."""
         turn = 1 if self.down else -1
         layout, (_, ends) = self.levels[level], self.structures[level]
         start, size, label, heading = (MARGIN, MARGIN), tuple(v + 2 * MARGIN for v in layout.size), "", 0.0
         if level >= 0:
             start, size = self._inner(level), self._size(("frame", level))
             label, heading = self.groups[level].label, self._heading(level)
-        rows, w, h = {key: row_of[self._name(key)] for key in self.items[level]}, *(round(v, 1) for v in size[::turn])
+        rows, w, h = {key: row_of(key) for key in self.items[level]}, *(round(v, 1) for v in size[::turn])
         w, rects, paths, centers = self._drawn(level, start, w)
         rects = [[rows[key], *rect] for key, rect in zip(self.items[level], rects, strict=False)]
         lines = [
@@ -498,8 +498,8 @@ class _Picture(_Levels):
             edge.path = [numbers[line] for line in parts]
         columns = {}
         for level, layout in self.levels.items():
-            keys, name = list(self.items[level]), self._name(("frame", level)) if level >= 0 else ""
-            columns[name] = [self._name(keys[number]) for number in layout.starts]
+            keys, name = list(self.items[level]), self.name(("frame", level)) if level >= 0 else ""
+            columns[name] = [self.name(keys[number]) for number in layout.starts]
         across, along = self.levels[-1].size
         w, h = (round(v + 2 * MARGIN, 1) for v in ((across, along) if self.down else (along, across)))
         return PlacedScene(scene.rev, w, h, self.direction, boxes, groups, edges, drawn, scene.stats.copy(), columns)
@@ -507,3 +507,8 @@ class _Picture(_Levels):
 
 def _is_gate(key: Key) -> bool:
     return key[0] in ("in", "out")
+
+
+def _item(key: Key) -> Key:
+    """Returns the item that a gate leads to; an item itself."""
+    return key[1] if _is_gate(key) else key

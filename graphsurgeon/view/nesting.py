@@ -115,7 +115,7 @@ def nest(tree: Tree, first: Scene, layout: PlacedScene, marks: Marks | None, lim
     while True:
         depth, start, inner = len(out.row_at), len(out.rows), list[tuple[Item, int]]()
         for row, (item, fold) in enumerate(items, start):
-            row_of[tree.drawn_ops(item)] = row
+            row_of[item.op if item.one_op else tree.ops_of(item, helpers=False)] = row
             out.rows.append(boxed(tree, item, "", fold))
             out.hubs.append(HUB if behind(item.leaf) else CROSSROADS)
         out.row_at.append(row_of.copy())
@@ -130,7 +130,7 @@ def nest(tree: Tree, first: Scene, layout: PlacedScene, marks: Marks | None, lim
             if below and item.name not in open_first and len(out.rows) + len(inner) + len(below) > limit:
                 out.closed_count += 1
             elif below:
-                row_of[tree.drawn_ops(item)] = -1
+                row_of[tree.ops_of(item, helpers=False)] = -1
                 folds[row] = framed(tree, item, "", depth, fold)
                 inner += [(one, row) for one in below]
         if not inner:

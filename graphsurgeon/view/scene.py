@@ -164,7 +164,7 @@ def build(
     boxes, groups, items = _walk(tree, keys)
     op_box = np.full(graph.size, -1, np.int32)
     for i, item in enumerate(items):
-        op_box[tree.drawn_ops(item)] = i
+        op_box[item.op if item.one_op else tree.ops_of(item, helpers=False)] = i
     _pin(tree, pins, boxes, groups, items, op_box)
     helped_box, hidden, helpers = hidden_ops(tree, len(boxes), op_box)
     for i, counts in helpers.items():

@@ -130,10 +130,6 @@ class Tree:
             self._ops[key] = self._find_ops(item, helpers)
         return self._ops[key]
 
-    def drawn_ops(self, item: Item) -> Ints:
-        """Returns the ops that the box of an item represents, which are not its hidden ops."""
-        return np.array([item.op], np.int32) if item.one_op else self.ops_of(item, helpers=False)
-
     def _find_ops(self, item: Item, helpers: bool) -> Ints:
         parts = []
         for one in item.flat():
