@@ -48,12 +48,12 @@ def tensor_bytes(info: TensorInfo) -> int:
 
 def bytes_of(graph: Graph, ops: Iterable[int]) -> int:
     """Returns the size of the constants, in a file, and of the variables among some ops in bytes."""
-    types, variables, total = graph.types, graph.state.variables, 0
+    variables, total = graph.state.variables, 0
     for i in ops:
-        if types[i] == "Const":
+        if graph.types[i] == "Const":
             attributes = getattr(graph.nodes[i], "attr", {})
             total += attributes["value"].tensor.ByteSize() if "value" in attributes else 0
-        if variables and graph.names[i] in variables:
+        if graph.names[i] in variables:
             total += variable_bytes(variables[graph.names[i]])
     return total
 

@@ -160,14 +160,11 @@ def _reading_order(nesting: Nesting, fold: int) -> Iterator[int]:
 
 def _connect(graph: Graph, out: Nesting) -> None:
     """Adds the edges between rows."""
-
-    def numbered(pair: Pair, control: bool) -> list[int]:
-        (a, b), count, ends = pair
-        return [a, b, count, *(out.tensors.number((op, CONTROL if control else port)) for op, port in ends)]
-
-    out.edges = [numbered(pair, False) for pair in _pairs(graph.data, out)]
-    between = {frozenset(edge[:2]) for edge in out.edges}
-    out.controls = [numbered(pair, True) for pair in _pairs(graph.control, out) if frozenset(pair[0]) not in between]
+    number, control = out.tensors.number, graph.control._replace(port=np.full_like(graph.control.port, CONTROL))
+    out.edges = [[*pair, count, *map(number, ends)] for pair, count, ends in _pairs(graph.data, out)]
+    joined = {frozenset(edge[:2]) for edge in out.edges} if len(control.node) else ()
+    found = (found for found in _pairs(control, out) if frozenset(found[0]) not in joined)
+    out.controls = [[*pair, count, *map(number, ends)] for pair, count, ends in found]
 
 
 def _lines(nesting: Nesting, folds: Mapping[int, Group]) -> Lines:
@@ -176,7 +173,7 @@ def _lines(nesting: Nesting, folds: Mapping[int, Group]) -> Lines:
     for row, fold in folds.items():
         around[row] = around[fold.group] | {row}
     drawn = defaultdict[int, list[tuple[int, int, str, bool]]](list)
-    crowd, waits = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
+    crowd, waits = defaultdict[tuple[int, int], int](int), Counter[tuple[int, int]]()
     for edges, control in ((nesting.edges, False), (nesting.controls, True)):
         for a, b, count, tensor, *_ in edges:
             source, target = rows[a].group, rows[b].group

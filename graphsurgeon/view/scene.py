@@ -423,7 +423,8 @@ def hidden_ops(tree: Tree, boxes: int, op_box: Ints) -> tuple[Ints, dict[str, in
     back = ~away[makers] & away[readers]
     helper = np.concatenate([makers[out], readers[back]])
     box = np.concatenate([op_box[readers[out]], op_box[makers[back]]])
-    pairs = np.unique(helpers.owner[helper].astype(np.int64) * boxes + box)
+    keys = helpers.owner[helper].astype(np.int64) * boxes + box
+    pairs, _ = np.unique(keys, return_counts=True)  # without the counts, NumPy imports numpy.ma
     owner, at = pairs // boxes, pairs % boxes
     of_thing = np.full(graph.size, -1, np.int32)
     of_thing[owner[::-1]] = at[::-1]
