@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -41,12 +43,12 @@ _PATIENCE = 20.0
 """The time limit for the inside of frames, in seconds; each frame adds a second."""
 
 Key = Any
-"""An end of a line in a level: ("box", number), ("frame", number), or ("out", key) or ("in", key) for a gate.
+"""An item of a level, ("box", number) or ("frame", number), or a gate: ("in", item) or ("out", item).
 
-The key in a gate is the item outside that it leads to, in the innermost level that contains both ends of the edge.
+A gate leads to an item outside, which is in the innermost level that contains both ends of the edge.
 """
 Lines = Mapping[int, Mapping[tuple[Key, Key], Edge]]
-"""Level -> the lines in it, each with an edge that it belongs to: if possible, one that is not a control edge."""
+"""Level -> the items at both ends of each line -> an edge that the line belongs to, if possible no control edge."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,9 +232,9 @@ def insides(
         folded.lay_out(down, {})
         picture.lay_out(down, placed.columns)
         opened = {level: number[first.groups[level].name] if level >= 0 else -1 for level in picture.items}
-        return {
-            row: folded.inside(row, lambda key: int(_item(key)[1])) for row in items if row not in opened.values()
-        } | {row: picture.inside(level, lambda key: number[picture.name(key)]) for level, row in opened.items()}
+        return {row: folded.inside(row, itemgetter(1)) for row in items if row not in opened.values()} | {
+            row: picture.inside(level, lambda key: number[picture.name(key)]) for level, row in opened.items()
+        }
 
     try:
         return with_effort(_EFFORTS[0][0])
@@ -289,20 +291,22 @@ class _Levels:
         if level >= 0:
             outer = self.groups[level].group
             there, ranks = self.items[outer], self.ranks[outer]
-            own, gates = ranks[there[self.fold, level]], {key for ends in lines for key in ends if _is_gate(key)}
-            places = {key: there[key[1] if key[1] in there else key] for key in gates}
-            for key in sorted(gates, key=lambda key: (places[key], key[0])):
-                sides[ranks[places[key]] >= own].append(key)
+            gates = {("in", tail) for tail, _ in lines if tail not in numbers}
+            gates |= {("out", head) for _, head in lines if head not in numbers}
+            places = {gate: there[gate[1] if gate[1] in there else gate] for gate in gates}
+            for gate in sorted(gates, key=lambda gate: (places[gate], gate[0])):
+                sides[ranks[places[gate]] >= ranks[there[self.fold, level]]].append(gate)
         for key in (*sides[0], *sides[1]):
             numbers[key] = len(numbers)
-        crowd: dict[Key, int] = defaultdict(int)
-        for ends in lines:
-            for key in ends:
-                crowd[key] += 1
+        line_ends = {
+            (a, b): (numbers[a if a in numbers else ("in", a)], numbers[b if b in numbers else ("out", b)])
+            for a, b in lines
+        }
+        crowd = Counter(chain.from_iterable(line_ends.values()))
         entries = []
         for ends, edge in lines.items():
-            weight = 0 if edge.control else 1 if max(crowd[key] for key in ends) >= BUSY else 2
-            entries.append((Line(numbers[ends[0]], numbers[ends[1]], weight), ends))
+            weight = 0 if edge.control else 1 if max(crowd[at] for at in line_ends[ends]) >= BUSY else 2
+            entries.append((Line(*line_ends[ends], weight), ends))
         entries.sort(key=lambda one: one[0])
         touched = {end for line, _ in entries for end in line[:2]}
         lone = [number for number in range(count) if number not in touched]
@@ -340,7 +344,7 @@ class _Levels:
 
     def name(self, key: Key) -> str:
         """Returns the name of a box or frame; for a gate, of the one that it leads to."""
-        return self._thing(_item(key)).name
+        return self._thing(key).name
 
     def _thing(self, key: Key) -> Box | Group:
         return self.boxes[key[1]] if key[0] == "box" else self.groups[key[1]]
@@ -367,26 +371,26 @@ class _Levels:
         return HEAD + PAD, PAD
 
     def _gate(self, key: Key, side: str, other: Key) -> float | None:
-        """Returns the offset across its frame of the gate of a line to another item or gate; None for a box."""
-        if key[0] != "frame":
+        """Returns the offset across its frame of the gate of a line to another item; None without such a gate."""
+        if key[0] != "frame" or (side, other) not in self.items[key[1]]:
             return None
-        frame, gate = key[1], other if _is_gate(other) else (side, other)
-        at = self.items[frame][gate] - self.structures[frame][0].items
+        frame = key[1]
+        at = self.items[frame][side, other] - self.structures[frame][0].items
         return round(self._inner(frame)[0] + self.levels[frame].gates[at], 1)
 
     def inside(self, level: int, row_of: Callable[[Key], int]) -> dict[str, Any]:
-        """Returns the inside of a level, see `insides`, given the row of each item and gate."""
+        """Returns the inside of a level, see `insides`, given the row of each item."""
         turn = 1 if self.down else -1
         layout, (_, ends) = self.levels[level], self.structures[level]
         start, size, label, heading = (MARGIN, MARGIN), tuple(v + 2 * MARGIN for v in layout.size), "", 0.0
         if level >= 0:
             start, size = self._inner(level), self._size(("frame", level))
             label, heading = self.groups[level].label, self._heading(level)
-        rows, w, h = {key: row_of(key) for key in self.items[level]}, *(round(v, 1) for v in size[::turn])
+        w, h = (round(v, 1) for v in size[::turn])
         w, rects, paths, centers = self._drawn(level, start, w)
-        rects = [[rows[key], *rect] for key, rect in zip(self.items[level], rects, strict=False)]
+        rects = [[row_of(key), *rect] for key, rect in zip(self.items[level], rects, strict=False)]
         lines = [
-            [rows[tail], rows[head], path, *center]
+            [row_of(tail), row_of(head), path, *center]
             for (tail, head), path, center in zip(ends, paths, centers, strict=True)
         ]
         return {"size": [w, h], "label": label, "heading": heading, "rects": rects, "lines": lines}
@@ -401,9 +405,10 @@ class _Levels:
         keys = list(self.items[level])[: len(layout.positions)]
         sizes = tuple(self._size(key)[::turn] for key in keys)
         edges = [self.lines[level][line] for line in ends]
+        inside = {key for key in keys if key[0] == "box"}
         labels = tuple(
-            (edge.label if tail[0] == head[0] == "box" else "", edge.quiet, edge.state)
-            for (tail, head), edge in zip(ends, edges, strict=True)
+            (edge.label if inside.issuperset(line) else "", edge.quiet, edge.state)
+            for line, edge in zip(ends, edges, strict=True)
         )
         equal = (layout, start, w, sizes, tuple(key[0] for key in keys), labels)
         if equal in self._equal_levels:
@@ -457,8 +462,8 @@ class _Picture(_Levels):
         """Cuts an edge into lines, one for each level that it crosses, from its source to its target."""
         level, out, into = self._crossed(self.scene.boxes[a].group, self.scene.boxes[b].group)
         tails, heads = [*out, ("box", a)], [*into, ("box", b)]
-        up = [(frame, (tail, ("out", heads[0]))) for (_, frame), tail in zip(out, tails[1:], strict=True)]
-        down = [(frame, (("in", tails[0]), head)) for (_, frame), head in zip(into, heads[1:], strict=True)]
+        up = [(frame, (tail, heads[0])) for (_, frame), tail in zip(out, tails[1:], strict=True)]
+        down = [(frame, (tails[0], head)) for (_, frame), head in zip(into, heads[1:], strict=True)]
         return [*up[::-1], (level, (tails[0], heads[0])), *down]
 
     def _crossed(self, source: int, target: int) -> tuple[int, list[Key], list[Key]]:
@@ -503,12 +508,3 @@ class _Picture(_Levels):
         across, along = self.levels[-1].size
         w, h = (round(v + 2 * MARGIN, 1) for v in ((across, along) if self.down else (along, across)))
         return PlacedScene(scene.rev, w, h, self.direction, boxes, groups, edges, drawn, scene.stats.copy(), columns)
-
-
-def _is_gate(key: Key) -> bool:
-    return key[0] in ("in", "out")
-
-
-def _item(key: Key) -> Key:
-    """Returns the item that a gate leads to; an item itself."""
-    return key[1] if _is_gate(key) else key

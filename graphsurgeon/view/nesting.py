@@ -168,35 +168,31 @@ def _connect(graph: Graph, out: Nesting) -> None:
 
 
 def _lines(nesting: Nesting, folds: Mapping[int, Group]) -> Lines:
-    """Returns row of a fold, or -1 for the picture -> the lines in it. Lines start or end at gates for rows outside."""
+    """Returns row of a fold, or -1 for the picture -> the lines in it. One end of a line may be a row outside."""
     rows, texts, around = nesting.rows, nesting.tensors.rows, {-1: frozenset([-1])}
     for row, fold in folds.items():
         around[row] = around[fold.group] | {row}
     drawn = defaultdict[int, list[tuple[int, int, str, bool]]](list)
-    crowd, waits = defaultdict[tuple[int, int], int](int), Counter[tuple[int, int]]()
+    crowd, waits = defaultdict[tuple[int, int], int](int), defaultdict[tuple[int, int], int](int)
     for edges, control in ((nesting.edges, False), (nesting.controls, True)):
         for a, b, count, tensor, *_ in edges:
             source, target = rows[a].group, rows[b].group
             level = source if target in around[source] else target
             if source not in around[level]:
                 continue  # both ends are in a fold that the other end is not in
-            if control:
-                if max(waits[level, a], waits[level, b]) >= CONTROL_MOST:
-                    continue
-                waits.update([(level, a), (level, b)])
-            crowd[level, a] += 1
-            crowd[level, b] += 1
+            ends = (level, a), (level, b)
+            if control and max(waits[end] for end in ends) >= CONTROL_MOST:
+                continue
+            for end in ends:
+                crowd[end] += 1
+                waits[end] += control
             text = texts[tensor][1]
             drawn[level].append((a, b, f"×{count}" if count > 1 else text if "(" in text else "", control))
     lines = dict[int, dict[tuple[Key, Key], Edge]]()
     for level, some in drawn.items():
         busy = {row for line in some for row in line[:2] if crowd[level, row] >= nesting.hubs[row]}
         lines[level] = {
-            (
-                ("box", a) if rows[a].group == level else ("in", ("box", a)),
-                ("box", b) if rows[b].group == level else ("out", ("box", b)),
-            ): _edge(label, control, a in busy or b in busy)
-            for a, b, label, control in some
+            (("box", a), ("box", b)): _edge(label, control, a in busy or b in busy) for a, b, label, control in some
         }
     return lines
 
