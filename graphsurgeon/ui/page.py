@@ -164,7 +164,7 @@ def _unless(known: str, text: str) -> str | None:
 
 
 def _code(name: str) -> str:
-    """Returns the code that selects a box, as the page derives it from the name; the page needs other code in full."""
+    """Returns the code that selects a box, if the page can derive the code from its name. Other code is written."""
     if name.startswith("~"):
         return ""
     return f"ed.select(scope='{name[:-1]}')" if name.endswith("/") else f"ed.op('{name}')"

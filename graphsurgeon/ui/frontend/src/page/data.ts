@@ -22,7 +22,7 @@ interface PackedDetails extends Partial<Omit<Details, "rows" | "inputs" | "outpu
   outputs?: number[];
 }
 
-/** Key -> its value in each of some things; null where a thing does not have it. */
+/** Key -> its value in each of some things, or null if a thing does not have it. */
 type Columns<T> = { [K in keyof T]: (T[K] | null)[] };
 
 /** The inside of a fold with numbers of paths. */
