@@ -173,19 +173,17 @@ def _lines(nesting: Nesting, folds: Mapping[int, Group]) -> Lines:
     for row, fold in folds.items():
         around[row] = around[fold.group] | {row}
     drawn = defaultdict[int, list[tuple[int, int, str, bool]]](list)
-    crowd, waits = defaultdict[tuple[int, int], int](int), defaultdict[tuple[int, int], int](int)
-    for edges, control in ((nesting.edges, False), (nesting.controls, True)):
+    crowd = defaultdict[tuple[int, int], int](int)
+    for edges, control in ((nesting.controls, True), (nesting.edges, False)):
         for a, b, count, tensor, *_ in edges:
             source, target = rows[a].group, rows[b].group
             level = source if target in around[source] else target
             if source not in around[level]:
                 continue  # both ends are in a fold that the other end is not in
-            ends = (level, a), (level, b)
-            if control and max(waits[end] for end in ends) >= CONTROL_MOST:
+            if control and max(crowd[level, a], crowd[level, b]) >= CONTROL_MOST:
                 continue
-            for end in ends:
-                crowd[end] += 1
-                waits[end] += control
+            crowd[level, a] += 1
+            crowd[level, b] += 1
             text = texts[tensor][1]
             drawn[level].append((a, b, f"×{count}" if count > 1 else text if "(" in text else "", control))
     lines = dict[int, dict[tuple[Key, Key], Edge]]()
