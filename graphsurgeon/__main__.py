@@ -9,7 +9,6 @@ import json
 import os
 import platform
 import sys
-import webbrowser
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -150,8 +149,11 @@ def _view(options: argparse.Namespace) -> int:
     else:
         write_atomic(options.output, text.encode("utf-8"))
         print(f"{editor.title}: {counted(len(editor), 'ops')}, written to {options.output}", file=sys.stderr)
-        if form == "html" and not options.no_open and not webbrowser.open(Path(options.output).resolve().as_uri()):
-            print(f"graphsurgeon: no browser was found; open {options.output} yourself", file=sys.stderr)
+        if form == "html" and not options.no_open:
+            import webbrowser
+
+            if not webbrowser.open(Path(options.output).resolve().as_uri()):
+                print(f"graphsurgeon: no browser was found; open {options.output} yourself", file=sys.stderr)
     return 0
 
 

@@ -56,7 +56,7 @@ def test_the_page_holds_the_graph_and_asks_for_nothing():
     found = data_of(page)
     assert found["title"] == "a title"
     assert found["rows"]["name"][:3] == ["net/", "net/opa0", "net/opb1"]
-    assert found["details"][2]["rows"] == [["type", "Neg"], ["T", "float32"]]
+    assert found["facts"][found["details"]["rows"][2]] == [["type", "Neg"], ["T", "float32"]]
     code = re.search(r"<script>(.*?)</script>", page, re.S).group(1)
     hashed = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
     assert f"script-src 'sha256-{hashed}'; style-src" in page

@@ -33,7 +33,7 @@ def model(tmp_path):
 def opened(monkeypatch):
     """The addresses that a browser would open."""
     addresses = []
-    monkeypatch.setattr(command.webbrowser, "open", lambda address: addresses.append(address) or True)
+    monkeypatch.setattr("webbrowser.open", lambda address: addresses.append(address) or True)
     return addresses
 
 
@@ -83,7 +83,7 @@ def test_a_page_is_opened_in_the_browser(model, tmp_path, monkeypatch, opened, c
     assert command.main(["view", model, "-o", "-"]) == 0
     assert len(opened) == 1
     capsys.readouterr()
-    monkeypatch.setattr(command.webbrowser, "open", lambda address: False)
+    monkeypatch.setattr("webbrowser.open", lambda address: False)
     assert command.main(["view", model]) == 0
     assert "no browser was found; open model.html yourself" in capsys.readouterr().err
 

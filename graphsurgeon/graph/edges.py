@@ -102,7 +102,8 @@ class Edges(NamedTuple):
         size, rows = len(self.ptr) - 1, np.concatenate(parts) if parts else np.empty(0, np.int32)
         part = np.arange(len(parts)).repeat([len(some) for some in parts])
         row, at = self.gather(rows)
-        outside = ~np.isin(part[row] * size + self.node[at], part * size + rows)
+        within, ends = np.sort(part * size + rows), part[row] * size + self.node[at]
+        outside = np.searchsorted(within, ends) == np.searchsorted(within, ends, "right")
         row, at = row[outside], at[outside]
         out: list[list[tuple[int, int, int]]] = [[] for _ in parts]
         edges = zip(rows[row].tolist(), self.node[at].tolist(), self.port[at].tolist(), strict=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -120,7 +121,8 @@ def _folds(
     tree: Tree, names: Sequence[str], facts: Facts, write: Callable[[Tensor], Any], calls: CallTree | None = None
 ) -> list[page_types.Details]:
     """Returns the details of scopes and series. One search over the edges is enough for all of them."""
-    graph = tree.graph
+    graph, searched = tree.graph, calls.searchable.graph if calls is not None and tree.calls is not None else tree.graph
+    sizes = cache(lambda op: bytes_of(searched, [op]))
     parts = [np.flatnonzero(ops_of(tree, [name], "details")) for name in names]
     ends = zip(
         tensors_into(graph, parts),
@@ -135,7 +137,7 @@ def _folds(
         out.append(
             _panel(
                 name.strip("~/"),
-                _fold_rows(tree, ops, inputs, facts, calls),
+                _fold_rows(tree, ops, inputs, sizes, facts, calls),
                 inputs=inputs,
                 outputs=outputs,
                 control_inputs=sorted({graph.names[outside] for _, outside, _ in waits}),
@@ -149,15 +151,18 @@ def _folds(
 
 
 def _fold_rows(
-    tree: Tree, ops: list[int], inputs: list[Tensor], facts: Facts, calls: CallTree | None
+    tree: Tree,
+    ops: list[int],
+    inputs: list[Tensor],
+    sizes: Callable[[int], int],
+    facts: Facts,
+    calls: CallTree | None,
 ) -> list[list[str]]:
     """Returns rows about the ops of a scope or series, which reads some tensors, and about the ops in its calls."""
-    graph = searched_graph = tree.graph
-    within = ops
+    graph, within = tree.graph, ops
     if calls is not None and tree.calls is not None:
-        searched_graph = calls.searchable.graph
         mask = _within(calls.searchable, tree.calls, ops)
-        within, inputs = np.flatnonzero(mask).tolist(), entering_tensors(searched_graph, mask)
+        within, inputs = np.flatnonzero(mask).tolist(), entering_tensors(calls.searchable.graph, mask)
     more = len(within) - len(ops)
     head = ["ops", f"{len(ops):,}" + (f", and {more:,} in calls" if more > 0 else "")]
     kinds = sorted(Counter(graph.types[op] for op in ops).items(), key=lambda pair: (-pair[1], pair[0]))
@@ -171,7 +176,7 @@ def _fold_rows(
     if variables:
         rows.append(["variables", f"{variables:,}"])
     read = (op for op, _ in inputs)  # a Keras layer reads variables that are outside its scope
-    size = bytes_of(searched_graph, {*within, *read})
+    size = sum(map(sizes, {*within, *read}))
     if size:
         rows.append(["holds", f"{size_text(size)} in constants and variables"])
     flops = _flops(facts, tree, ops, calls)

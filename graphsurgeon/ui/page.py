@@ -6,8 +6,8 @@ import base64
 import gzip
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Iterable
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from ..graph.concurrency import gc_paused
 from ..graph.graph import Graph
 from ..view.edge_paths import CONTROL_MOST
 from ..view.layout import PlacedScene, place
-from ..view.nesting import Nesting, TensorTable, connections, nest
+from ..view.nesting import Nesting, nest
 from ..view.op_colors import DESCRIPTIONS
 from ..view.plan_marks import Marks
 from ..view.scene import MAX_BOXES, Scene, build
@@ -87,11 +87,11 @@ def _pack(tree: Tree, first: Scene, layout: PlacedScene, facts: Facts, marks: Ma
     graph, rows = tree.graph, ROWS
     types, _, type_of = graph.type_index
     while True:
-        nesting, tensors = nest(tree, first, layout, marks, rows), TensorTable(graph)
+        nesting = nest(tree, first, layout, marks, rows)
         data = {
             "title": graph.title,
             "theme": theme,
-            "rows": _columns(nesting.rows),
+            "rows": _columns(nesting),
             **_insides(nesting),
             "open": nesting.open,
             "direction": layout.direction,
@@ -99,13 +99,14 @@ def _pack(tree: Tree, first: Scene, layout: PlacedScene, facts: Facts, marks: Ma
             "families": DESCRIPTIONS,
             "limits": {"boxes": MAX_BOXES, "controls": CONTROL_MOST},
             "shut": nesting.closed_count,
-            **connections(graph, nesting, tensors),
+            "edges": nesting.edges,
+            "controls": nesting.controls,
             "names": list(graph.names[:NAMES]),
             "types": types,
             "typeOf": type_of[:NAMES].tolist(),
             "holders": nesting.holder[:NAMES].tolist(),
-            **_details(tree, nesting, facts, tensors),
-            "tensors": tensors.rows,
+            **_details(tree, nesting, facts),
+            "tensors": nesting.tensors.rows,
         }
         text = json.dumps(data, separators=(",", ":"), check_circular=False).encode("ascii")
         packed = base64.b64encode(gzip.compress(text, 4, mtime=0)).decode()
@@ -114,10 +115,16 @@ def _pack(tree: Tree, first: Scene, layout: PlacedScene, facts: Facts, marks: Ma
         rows = int(0.8 * LARGEST / len(packed) * len(nesting.rows))
 
 
-def _columns(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
+def _columns(nesting: Nesting) -> dict[str, list[Any]]:
     """Returns key -> its value in each row, which takes less space than rows that each have all keys."""
-    keys = dict.fromkeys(chain.from_iterable(rows))
-    return {key: [row.get(key) for row in rows] for key in keys if key not in ("id", "x", "y")}  # the page sets these
+    boxes = nesting.rows
+    keys = ("kind", "name", "label", "subtitle", "count", "family", "state", "outputs", "hidden", "detail", "w", "h")
+    return {
+        **{key: list(map(attrgetter(key), boxes)) for key in keys},
+        "lines": [lines if len(lines := box.lines) > 1 else None for box in boxes],
+        "parent": [box.group for box in boxes],
+        "hub": nesting.hubs,
+    }
 
 
 def _insides(nesting: Nesting) -> dict[str, Any]:
@@ -134,17 +141,33 @@ def _insides(nesting: Nesting) -> dict[str, Any]:
     }
 
 
-def _details(tree: Tree, nesting: Nesting, facts: Facts, tensors: TensorTable) -> dict[str, Any]:
-    """Returns the details of each row for the inspector, and the documentation of op types."""
-    details, docs = [], dict[str, str]()
-    names = [row["name"] for row in nesting.rows]
-    for name, found in zip(names, all_details(tree, names, facts, tensors.number), strict=True):
-        op = tree.graph.index.get(name)
-        if op is not None:
-            docs.setdefault(tree.graph.types[op], found["doc"])
-        known = ("doc", "value", "title") if found["title"] == name else ("doc", "value")  # the page sets these
-        details.append({key: value for key, value in found.items() if value and key not in known})
-    return {"details": details, "docs": docs}
+def _details(tree: Tree, nesting: Nesting, facts: Facts) -> dict[str, Any]:
+    """Returns key -> its value in the details of each row, the facts in these, and the documentation of op types."""
+    names, index = [row.name for row in nesting.rows], tree.graph.index
+    found, numbers = all_details(tree, names, facts, nesting.tensors.number), dict[Any, int]()
+    keys = ("inputs", "outputs", "control_inputs", "consumers", "totals", "histogram")
+    details = {
+        "rows": [numbers.setdefault(tuple(map(tuple, one["rows"])), len(numbers)) for one in found],
+        **{key: [value or None for value in map(itemgetter(key), found)] for key in keys},
+        "title": [_unless(name, one["title"]) for name, one in zip(names, found, strict=True)],
+        "python": [_unless(_code(name), one["python"]) for name, one in zip(names, found, strict=True)],
+    }
+    types = (
+        (tree.graph.types[index[name]], one["doc"]) for name, one in zip(names, found, strict=True) if name in index
+    )
+    return {"details": details, "facts": list(numbers), "docs": dict(types)}
+
+
+def _unless(known: str, text: str) -> str | None:
+    """Returns a text, or None if it is the text that the page sets."""
+    return None if text == known else text
+
+
+def _code(name: str) -> str:
+    """Returns the code that selects a box, if the page can derive the code from its name. Other code is written."""
+    if name.startswith("~"):
+        return ""
+    return f"ed.select(scope='{name[:-1]}')" if name.endswith("/") else f"ed.op('{name}')"
 
 
 _STATIC = Path(__file__).parent / "static"

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import repeat
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def width(text: str, size: float = LABEL, bold: bool = False) -> float:
         >>> width("WWWWWWWWWW")
         113.28
     """
-    units = sum(_WIDTHS.get(c, 1000) for c in text) * (1.075 if bold else 1.0)
+    units = sum(map(_WIDTHS.get, text, repeat(1000))) * (1.075 if bold else 1.0)
     return round(units * size / 1000, 2)
 
 
@@ -276,7 +277,7 @@ def _torn(groups: Mapping[str, list[int]], edges: Ints, size: int) -> Groups:
     for places in groups.values():
         into[places] = places[0]
     strong, loops = (strong_parts(e[:, 0], e[:, 1], size) for e in (into[edges], edges))
-    crowd, loop = np.bincount(strong[np.unique(into)], minlength=size), np.bincount(loops, minlength=size)
+    crowd, loop = np.bincount(strong[list(set(into.tolist()))], minlength=size), np.bincount(loops, minlength=size)
     return {
         head: places
         for head, places in groups.items()
@@ -292,7 +293,7 @@ def _scattered_groups(groups: Mapping[str, list[int]], edges: Ints, size: int) -
     a, b = of[edges].T
     same = edges[(a == b) & (a >= 0)]
     part = connected_parts(same[:, 0], same[:, 1], size) if len(edges) else np.arange(size)
-    return [head for head, places in groups.items() if len(np.unique(part[places])) > 1]
+    return [head for head, places in groups.items() if len(set(part[places].tolist())) > 1]
 
 
 @dataclass
@@ -371,14 +372,14 @@ def edge_title(tensor: str, count: int) -> str:
     return f"{tensor} and {count - 1:,} more" if count > 1 else tensor
 
 
-def frames(groups: Sequence[Group], group: int) -> Iterator[int]:
+def frames(groups: Sequence[Group] | Mapping[int, Group], group: int) -> Iterator[int]:
     """Yields the number of a group and of the groups around it, the innermost first."""
     while group >= 0:
         yield group
         group = groups[group].group
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Item:
     """One thing that is a box when folded, and a group of other items when unfolded.
 

@@ -35,7 +35,7 @@ def ends(tree: Tree, interface: Endpoints = ((), ())) -> tuple[Ints, Ints]:
     graph = tree.graph
     if interface[0] or interface[1]:
         numbers = [[graph.index.get(op_name(n), -1) for n in names] for names in interface]
-        inputs, outputs = (np.unique([i for i in ops if i >= 0]).astype(np.int32) for ops in numbers)
+        inputs, outputs = (np.array(sorted({*ops} - {-1}), np.int32) for ops in numbers)
         return inputs[:LISTED], outputs[:LISTED]
     visible = (tree.default_helpers.kind == 0) & (tree.helpers.kind != ORPHAN)
     likely = likely_ends(graph)

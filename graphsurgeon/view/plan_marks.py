@@ -46,7 +46,7 @@ _PRIORITY: tuple[page_types.Mark, ...] = ("conflict", "changed", "new", "removed
 _COUNT_SIGNS = {"new": "+", "removed": "\u2212", "changed": SIGNS["changed"]}  # before a count, × would multiply
 
 
-def mark(marks: Marks, boxes: Sequence[Box], groups: Sequence[Group], op_box: Ints) -> None:
+def mark(marks: Marks, boxes: Sequence[Box], groups: Sequence[Group] | Mapping[int, Group], op_box: Ints) -> None:
     """Sets the states of boxes and groups from the states of their ops."""
     inside: dict[int, Counter[str]] = defaultdict(Counter)
     around: dict[int, Counter[str]] = defaultdict(Counter)

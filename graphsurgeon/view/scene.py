@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
@@ -139,7 +140,6 @@ def build(
     marks: Marks | None = None,
     pins: Iterable[int] = (),
     kinds: EdgeKinds | None = None,
-    limit: int | None = None,
 ) -> Scene:
     """Returns the boxes, groups and edges to draw of a graph.
 
@@ -150,10 +150,9 @@ def build(
         marks: op number -> new, orphan, removed, changed, shape or conflict.
         pins: ops that have a separate box even if the scope around them is folded.
         kinds: the kinds of the edges; None to derive them from the marks of ops.
-        limit: the maximum number of boxes; default: 400.
 
     Raises:
-        LayoutError: there would be more than `limit` boxes.
+        LayoutError: there would be more than 400 boxes.
 
     Example:
         >>> g = Graph.from_ops([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])])
@@ -162,12 +161,14 @@ def build(
     """
     graph = tree.graph
     keys = frozenset(plain(k) for k in open_folds)
-    boxes, groups, items = _walk(tree, keys, limit)
+    boxes, groups, items = _walk(tree, keys)
     op_box = np.full(graph.size, -1, np.int32)
     for i, item in enumerate(items):
         op_box[item.op if item.one_op else tree.ops_of(item, helpers=False)] = i
     _pin(tree, pins, boxes, groups, items, op_box)
-    helped_box, hidden = _hide(tree, boxes, op_box)
+    helped_box, hidden, helpers = hidden_ops(tree, len(boxes), op_box)
+    for i, counts in helpers.items():
+        boxes[i].hidden = counts
     edges, undrawn = wires(graph, boxes, items, op_box)
     if undrawn:
         hidden["control edges"] = undrawn
@@ -178,7 +179,7 @@ def build(
     if kinds is not None:
         mark_edges(graph, kinds, boxes, edges, op_box)
     for box in boxes:
-        box.detail = _detail(box)
+        box.detail = detail(box)
     undone = sum(name in graph.index for name in tree.filters.hidden_orphans)
     stats: page_types.SceneStats = {
         "ops": graph.size - undone, "boxes": len(boxes), "edges": len(edges), "hidden": hidden, "degraded": "",
@@ -251,7 +252,7 @@ def plain(key: str) -> str:
     return key.rstrip("/") if key.startswith("~") else key
 
 
-def _walk(tree: Tree, keys: frozenset[str], limit: int | None = None) -> tuple[list[Box], list[Group], list[Item]]:
+def _walk(tree: Tree, keys: frozenset[str]) -> tuple[list[Box], list[Group], list[Item]]:
     """Lists boxes in reading order, and opens the folds of `keys`."""
     boxes: list[Box] = []
     groups: list[Group] = []
@@ -264,12 +265,10 @@ def _walk(tree: Tree, keys: frozenset[str], limit: int | None = None) -> tuple[l
         below = tree.inside(item, any(k + "+" in keys for k in item.keys)) if opened is not None else []
         if below:
             total += len(below) - 1
-            if total > (limit or MAX_BOXES):
+            if total > MAX_BOXES:
                 raise _too_many(total, item)
             depth = groups[group].depth + 1 if group >= 0 else 0
-            count = len(tree.ops_of(item))
-            label = elide(" · ".join(filter(None, (label_of(tree, item), tree.layer_class(item.name)))))
-            groups.append(Group(f"g{len(groups)}", item.name, label, count, depth, group))
+            groups.append(framed(tree, item, f"g{len(groups)}", depth, group))
             stack.extend((child, len(groups) - 1) for child in reversed(below))
         else:
             boxes.append(boxed(tree, item, f"b{len(boxes)}", group))
@@ -283,6 +282,12 @@ def _too_many(count: int, item: Item) -> LayoutError:
         f"the picture would have {counted(count, 'boxes')} or more, and the limit is {MAX_BOXES}",
         "Fold something first, select a part with ed.select(scope=...), or export the whole graph with ed.to_dot()",
     )
+
+
+def framed(tree: Tree, item: Item, number: str, depth: int, group: int) -> Group:
+    """Returns the frame of an unfolded item, with its heading."""
+    label = elide(" · ".join(filter(None, (label_of(tree, item), tree.layer_class(item.name)))))
+    return Group(number, item.name, label, len(tree.ops_of(item)), depth, group)
 
 
 def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
@@ -385,13 +390,24 @@ def _variable(graph: Graph, op: int) -> str:
     return f"{info.dtype.removesuffix('_ref')} {shape_text(info.shape)}" if info else ""
 
 
-def _detail(box: Box) -> str:
+def detail(box: Box) -> str:
+    """Returns the text of the tooltip of a box."""
     helped = ", ".join(counted(n, kind) for kind, n in box.hidden.items())
     return " · ".join(part for part in (elide(box.name, 400), box.subtitle, f"with {helped}" if helped else "") if part)
 
 
-def _hide(tree: Tree, boxes: list[Box], op_box: Ints) -> tuple[Ints, dict[str, int]]:
-    """Counts the hidden ops, in total and for each box that they help."""
+def hidden_ops(tree: Tree, boxes: int, op_box: Ints) -> tuple[Ints, dict[str, int], dict[int, dict[str, int]]]:
+    """Counts the hidden ops, in total and for each box that they help.
+
+    Args:
+        tree: the graph, with its hidden helpers.
+        boxes: the number of boxes.
+        op_box: for each op, the number of its box, or -1.
+
+    Returns:
+        for each hidden op, the number of a box that it helps, or -1; the number of hidden ops of each kind; and these
+        numbers for each box that has some.
+    """
     graph, helpers = tree.graph, tree.helpers
     away = op_box < 0
     helped_box = np.full(graph.size, -1, np.int32)
@@ -401,24 +417,26 @@ def _hide(tree: Tree, boxes: list[Box], op_box: Ints) -> tuple[Ints, dict[str, i
     counts = np.bincount(kinds, minlength=len(KINDS))
     totals = {KINDS[k]: int(counts[k]) for k in range(1, len(KINDS)) if counts[k]}
     if not len(lone):
-        return helped_box, totals
+        return helped_box, totals, {}
     readers, makers = graph.data.rows, graph.data.node
     out = away[makers] & ~away[readers]
     back = ~away[makers] & away[readers]
     helper = np.concatenate([makers[out], readers[back]])
     box = np.concatenate([op_box[readers[out]], op_box[makers[back]]])
-    pairs = np.unique(helpers.owner[helper].astype(np.int64) * len(boxes) + box)
-    owner, at = pairs // len(boxes), pairs % len(boxes)
+    keys = helpers.owner[helper].astype(np.int64) * boxes + box
+    pairs, _ = np.unique(keys, return_counts=True)  # without the counts, NumPy imports numpy.ma
+    owner, at = pairs // boxes, pairs % boxes
     of_thing = np.full(graph.size, -1, np.int32)
     of_thing[owner[::-1]] = at[::-1]
     helped_box[away] = of_thing[owners]
     kind_of = np.zeros(graph.size, np.int8)
     kind_of[lone] = kinds
-    sums = np.zeros((len(boxes), len(KINDS)), np.int64)
-    np.add.at(sums, (at, kind_of[owner]), 1)
-    for i in np.flatnonzero(sums.any(axis=1)).tolist():
-        boxes[i].hidden = {KINDS[k]: int(sums[i, k]) for k in range(1, len(KINDS)) if sums[i, k]}
-    return helped_box, totals
+    found, counts = np.unique(at * len(KINDS) + kind_of[owner], return_counts=True)
+    by_box = defaultdict[int, dict[str, int]](dict)
+    for key, count in zip(found.tolist(), counts.tolist(), strict=True):
+        if key % len(KINDS):
+            by_box[key // len(KINDS)][KINDS[key % len(KINDS)]] = count
+    return helped_box, totals, by_box
 
 
 _LONGEST = 1000  # characters of a name; Graphviz limits the length of strings

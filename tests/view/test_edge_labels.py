@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.view.boxes import SUBLABEL, Box, Edge, width
 from graphsurgeon.view.edge_paths import LABEL_DISTANCE, Points, _dense, place_labels, sample_lines, straight
-from graphsurgeon.view.layout import inside_frames, place
+from graphsurgeon.view.layout import place
+from graphsurgeon.view.nesting import nest
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
 from tests.view.graphs import towers
@@ -50,12 +51,13 @@ def test_edge_labels_stay_in_the_picture():
 
 def test_a_narrow_picture_gets_wider_for_its_labels():
     ops = [("x", "Placeholder", []), ("y", "Relu", ["x"]), ("z", "Relu", ["y"])]
-    scene = build(Tree(Graph.from_ops(ops, outputs_of=lambda i: [TensorInfo("float32", (None, 32, 32, 32))])))
+    tree = Tree(Graph.from_ops(ops, outputs_of=lambda i: [TensorInfo("float32", (None, 32, 32, 32))]))
+    scene = build(tree)
     placed = place(scene, direction="TB")
     assert [edge.label for edge in placed.edges] == ["float32 (?, 32, 32, 32)"] * 2
     ends = [edge.label_x + width(edge.label, SUBLABEL) / 2 for edge in placed.edges]
     assert max(box.x + box.w for box in placed.boxes) < max(ends) < placed.w
-    assert inside_frames(scene, [-1], "TB", {"x": 0, "y": 1, "z": 2})[-1]["size"] == [placed.w, placed.h]
+    assert nest(tree, scene, placed, None, 100).inside[-1]["size"] == [placed.w, placed.h]
 
 
 @pytest.mark.parametrize("far", [0.0, 7.0, 13.0])

@@ -10,7 +10,7 @@ import pytest
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view.edge_paths import TENSORS
 from graphsurgeon.view.layout import place
-from graphsurgeon.view.nesting import TensorTable, connections, nest
+from graphsurgeon.view.nesting import nest
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree, find_item
 from tests.view.graphs import chain, network, towers
@@ -28,26 +28,26 @@ def nested(graph, keys=(), marks=None, limit=10_000):
 @pytest.mark.parametrize("graph", GRAPHS, ids=IDS)
 def test_the_rows_are_the_boxes_of_all_scenes(graph):
     tree, nesting = nested(graph)
-    rows = {row["name"]: row for row in nesting.rows}
+    rows = {row.name: row for row in nesting.rows}
     assert len(rows) == len(nesting.rows)
     assert nesting.closed_count == 0
-    assert [name for name, row in rows.items() if row["parent"] < 0] == [box.name for box in build(tree).boxes]
+    assert [name for name, row in rows.items() if row.group < 0] == [box.name for box in build(tree).boxes]
     for box in build(tree, {"densea/", "~tower_[0..15]/"}).boxes:
         row = rows[box.name]
-        texts = [row[key] for key in ("kind", "label", "subtitle", "count", "family", "outputs")]
+        texts = [row.kind, row.label, row.subtitle, row.count, row.family, row.outputs]
         assert texts == [box.kind, box.label, box.subtitle, box.count, box.family, box.outputs]
 
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=IDS)
 def test_the_edges_are_those_of_every_scene(graph):
     tree, nesting = nested(graph)
-    table = TensorTable(graph)
-    found = connections(graph, nesting, table)
     names, folds = (
-        [row["name"] for row in nesting.rows],
-        [nesting.rows[row]["name"] for row in nesting.inside if row >= 0],
+        [row.name for row in nesting.rows],
+        [nesting.rows[row].name for row in nesting.inside if row >= 0],
     )
-    tensors = {(names[a], names[b], n, tuple(table.rows[t][0] for t in some)) for a, b, n, *some in found["edges"]}
+    tensors = {
+        (names[a], names[b], n, tuple(nesting.tensors.rows[t][0] for t in some)) for a, b, n, *some in nesting.edges
+    }
 
     def of(scene, edge):
         ends = (drawn[edge.source], drawn[edge.target])
@@ -67,7 +67,7 @@ def test_the_first_picture_is_laid_out_as_it_is_drawn():
     placed = place(build(Tree(network()), {"densea/"}))
     (frame,) = placed.groups
     at = {**{box.name: (box.x, box.y) for box in placed.boxes}, frame.name: (frame.x, frame.y)}
-    names = [row["name"] for row in nesting.rows]
+    names = [row.name for row in nesting.rows]
     for row, x, y, *_ in nesting.inside[-1]["rects"]:
         assert at[names[row]] == (x, y)
     for row, x, y, *_ in nesting.inside[names.index("densea/")]["rects"]:
@@ -96,24 +96,22 @@ def test_what_does_not_fit_stays_folded_and_is_counted():
     whole, part = nested(towers())[1], nested(towers(), limit=20)[1]
     assert len(part.rows) <= 20 < len(whole.rows)
     assert part.closed_count > 0
-    names = [row["name"] for row in whole.rows]
-    assert [row["name"] for row in part.rows] == names[: len(part.rows)]
+    names = [row.name for row in whole.rows]
+    assert [row.name for row in part.rows] == names[: len(part.rows)]
 
 
 def test_what_is_open_in_the_first_picture_is_always_there():
     _, nesting = nested(towers(), {"~tower_[0..15]/", "tower_3/"}, limit=5)
-    names = {nesting.rows[row]["name"] for row in nesting.inside if row >= 0}
+    names = {nesting.rows[row].name for row in nesting.inside if row >= 0}
     assert names == {"~tower_[0..15]/", "tower_3/"}
 
 
 def test_marks_and_holders():
     graph = network()
     _, nesting = nested(graph, marks={graph.index["x"]: "orphan"})
-    assert {row["name"]: row["state"] for row in nesting.rows if row["state"]} == {"x": "orphan"}
+    assert {row.name: row.state for row in nesting.rows if row.state} == {"x": "orphan"}
     held = {
-        name: nesting.rows[row]["name"]
-        for name, row in zip(graph.names, nesting.holder.tolist(), strict=True)
-        if row >= 0
+        name: nesting.rows[row].name for name, row in zip(graph.names, nesting.holder.tolist(), strict=True) if row >= 0
     }
     assert held["x"] == "x"
     assert held["densea/MatMul"] == "densea/MatMul"
@@ -122,7 +120,7 @@ def test_marks_and_holders():
 
 def test_hidden_ops_are_counted_in_the_fold_that_they_are_in():
     tree, nesting = nested(network())
-    names = {row["name"]: at for at, row in enumerate(nesting.rows)}
+    names = {row.name: at for at, row in enumerate(nesting.rows)}
     for opened in ([], ["densea/"], ["densea/", "denseb/"]):
         total = Counter[str]()
         for fold in (-1, *(names[name] for name in opened)):
@@ -134,13 +132,11 @@ def test_hidden_ops_are_counted_in_the_fold_that_they_are_in():
 def test_control_inputs_are_edges_where_no_tensor_joins_their_ends():
     graph = Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x", "^x"]), ("z", "Neg", ["y", "^x"])])
     _, nesting = nested(graph)
-    table = TensorTable(graph)
-    found = connections(graph, nesting, table)
-    assert [(a, b) for a, b, *_ in found["controls"]] == [(0, 2)]
-    assert table.rows[found["controls"][0][3]] == ("^x", "")
+    assert [(a, b) for a, b, *_ in nesting.controls] == [(0, 2)]
+    assert nesting.tensors.rows[nesting.controls[0][3]] == ("^x", "")
 
 
 def test_a_graph_without_ops():
     _, nesting = nested(Graph.from_ops([]))
     assert nesting.rows == []
-    assert connections(Graph.from_ops([]), nesting, TensorTable(Graph.from_ops([]))) == {"edges": [], "controls": []}
+    assert nesting.edges == nesting.controls == []

@@ -94,10 +94,10 @@ class FileOutputs:
 
     def declared_outputs(self, number: int) -> _Infos | None:
         """Returns dtypes, and shapes as far as they are known without TensorFlow."""
-        if self._inferred is None and self._live is not None and is_materialized(self._live):
+        if self._inferred is None and (live := self._live) is not None and is_materialized(live):
             from ..private.graphs import LiveOutputs
 
-            self._inferred = LiveOutputs(self._live)
+            self._inferred = LiveOutputs(live)
         if self._inferred is None or self._signature(self._nodes[number]) is None:
             if number not in self._infos:
                 self._infos[number] = self._read_infos(number)
@@ -135,7 +135,7 @@ class FileOutputs:
         if any(_count(arg, node, signature) > _MAX_SIZE for arg in signature.output_arg):
             return None  # too many outputs: the file is damaged
         output_dtypes = dtypes(signature.output_arg, node, signature)
-        return [TensorInfo(*info) for info in zip(output_dtypes, self._shapes(node, output_dtypes), strict=True)]
+        return list(map(TensorInfo, output_dtypes, self._shapes(node, output_dtypes)))
 
     def _shapes(self, node: TFNodeDef, dtypes: list[str]) -> list[Shape]:
         inferred_shapes = (self._inferred_shapes or {}).get(node.name, ())

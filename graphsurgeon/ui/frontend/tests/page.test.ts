@@ -193,7 +193,7 @@ test("hits are counted at the visible box that contains or helps them", () => {
   expect(() => new PageSearch(THINGS).find("/(/", () => "")).toThrow("nterminated group");
 });
 
-test("rows are written in columns, details have numbers of tensors, and lines have numbers of paths", () => {
+test("rows and details are written in columns, with numbers of tensors and facts, and lines have numbers of paths", () => {
   const packed = {
     rows: { name: ["x", "s/"], count: [1, 2], lines: [null, ["s", "2"]] },
     paths: [
@@ -213,10 +213,8 @@ test("rows are written in columns, details have numbers of tensors, and lines ha
       ["x:0", "float32 (8)"],
       ["s/b:0", ""],
     ],
-    details: [
-      { rows: [["type", "Neg"]], outputs: [0] },
-      { title: "s", inputs: [0], outputs: [1] },
-    ],
+    details: { rows: [0, 1], title: [null, "s"], inputs: [null, [0]], outputs: [[0], [1]] },
+    facts: [[["type", "Neg"]], [["ops", "2"]]],
   } as unknown as PackedData;
   const { rows, inside, details } = unpack(packed);
   expect(inside).toEqual({
@@ -229,12 +227,18 @@ test("rows are written in columns, details have numbers of tensors, and lines ha
     },
   });
   expect(rows).toEqual([
-    { name: "x", count: 1, lines: null },
+    { name: "x", count: 1 },
     { name: "s/", count: 2, lines: ["s", "2"] },
   ]);
   expect(details).toEqual([
     { rows: [["type", "Neg"]], inputs: [], outputs: [{ tensor: "x:0", text: "float32 (8)" }] },
-    { title: "s", inputs: [{ tensor: "x:0", text: "float32 (8)" }], outputs: [{ tensor: "s/b:0", text: "" }] },
+    {
+      rows: [["ops", "2"]],
+      title: "s",
+      inputs: [{ tensor: "x:0", text: "float32 (8)" }],
+      outputs: [{ tensor: "s/b:0", text: "" }],
+    },
   ]);
-  expect(unpack({ rows: {}, tensors: [], paths: [], inside: {}, details: [] } as unknown as PackedData).rows).toEqual([]);
+  const empty = { rows: { name: [] }, tensors: [], paths: [], inside: {}, details: { rows: [] }, facts: [] } as unknown as PackedData;
+  expect(unpack(empty).rows).toEqual([]);
 });

@@ -15,28 +15,39 @@ export interface PageData extends Nesting, Searchable {
 
 type Row = PageData["rows"][number];
 
-/** Details with numbers of tensors. */
-interface PackedDetails extends Partial<Omit<Details, "inputs" | "outputs">> {
+/** Details with numbers of tensors, and the number of their rows. */
+interface PackedDetails extends Partial<Omit<Details, "rows" | "inputs" | "outputs">> {
+  rows: number;
   inputs?: number[];
   outputs?: number[];
 }
+
+/** Key -> its value in each of some things, or null if a thing does not have it. */
+type Columns<T> = { [K in keyof T]: (T[K] | null)[] };
 
 /** The inside of a fold with numbers of paths. */
 interface PackedInside extends Omit<Inside, "lines"> {
   lines: [from: number, to: number, path: number, ...label: [] | [x: number, y: number]][];
 }
 
-/** The data as Python has written it: each key of the rows once, with its values, and each path once. */
+/** The data as Python has written it: each key of rows and details once, with its values, and each path once. */
 export interface PackedData extends Omit<PageData, "rows" | "inside" | "details"> {
-  rows: { [K in keyof Row]: Row[K][] };
+  rows: Columns<Row>;
   paths: number[][];
   inside: Record<number, PackedInside>;
-  details: PackedDetails[];
+  details: Columns<PackedDetails>;
+  facts: Details["rows"][];
+}
+
+function unpackColumns<T>(columns: Columns<T>): T[] {
+  const lists = Object.entries(columns) as [string, unknown[]][];
+  return (lists[0]?.[1] ?? []).map(
+    (_, i) => Object.fromEntries(lists.map(([key, values]) => [key, values[i]]).filter(([, value]) => value !== null)) as T,
+  );
 }
 
 export function unpack(packed: PackedData): PageData {
-  const columns = Object.entries(packed.rows) as [keyof Row, unknown[]][],
-    texts = (numbers: number[] = []): TensorText[] =>
+  const texts = (numbers: number[] = []): TensorText[] =>
       numbers.map(i => {
         const [tensor, text] = packed.tensors[i]!;
         return { tensor, text };
@@ -47,8 +58,13 @@ export function unpack(packed: PackedData): PageData {
     });
   return {
     ...packed,
-    rows: (packed.rows.name ?? []).map((_, i) => Object.fromEntries(columns.map(([key, values]) => [key, values[i]])) as unknown as Row),
+    rows: unpackColumns(packed.rows),
     inside: Object.fromEntries(Object.entries(packed.inside).map(([row, one]) => [row, inside(one)])),
-    details: packed.details.map(one => ({ ...one, inputs: texts(one.inputs), outputs: texts(one.outputs) })),
+    details: unpackColumns(packed.details).map(one => ({
+      ...one,
+      rows: packed.facts[one.rows]!,
+      inputs: texts(one.inputs),
+      outputs: texts(one.outputs),
+    })),
   };
 }

@@ -291,8 +291,10 @@ export class PageModel extends LocalModel {
   #details(name: string): Details {
     const i = this.#row(name, "details"),
       { subtitle, kind } = this.#data.rows[i]!,
-      doc = kind === "op" || kind === "variable" ? (this.#data.docs[subtitle.split(" \u00b7 ")[0]!] ?? "") : "";
-    return { ...NO_DETAILS, title: name, doc, ...this.#data.details[i] };
+      doc = kind === "op" || kind === "variable" ? (this.#data.docs[subtitle.split(" \u00b7 ")[0]!] ?? "") : "",
+      scope = name.endsWith("/") ? `ed.select(scope='${name.slice(0, -1)}')` : `ed.op('${name}')`,
+      python = name.startsWith("~") ? "" : scope;
+    return { ...NO_DETAILS, title: name, doc, python, ...this.#data.details[i] };
   }
 
   #edgeTensors({ source, target, control }: Verbs["edge_tensors"]): EdgeTensors {
