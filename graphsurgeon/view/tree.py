@@ -48,6 +48,7 @@ class Tree:
     layers: Mapping[str, Layer] = field(default_factory=dict)
     calls: ExpandedGraph | None = None
     _cache: dict[tuple[str, int], list[Item]] = field(default_factory=dict)
+    _in_order: dict[str, list[Item]] = field(default_factory=dict)
     _ops: dict[tuple[str, str, tuple[int, ...], tuple[Item, ...], bool], Ints] = field(default_factory=dict)
 
     def layer_class(self, scope: str) -> str:
@@ -198,7 +199,9 @@ class Tree:
             fed = ops[self._fed[ops]]
             return int(fed.min()) if len(fed) else inner.first
 
-        return sorted(self.inside(item), key=place)
+        if item.name not in self._in_order:
+            self._in_order[item.name] = sorted(self.inside(item), key=place)
+        return self._in_order[item.name]
 
     @cached_property
     def _fed(self) -> Mask:
