@@ -23,15 +23,16 @@ const MAX_OPS = 20,
   /** Actions that need the focus in the picture, or that are part of typing. */
   NOT_LISTED: Action[] = ["select", "open", "menu", "down", "first", "views", "palette", "escape", "toggle", "copy_to_clipboard"];
 
-/** Opens the palette. */
-export async function openPalette({ actions, navigation, recipes, offers, do: act }: Parts): Promise<void> {
+/** Opens the palette at once, so that it gets each key; its list follows when the kernel has answered. */
+export function openPalette({ actions, navigation, recipes, offers, do: act }: Parts): void {
   const { api, model, panes, popup } = actions.ui,
     pane = actions.pane;
   const commands: Command[] = KEYS.flatMap(([action, , sign, text]) =>
     text && offers(action) && !NOT_LISTED.includes(action) ? [{ name: text, doc: sign!, run: () => act(action) }] : [],
   );
-  for (const { text, group, off, run } of api.answers("recipes") ? await recipes.choices() : [])
-    if (!off) commands.push({ name: text, doc: `recipe: ${group}`, run });
+  const listed = Promise.resolve(api.answers("recipes") ? recipes.choices() : []).then(choices =>
+    choices.flatMap(({ text, group, off, run }): Command[] => (off ? [] : [{ name: text, doc: `recipe: ${group}`, run }])),
+  );
   for (const name of api.answers("show_view") ? (model.get("views")?.saved ?? []) : [])
     commands.push({ name, doc: "view", run: () => navigation.show(panes.source, name) });
   let found: Command[] = [];
@@ -39,7 +40,7 @@ export async function openPalette({ actions, navigation, recipes, offers, do: ac
     const words = query.toLowerCase().split(/\s+/),
       ops = query ? ((await actions.send("find", { query, pane: pane.name }))?.hits ?? []) : [];
     found = [
-      ...commands.filter(({ name, doc }) => words.every(word => `${name} ${doc}`.toLowerCase().includes(word))),
+      ...[...commands, ...(await listed)].filter(({ name, doc }) => words.every(word => `${name} ${doc}`.toLowerCase().includes(word))),
       ...ops.slice(0, MAX_OPS).map(({ name, op }) => ({ name: displayName(name), doc: op, run: () => actions.reveal(pane.name, name) })),
     ];
     return found;

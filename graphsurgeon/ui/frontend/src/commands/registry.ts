@@ -242,7 +242,7 @@ export class Registry {
       save: [() => void new SaveDialog(actions).open(), "Save or export a model, a picture or a page"],
       recipes: [(_pane, _item, _key, at) => void this.recipes.menu(at), "Recipes"],
       search: () => p.search.focus(),
-      palette: () => void openPalette(this),
+      palette: () => openPalette(this),
       hit: () => p.search.step(1),
       hit_before: () => p.search.step(-1),
       seen: [(pane, _item, _key, at) => this.appearance.menu(pane.name, at), "View options"],
