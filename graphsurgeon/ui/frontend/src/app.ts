@@ -2,7 +2,7 @@
 import { Api, type Post, NO_KERNEL_TEXT } from "./model/api";
 import { type Camera, CameraHistory } from "./state/cameras";
 import { Changes } from "./state/changes";
-import { consume, hasFocus } from "./panels/dom";
+import { consume, focus, hasFocus } from "./panels/dom";
 import { draw, h, make } from "./panels/vnodes";
 import { actionOf, Registry } from "./commands/registry";
 import { Inspector } from "./panels/inspector";
@@ -82,7 +82,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
   const events: PaneEvents = {
     select: (pane, names, mode) => actions.select(pane, names, mode),
     open: (pane, item) => actions.open(pane, item),
-    edge: (pane, edge) => actions.showEdge(pane, edge),
+    edge: (pane, edge) => {
+      actions.showEdge(pane, edge);
+      focus(pane.drawing.edge);
+    },
     insert: (pane, edge) => commands.edges.insert(pane, edge),
     inserts: pane => commands.inserts(pane),
     menu: (pane, of, x, y) => ("g" in of ? commands.boxMenu(pane, of.of, { x, y }) : void commands.edges.menu(pane, of, { x, y })),

@@ -188,6 +188,40 @@ test("from an edge, Enter goes to its other end, an arrow to another box, and Es
   expect(chosen()).toBe(null);
 });
 
+test("a click on an edge selects it alone: keys do not act on the box that was selected before", async () => {
+  open();
+  item("a").focus();
+  click(item("a"));
+  model.update({ selected: ["a"] });
+  model.answer("select", null);
+  await settled();
+  click(drawing());
+  expect(model.verbs.slice(-2)).toEqual([
+    ["select", { names: [], mode: "set" }],
+    ["edge_tensors", { source: "a", target: "s/", control: false, pane: "source" }],
+  ]);
+  model.update({ selected: [] });
+  model.answer("select", null);
+  await settled();
+  expect([item("a").classList.contains("gs-selected"), !!chosen()]).toEqual([false, true]);
+  const before = model.verbs.length;
+  for (const name of ["F2", "a", "y", "q"]) {
+    key(item("a"), name);
+    expect(host.querySelector(".gs-status-text")!.textContent).toBe("An edge is selected. Select a box first.");
+  }
+  key(item("a"), "c", { ctrlKey: true });
+  expect([model.verbs.length, host.querySelector(".gs-popup")]).toEqual([before, null]);
+  for (const [name, more] of [["Delete"], ["Delete", { shiftKey: true }], ["e"]] as const) {
+    key(item("a"), name, more);
+    expect(title()).toBe("net/conv/Relu:0");
+    key(choices()[0]!, "Escape");
+  }
+  key(item("a"), "c");
+  expect(model.verbs.slice(before)).toEqual([["copy", expect.anything()]]);
+  key(item("a"), "m");
+  expect(item("a").classList.contains("gs-armed")).toBe(true);
+});
+
 test("keys on an edge are about the edge, not about its box", () => {
   open();
   item("a").focus();

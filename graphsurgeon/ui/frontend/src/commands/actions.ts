@@ -214,11 +214,12 @@ export class Actions {
     } else if (details) this.ui.inspector.show(name, details, !name.endsWith("/") && !name.startsWith("~"));
   }
 
-  /** Selects an edge, or takes its tensor if one is asked for. With its `place` among the edges of a box, only selects it. */
+  /** Selects an edge and no box, or takes its tensor if one is asked for. With its `place` among the edges of a box, only selects it. */
   showEdge(pane: Pane, edge: Edge, place = ""): void {
     if (this.state.picking && !edge.control && !place) return void this.#take(pane, edge.from, edge);
+    this.select(pane, [], "set");
     this.#request++;
-    this.ui.store.select(pane.name, pane.name === "source" ? this.selected.source : [], { edge });
+    this.ui.store.set({ edge });
     this.ui.inspector.marks = !this.markRefusal(pane);
     const [from, to] = this.ends(pane, edge).map(box => box.label),
       asked = this.#request,
@@ -283,7 +284,7 @@ export class Actions {
   /** Copies the region or the selection; without either, the current box. By key, the focus then goes to its sources. */
   async copy(how: Verbs["copy"], byKey = false): Promise<void> {
     const { source } = this.ui.panes,
-      of = source.current?.of;
+      of = !this.state.edge && source.current?.of;
     if (byKey && !this.ui.model.get("boundary").ops && !this.selected.source.size && of) this.select(source, [of.name], "set");
     if ((await this.send("copy", how)) === null) return;
     const { faults, inputs } = this.ui.model.get("plan");
@@ -305,7 +306,7 @@ export class Actions {
   /** Takes the first of two ends: the end of the current box, or a tensor of an edge. */
   startEdit(pane: Pane, verb: TwoEnds, of?: { tensor: string; box: string; only: string[] }): void {
     const tensor = of?.tensor ?? this.#end(pane, verb),
-      box = of?.box ?? pane.current?.of.name;
+      box = of?.box ?? (this.state.edge ? this.ends(pane, this.state.edge)[0]! : pane.current?.of)?.name;
     if (!tensor || box === undefined) return;
     if (verb !== "connect" && !this.canEdit(pane)) return;
     // the edge that was chosen for the first end must not be the second end

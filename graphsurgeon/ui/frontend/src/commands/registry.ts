@@ -26,7 +26,9 @@ import { middleOf } from "../canvas/edge_hit";
 const BY_KEY = new Map(KEYS.flatMap(([action, keys]) => keys.map(key => [key, action] as const)));
 
 /** Actions that are about a plan, and send nothing that must be answered. */
-const OF_PLANS: Action[] = ["plan_view", "change", "change_before"];
+const OF_PLANS: Action[] = ["plan_view", "change", "change_before"],
+  /** Actions on boxes, which do nothing while an edge is selected. */
+  ON_BOXES: Action[] = ["type", "attribute", "rename", "lens", "copy_to_clipboard", "cut", "duplicate"];
 
 type Pressed = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "shiftKey" | "altKey">;
 
@@ -97,13 +99,14 @@ export class Registry {
   do = (action: Action, key = "", at?: Position): void => {
     const { actions } = this,
       pane = actions.pane,
-      item = pane.isOnEdge ? null : pane.current,
-      { pendingEdit } = actions.state;
+      { pendingEdit, edge } = actions.state,
+      item = edge ? null : pane.current;
     const second = ["open", "reroute", "connect"].includes(action) && !(action === "open" && item && opens(item.of));
     if (pendingEdit && pendingEdit.verb !== "connect" && pane.current && second) return actions.completeEdit(pane);
     const [run, , when] = this.#command(action),
       can = when?.(pane, item?.of);
-    if (typeof can === "object") actions.ui.status.show(can.reason, "warn");
+    if (edge && ON_BOXES.includes(action)) actions.ui.status.show("An edge is selected. Select a box first.", "warn");
+    else if (typeof can === "object") actions.ui.status.show(can.reason, "warn");
     else run(pane, item, key, at);
   };
 
@@ -167,7 +170,12 @@ export class Registry {
     const remove =
       (stitch: boolean): Effect =>
       (pane, item) =>
-        item && this.edits.remove(pane, item.of, stitch);
+        item ? this.edits.remove(pane, item.of, stitch) : menu(pane, item);
+    const menu = (pane: Pane, item: Item | null) => {
+      const { edge } = actions.state;
+      if (edge) void this.edges.menu(pane, edge, below(pane)!);
+      else if (item) this.boxMenu(pane, item.of, below(pane)!);
+    };
     const along =
       (way: "producer" | "consumer"): Effect =>
       pane =>
@@ -235,7 +243,7 @@ export class Registry {
         "Rename\u2026",
         (pane, of) => !of?.name.startsWith("~") && editable(pane, of),
       ],
-      edit: [(pane, item) => item && this.edits.menu(pane, item.of, below(pane)!), "Edit\u2026", editable],
+      edit: [(pane, item) => (item ? this.edits.menu(pane, item.of, below(pane)!) : menu(pane, item)), "Edit\u2026", editable],
       undo: [() => actions.post("undo", {}), "Undo", can("undo")],
       redo: [() => actions.post("redo", {}), "Redo", can("redo")],
       apply: [() => actions.apply(), "Apply the plan", ready],
@@ -257,11 +265,7 @@ export class Registry {
       in: [zoom(1.25), "Zoom in"],
       out: [zoom(1 / 1.25), "Zoom out"],
       actual: [pane => pane.zoom(1 / pane.view.k), "Zoom to 100 %"],
-      menu: (pane, item) => {
-        const { edge } = actions.state;
-        if (edge) void this.edges.menu(pane, edge, below(pane)!);
-        else if (item) this.boxMenu(pane, item.of, below(pane)!);
-      },
+      menu,
       producer: along("producer"),
       consumer: along("consumer"),
       back: [() => actions.post("back", {}), "Back", can("back")],
