@@ -23,6 +23,7 @@ export interface PaneEvents extends PointerEvents<Pane> {
 }
 
 const FAR = 0.3,
+  /** The height of the row of the boundary, px. */ ROW = 48,
   HINT = "Drag to move \u00b7 Ctrl+wheel to zoom \u00b7 Shift+drag to select \u00b7 after a click, the wheel moves the picture",
   /** The setting that the user has moved or zoomed a picture in this browser. */ NAVIGATED = "graphsurgeon.navigated";
 
@@ -235,7 +236,8 @@ export class Pane {
       // a pane that gets its old size back gets its camera back, unless the user has moved it since
       if (this.#sizeBase?.at === this.#cameraKey()) this.#setCamera(this.#sizeBase.camera);
       else this.#sizeBase = { camera: this.camera, at: "" };
-      if (w !== this.#width || hh !== this.#height) this.#fitInto(w);
+      // the row of the boundary comes and goes below the picture, which does not move under the pointer
+      if (w !== this.#width || Math.abs(hh - this.#height) > ROW) this.#fitInto(w);
       this.#sizeBase.at = this.#cameraKey();
     }
     if (!this.#hasView || isFirst) this.#first = this.#cameraKey();

@@ -47,6 +47,7 @@ export class PlanBar {
   /** The buttons, which are after the status. */
   readonly buttons = make("div");
   #openTab = "";
+  #shownTab: string | undefined;
   #tabList: Tab[] = [];
   #faults = 0;
   #kernelStopped = false;
@@ -192,6 +193,8 @@ export class PlanBar {
         },
         open && { ...open.body(), key: open.id },
       );
+    const isOther = this.#shownTab !== open?.id;
+    this.#shownTab = open?.id;
     this.#openTab = open?.id ?? "";
     draw(
       this.element,
@@ -210,6 +213,7 @@ export class PlanBar {
         !planned && this.#tabBar(open),
       ),
     );
+    if (isOther) this.element.querySelector(".gs-panel")!.scrollTop = 0;
     draw(this.buttons, h("div.gs-row.gs-doing", { role: "group", "aria-label": "Plan actions" }, !marked && copy, this.#buttons(plan)));
     if (inTabs && !hasFocus(this.element)) this.#focusTab();
   }
@@ -271,10 +275,8 @@ export class PlanBar {
   #buttons(plan: Plan): VNode[] {
     const commands = this.commands(),
       empty = !plan.steps.length;
+    // those that come and go are on the left, so that the others do not move
     return [
-      does(commands, "save", { text: "Save" }),
-      does(commands, "undo", { icon: "undo", kind: "quiet" }),
-      does(commands, "redo", { icon: "redo", kind: "quiet" }),
       button({
         text: "Compare",
         verb: "run",
@@ -283,6 +285,9 @@ export class PlanBar {
         onclick: this.events.compare,
       }),
       does(commands, "try", { text: "Try", hidden: empty }),
+      does(commands, "save", { text: "Save" }),
+      does(commands, "undo", { icon: "undo", kind: "quiet" }),
+      does(commands, "redo", { icon: "redo", kind: "quiet" }),
       does(commands, "apply", { text: "Apply", kind: "primary" }),
     ];
   }
