@@ -1,6 +1,6 @@
 // Actions: the verb that a gesture sends, and the state of the page before the answer.
 import type { Api, Result } from "../model/api";
-import { CommandError } from "../model/api";
+import { CommandError, NO_KERNEL_TEXT } from "../model/api";
 import type { CameraHistory } from "../state/cameras";
 import type { Inspector } from "../panels/inspector";
 import type { Pane } from "../canvas/pane";
@@ -110,12 +110,17 @@ export class Actions {
     void this.send("fade", { keys }).then(() => this.ui.store.set({ faded: null }));
   }
 
+  #report({ message }: Error): void {
+    if (this.ui.api.kernelStopped) this.ui.status.show(NO_KERNEL_TEXT, "warn");
+    else this.ui.status.show(message, "error");
+  }
+
   /** Sends the verb of a form; an error of Python is in the status line too, and the form stays open. */
   readonly call = async <V extends keyof Verbs>(verb: V, args: Verbs[V]): Promise<Result<V>> => {
     try {
       return await this.ui.api.call(verb, args);
     } catch (error) {
-      if (error instanceof CommandError) this.ui.status.show(error.message, "error");
+      if (error instanceof CommandError) this.#report(error);
       throw error;
     }
   };
@@ -210,7 +215,7 @@ export class Actions {
     if (asked !== this.#request) return;
     if (details instanceof Error) {
       this.ui.inspector.nothing();
-      if (!again) this.ui.status.show(details.message, "error");
+      if (!again) this.#report(details);
     } else if (details) this.ui.inspector.show(name, details, !name.endsWith("/") && !name.startsWith("~"));
   }
 
