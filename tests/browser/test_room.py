@@ -110,6 +110,28 @@ def test_marks_and_tabs_move_neither_the_picture_nor_the_buttons(page: Any, widt
         assert page.evaluate(PLACES) == before, tab
 
 
+def test_the_picture_keeps_half_of_the_width(page: Any) -> None:
+    page.set_viewport_size({"width": 1400, "height": 800})
+    WidgetPage(page, gs.open(build()).screen)
+    share = "() => document.querySelector('.gs-panes').offsetWidth / document.querySelector('.gs').clientWidth"
+    sides = ("Outline", "Inspector")
+    for name in sides * 2:  # the user closes and opens both
+        page.get_by_role("button", name=name, exact=True).click()
+    for width, closed in ((1006, []), (700, ["Outline"]), (480, ["Outline", "Inspector"])):
+        page.set_viewport_size({"width": width + 16, "height": 800})
+        painted(page)
+        pressed = {
+            name: page.get_by_role("button", name=name, exact=True).get_attribute("aria-pressed") for name in sides
+        }
+        assert [name for name in sides if pressed[name] == "false"] == closed, width
+        assert page.evaluate(share) >= 0.5, width
+        for name in closed:
+            page.get_by_role("button", name=name, exact=True).click()
+            painted(page)
+            shot(page, f"room-{width}-{name}")
+            assert page.evaluate(share) >= 0.5, (width, name)
+
+
 def chain() -> Any:
     graph = tf.Graph()
     with graph.as_default():

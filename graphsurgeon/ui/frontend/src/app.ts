@@ -378,10 +378,12 @@ export function mount(model: Model, host: HTMLElement): () => void {
     else act();
   }
 
-  /** Opens or closes the side panels. After the user has done so, the width of the cell has no effect on them. */
+  /** Opens or closes the side panels. After the user has done so, only much more or less width has an effect on them. */
   function sides(panel: Partial<ViewState["sides"]> = {}, byHand = false): void {
     sidesChosen ||= byHand;
-    const now = { ...store.state.sides, ...panel };
+    // a small cell has room for one of them next to the picture
+    const one = byHand && width && width < SMALL && (panel.outline || panel.inspector),
+      now = { ...store.state.sides, ...(one && { outline: false, inspector: false }), ...panel };
     store.set({ sides: now });
     for (const [name, on] of Object.entries(now)) root.classList.toggle(`gs-no-${name}`, !on);
     search.dock(now.inspector ? right : null);
@@ -538,8 +540,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
           if (seen.some(e => e.target === root)) {
             widgetSize.attach();
             width = root.clientWidth;
+            const { className } = root;
             root.classList.toggle("gs-w-narrow", width < NARROW);
             root.classList.toggle("gs-w-small", width < SMALL);
+            if (root.className !== className) sidesChosen = false;
             fitSides();
           }
           moveByCode(() => updateSizes(width !== old));
