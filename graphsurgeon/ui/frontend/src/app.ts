@@ -13,7 +13,7 @@ import { Pane, type PaneEvents } from "./canvas/pane";
 import { PlanBar } from "./panels/planbar";
 import { Popup } from "./panels/popup";
 import { WidgetSize } from "./panels/size";
-import { opOf } from "./state/places";
+import { isFold, opOf } from "./state/places";
 import { Search } from "./panels/search";
 import { StatusBar } from "./panels/statusbar";
 import { Store, type ViewState } from "./state/store";
@@ -239,6 +239,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
       pane.map.setActive(pane.name === active);
       pane.drawing.only(commands.lens.names(pane));
       pane.drawing.offer(here ? candidates.boxes : null);
+      pane.drawing.dim(picking && (of => !!actions.refusal(pane) || (picking.ops ? isFold(of) : of.kind === "op" && !of.outputs)));
       pane.drawing.select(selected[pane.name]);
       pane.drawing.point(change?.pane === pane.name ? change.name : null);
       pane.drawing.mark(

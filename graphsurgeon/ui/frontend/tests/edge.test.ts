@@ -51,6 +51,42 @@ test("one connection is rerouted to the tensor of another op", () => {
   expect(model.verbs.at(-1)).toEqual(["reroute", { old: "net/conv/Relu:0", to: "c:0", only: ["s/"] }]);
 });
 
+test("a click chooses the other end of a reroute; a banner shows this until then, and other clicks do nothing", async () => {
+  const of = { tensor: "net/conv/Relu:0" },
+    boxes = [box("a"), box("s/"), box("c"), box("end", { outputs: 0 })];
+  start({ scenes: { source: scene(boxes, [edge("a", "s/", of)]), destination: null } });
+  const banner = () => host.querySelector<HTMLElement>(".gs-lens:not([hidden])")?.textContent;
+  menu();
+  choose("Reroute");
+  const ask = "net/conv/Relu:0: click the op whose output they should read. Esc cancels.";
+  expect([banner(), !!host.querySelector(".gs-picking")]).toEqual([ask, true]);
+  expect([...host.querySelectorAll(".gs-no-pick")].map(e => e.getAttribute("data-name"))).toEqual(["end"]);
+  const before = model.verbs.length;
+  click(drawing(), { clientX: 500 }); // an empty place
+  expect([banner(), model.verbs.length]).toEqual([ask, before]);
+  click(item("c"));
+  model.answer("details", { outputs: [{ tensor: "c:0", text: "" }] });
+  await settled();
+  expect(model.verbs.at(-1)).toEqual(["reroute", { old: "net/conv/Relu:0", to: "c:0", only: ["s/"] }]);
+  expect([banner(), host.querySelector(".gs-picking, .gs-no-pick, .gs-armed")]).toEqual([undefined, null]);
+  menu();
+  choose("Reroute");
+  click(host.querySelector(".gs-lens button")!);
+  expect([banner(), host.querySelector(".gs-picking, .gs-no-pick, .gs-armed")]).toEqual([undefined, null]);
+});
+
+test("an op to run first is chosen by a click too, and scopes are faded", () => {
+  open();
+  click(item("c"));
+  key(item("c"), "e");
+  choose("Run it after");
+  expect([...host.querySelectorAll(".gs-no-pick")].map(e => e.getAttribute("data-name"))).toEqual(["s/"]);
+  click(item("s/"));
+  expect(host.querySelector(".gs-status-text")!.textContent).toBe("Choose an op: unfold the scope (Enter).");
+  click(item("a"));
+  expect(model.verbs.at(-1)).toEqual(["add_control", { op: "c", after: "a" }]);
+});
+
 test("of an edge that stands for several tensors one is chosen first", async () => {
   const of = { count: 2, tensor: "x:0" };
   start({ scenes: { source: scene([box("a"), box("b")], [edge("a", "b", of)]), destination: null } });

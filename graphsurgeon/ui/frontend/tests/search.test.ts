@@ -88,7 +88,7 @@ test("a word that no name holds may be a type: that is said with what to type", 
 test("an empty field shows the forms of a query", () => {
   two({ same: false });
   const described = document.getElementById(input().getAttribute("aria-describedby")!)!;
-  expect(described.textContent).toBe("name, net/*, op:Conv2D, shape:?x8, attr:padding=SAME, -word");
+  expect(described.textContent).toBe("name, net/*, op:Conv2D, shape:?x8, attr:padding=SAME");
   expect(described.previousElementSibling).toBe(input());
 });
 

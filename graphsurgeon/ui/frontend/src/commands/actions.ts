@@ -12,7 +12,7 @@ import type { WidgetSize } from "../panels/size";
 import type { Search } from "../panels/search";
 import { edgeTitle } from "../canvas/shapes";
 import type { StatusBar } from "../panels/statusbar";
-import type { Store, TwoEnds, ViewState } from "../state/store";
+import type { Picking, Store, TwoEnds, ViewState } from "../state/store";
 import type { Model } from "../model/api";
 import type { Box, Edge, EdgeTensors, Group, Mode, PaneName, TensorText, Verbs } from "../model/types.generated";
 
@@ -20,16 +20,12 @@ export type TwoEndEdit = Exclude<TwoEnds, "connect">;
 
 export const TWO_END_EDITS: Record<
   TwoEndEdit,
-  { menu: string; prompt: string; key?: string; /** whether it is about ops, not their tensors */ order?: true }
+  { menu: string; /** the second end */ other: string; key?: string; /** whether it is about ops, not their tensors */ order?: true }
 > = {
-  reroute: { menu: "Reroute its consumers to\u2026", prompt: "go to the op whose output they should read and press r", key: "r" },
-  swap: { menu: "Swap its consumers with those of\u2026", prompt: "go to the other op and press Enter" },
-  add_control: { menu: "Run it after\u2026", prompt: "go to the op that should run first and press Enter", order: true },
-  reroute_control: {
-    menu: "Reroute its waiting ops to\u2026",
-    prompt: "go to the op that they should wait for and press Enter",
-    order: true,
-  },
+  reroute: { menu: "Reroute its consumers to\u2026", other: "the op whose output they should read", key: "r" },
+  swap: { menu: "Swap its consumers with those of\u2026", other: "the other op" },
+  add_control: { menu: "Run it after\u2026", other: "the op that should run first", order: true },
+  reroute_control: { menu: "Reroute its waiting ops to\u2026", other: "the op that they should wait for", order: true },
 };
 
 export interface Parts {
@@ -152,26 +148,35 @@ export class Actions {
 
   /** Asks for a tensor of the graph that the plan changes: of the next box or edge that is clicked or chosen by Enter or Space. */
   pick(purpose: string, take: (tensor: string) => void): void {
-    this.ui.store.set({ picking: { purpose, take } });
-    this.ui.status.show(`${purpose}: click a box or an edge, or go to it and press Space; Esc cancels.`);
+    const how = "click a box or an edge";
+    this.ui.store.set({ picking: this.#once({ purpose, how, take }) });
+    this.ui.status.show(`${purpose}: ${how}, or go to it and press Space; Esc cancels.`);
     const { panes } = this.ui,
       pane = panes[panes.destination.scene && !this.ui.model.get("plan").same ? "destination" : this.state.active];
     if (pane.current) pane.focus(pane.current);
   }
 
-  /** Takes the chosen tensor; a menu offers several tensors. */
+  /** A request that ends when something is chosen. */
+  #once(asked: Picking): Picking {
+    const take = (chosen: string) => {
+      this.ui.store.set({ picking: null, pendingEdit: null });
+      asked.take(chosen);
+    };
+    return { ...asked, take };
+  }
+
+  /** Takes the chosen tensor or op; a menu offers several tensors. */
   async #take(pane: Pane, name: string, edge?: Edge): Promise<void> {
     const { picking } = this.state;
     if (!picking) return;
     const no = this.refusal(pane);
     if (no) return this.ui.status.show(no.replace("Edits are made", "Choose a tensor"), "warn");
+    if (picking.ops && !/^~|\/$/.test(name)) return picking.take(name);
+    if (picking.ops) return this.ui.status.show("Choose an op: unfold the scope (Enter).", "warn");
     const answer = edge ? await this.tensorsOf(pane, edge) : (await this.send("details", { pane: pane.name, name }))?.outputs,
       found = answer?.map(t => t.tensor);
     if (!found || this.state.picking !== picking) return;
-    const take = (tensor: string) => {
-      this.ui.store.set({ picking: null });
-      picking.take(tensor);
-    };
+    const { take } = picking;
     if (!found.length) this.ui.status.show(`'${name.slice(0, 80)}' has no output tensor: choose another box.`, "warn");
     else if (found.length === 1) take(found[0]!);
     else
@@ -182,7 +187,7 @@ export class Actions {
   }
 
   select(pane: Pane, names: string[], mode: Mode): void {
-    if (this.state.picking && names.length === 1) return void this.#take(pane, names[0]!);
+    if (this.state.picking) return names.length === 1 ? void this.#take(pane, names[0]!) : undefined;
     const old = this.selected[pane.name],
       next = new Set(mode === "set" ? [] : old);
     for (const name of names) {
@@ -221,7 +226,7 @@ export class Actions {
 
   /** Selects an edge and no box, or takes its tensor if one is asked for. With its `place` among the edges of a box, only selects it. */
   showEdge(pane: Pane, edge: Edge, place = ""): void {
-    if (this.state.picking && !edge.control && !place) return void this.#take(pane, edge.from, edge);
+    if (this.state.picking && !place) return edge.control ? undefined : void this.#take(pane, this.ends(pane, edge)[0]!.name, edge);
     this.select(pane, [], "set");
     this.#request++;
     this.ui.store.set({ edge });
@@ -314,23 +319,33 @@ export class Actions {
       box = of?.box ?? (this.state.edge ? this.ends(pane, this.state.edge)[0]! : pane.current?.of)?.name;
     if (!tensor || box === undefined) return;
     if (verb !== "connect" && !this.canEdit(pane)) return;
+    const only = of?.only ?? [],
+      act = (to: string) => {
+        if (verb === "reroute") this.post(verb, { old: tensor, to, only });
+        else if (verb === "swap") this.post(verb, { a: tensor, b: to });
+        else if (verb === "add_control") this.post(verb, { op: tensor, after: to });
+        else if (verb === "reroute_control") this.post(verb, { old: tensor, to });
+      };
+    const second = verb === "connect" ? null : TWO_END_EDITS[verb],
+      purpose = tensor.slice(0, 80),
+      picking = second && { purpose, how: `click ${second.other}`, ops: second.order, take: act };
     // the edge that was chosen for the first end must not be the second end
-    this.ui.store.set({ pendingEdit: { verb, tensor, pane: pane.name, box, only: of?.only }, candidates: null, edge: null });
-    const ask = verb === "connect" ? "go to the box that should read it and press m again" : TWO_END_EDITS[verb].prompt;
-    this.ui.status.show(`${tensor.slice(0, 80)}: ${ask}; Esc cancels.`);
+    this.ui.store.set({
+      pendingEdit: { verb, tensor, pane: pane.name, box },
+      picking: picking && this.#once(picking),
+      candidates: null,
+      edge: null,
+    });
+    const ask = second ? `go to ${second.other} and press ${second.key ?? "Enter"}` : "go to the box that should read it and press m again";
+    this.ui.status.show(`${purpose}: ${ask}; Esc cancels.`);
   }
 
-  /** Takes the second end of an edit. */
+  /** Takes the second end of an edit by a key. */
   completeEdit(pane: Pane): void {
-    const { pendingEdit } = this.state;
+    const { pendingEdit, picking } = this.state;
     if (!pendingEdit || pendingEdit.verb === "connect") return;
-    const tensor = this.canEdit(pane) && this.#end(pane, pendingEdit.verb);
-    if (!tensor) return;
-    this.ui.store.set({ pendingEdit: null });
-    if (pendingEdit.verb === "reroute") this.post("reroute", { old: pendingEdit.tensor, to: tensor, only: pendingEdit.only ?? [] });
-    else if (pendingEdit.verb === "swap") this.post("swap", { a: pendingEdit.tensor, b: tensor });
-    else if (pendingEdit.verb === "add_control") this.post("add_control", { op: pendingEdit.tensor, after: tensor });
-    else this.post("reroute_control", { old: pendingEdit.tensor, to: tensor });
+    const end = this.canEdit(pane) && this.#end(pane, pendingEdit.verb);
+    if (end) picking?.take(end);
   }
 
   apply(): void {

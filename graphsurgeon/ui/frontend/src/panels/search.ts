@@ -8,7 +8,7 @@ import { sharedScope } from "../state/places";
 import type { PaneName, SearchResult } from "../model/types.generated";
 
 const WAIT = 160,
-  QUERIES = "net/*, op:Conv2D, shape:?x8, attr:padding=SAME, -word";
+  QUERIES = "net/*, op:Conv2D, shape:?x8, attr:padding=SAME";
 
 /** The hits of one pane. */
 export interface PaneHits {
@@ -140,7 +140,7 @@ export class Search {
     this.#note =
       wrong ||
       (!parts.length
-        ? `Nothing found${plain}. Try ${QUERIES}, /regex/, dtype:, device:, layer:, is:unknown`
+        ? `Nothing found${plain}. Try ${QUERIES}, -word, /regex/, dtype:, device:, layer:, is:unknown`
         : total > Math.max(...parts.map(part => part.found))
           ? `${figure(parts[0]!.found)} of ${figure(total)}: type more to narrow it down.`
           : "");
