@@ -24,7 +24,7 @@ export interface PaneEvents extends PointerEvents<Pane> {
 
 const FAR = 0.3,
   /** The height of the row of the boundary, px. */ ROW = 48,
-  HINT = "Drag to move \u00b7 Ctrl+wheel to zoom \u00b7 Shift+drag to select \u00b7 after a click, the wheel moves the picture",
+  HINT = "Drag, or click and wheel, to move \u00b7 Ctrl+wheel to zoom \u00b7 Shift+drag to select",
   /** The setting that the user has moved or zoomed a picture in this browser. */ NAVIGATED = "graphsurgeon.navigated";
 
 /** Whether the user prefers reduced motion. */

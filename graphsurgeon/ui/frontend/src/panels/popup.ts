@@ -417,7 +417,7 @@ class Finder {
 
   /** The list of the entries; a click on one takes it, and calls `chosen`. */
   list(chosen: () => void): Child {
-    if (this.#answered && this.isEmpty) return muted("Nothing found.");
+    if (this.#answered && this.isEmpty) return h("p.gs-docs.gs-muted", "Nothing found.");
     return h(
       "div.gs-hits.gs-docs",
       { id: this.id, role: "listbox", "aria-label": this.field.label, hidden: this.isEmpty },
