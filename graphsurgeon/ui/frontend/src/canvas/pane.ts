@@ -342,14 +342,9 @@ export class Pane {
     if (show) this.glide(() => this.view.show(headOf(item.of), ...this.size));
   }
 
-  /** Whether the selected edge has the focus. */
-  get isOnEdge(): boolean {
-    return hasFocus(this.drawing.edge);
-  }
-
   /** Shows the selected edge; an edge that is deselected returns the focus to its box. */
   chooseEdge(edge: Edge | null): void {
-    const had = this.isOnEdge;
+    const had = hasFocus(this.drawing.edge);
     this.drawing.chooseEdge(edge);
     if (had && !this.drawing.edge.isConnected) focus(this.current?.g);
   }

@@ -342,10 +342,9 @@ export class Actions {
 
   /** Takes the second end of an edit by a key. */
   completeEdit(pane: Pane): void {
-    const { pendingEdit, picking } = this.state;
-    if (!pendingEdit || pendingEdit.verb === "connect") return;
-    const end = this.canEdit(pane) && this.#end(pane, pendingEdit.verb);
-    if (end) picking?.take(end);
+    const { pendingEdit, picking } = this.state,
+      end = this.canEdit(pane) && this.#end(pane, pendingEdit!.verb);
+    if (end) picking!.take(end);
   }
 
   apply(): void {

@@ -99,10 +99,10 @@ export class Registry {
   do = (action: Action, key = "", at?: Position): void => {
     const { actions } = this,
       pane = actions.pane,
-      { pendingEdit, edge } = actions.state,
+      { pendingEdit, picking, edge } = actions.state,
       item = edge ? null : pane.current;
     const second = ["open", "reroute", "connect"].includes(action) && !(action === "open" && item && opens(item.of));
-    if (pendingEdit && pendingEdit.verb !== "connect" && pane.current && second) return actions.completeEdit(pane);
+    if (pendingEdit && picking && pane.current && second) return actions.completeEdit(pane);
     const [run, , when] = this.#command(action),
       can = when?.(pane, item?.of);
     if (edge && ON_BOXES.includes(action)) actions.ui.status.show("An edge is selected. Select a box first.", "warn");
