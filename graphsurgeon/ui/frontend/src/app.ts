@@ -21,7 +21,7 @@ import { followTheme } from "./panels/theme";
 import { TopBar } from "./panels/topbar";
 import type { Transform } from "./canvas/view";
 import type { Model } from "./model/api";
-import type { PaneName, PlanView, State, Verbs } from "./model/types.generated";
+import type { Edge, PaneName, PlanView, State, Verbs } from "./model/types.generated";
 
 const NARROW = 900,
   SMALL = 620,
@@ -407,6 +407,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
       titles = model.get("titles"),
       { isTwoStage } = actions,
       before = panes.source.camera,
+      { edge } = store.state,
+      holder = edge && both.find(pane => pane.scene?.edges.includes(edge)),
+      endsOf = (one: Edge) => `${!!one.control} ${actions.ends(holder!, one).map(box => box.name)}`,
+      ends = holder && endsOf(edge!),
       back = cameras.replace({ source, destination }, { source: before, destination: panes.destination.camera, apart });
     // a narrow cell shows one pane: a new preview replaces the source
     if (destination && !panes.destination.scene && width && width < NARROW && model.get("plan").steps.length) activate("destination");
@@ -435,9 +439,11 @@ export function mount(model: Model, host: HTMLElement): () => void {
     if (!back) lineUp();
     if (isTwoStage !== actions.isTwoStage) cameraBeforePlan = actions.isTwoStage ? before : undefined;
     commands.tensorDrag.refresh();
-    const { edge } = store.state;
-    if (edge && ![source, destination].some(scene => scene?.edges.includes(edge))) store.set({ edge: null });
+    // an edge stays selected in a new scene, for example in one with shapes
+    const now = holder?.scene?.edges.find(one => endsOf(one) === ends) ?? null;
+    if (edge) store.set({ edge: now });
     else highlight();
+    if (now && hasFocus(holder!.svg)) focus(holder!.drawing.edge);
     search.refresh();
     if (loseFocus) focusPane();
     clearTimeout(soon);

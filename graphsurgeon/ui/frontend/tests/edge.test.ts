@@ -258,6 +258,23 @@ test("a click on an edge selects it alone: keys do not act on the box that was s
   expect(item("a").classList.contains("gs-armed")).toBe(true);
 });
 
+test("an edge stays selected in a new scene, and keys stay on it", async () => {
+  open();
+  click(drawing());
+  const shapes = scene([box("new"), box("a"), box("s/"), box("c")], [edge("a", "s/", { label: "float32 (2,)" })]);
+  for (const [i, one] of shapes.boxes.entries()) one.id = `b${i}`; // ids are numbers in a scene
+  Object.assign(shapes.edges[0]!, { from: "b1", to: "b2" });
+  model.update({ scenes: { source: { ...shapes, rev: "2" }, destination: null } });
+  await settled();
+  expect(document.activeElement).toBe(chosen());
+  key(chosen()!, "Delete");
+  expect(host.querySelector(".gs-menu")).not.toBe(null);
+  expect(model.verbs.map(([verb]) => verb)).not.toContain("remove");
+  key(choices()[0]!, "Escape");
+  model.update({ scenes: { source: { ...scene([box("a"), box("c")]), rev: "3" }, destination: null } });
+  expect(chosen()).toBe(null);
+});
+
 test("keys on an edge are about the edge, not about its box", () => {
   open();
   item("a").focus();
