@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from tests.browser.hands import box, build, painted, shot
+from tests.browser.hands import apply, box, build, painted, shot
 from tests.tf2 import tf1
 from tests.widget.page import WidgetPage
 
@@ -108,6 +108,57 @@ def test_marks_and_tabs_move_neither_the_picture_nor_the_buttons(page: Any, widt
         painted(page)
         shot(page, f"room-{width}-{tab}")
         assert page.evaluate(PLACES) == before, tab
+
+
+def test_the_picture_keeps_half_of_the_width(page: Any) -> None:
+    page.set_viewport_size({"width": 1400, "height": 800})
+    WidgetPage(page, gs.open(build()).screen)
+    share = "() => document.querySelector('.gs-panes').offsetWidth / document.querySelector('.gs').clientWidth"
+    sides = ("Outline", "Inspector")
+    for name in sides * 2:  # the user closes and opens both
+        page.get_by_role("button", name=name, exact=True).click()
+    for width, closed in ((1006, []), (700, ["Outline"]), (480, ["Outline", "Inspector"])):
+        page.set_viewport_size({"width": width + 16, "height": 800})
+        painted(page)
+        pressed = {
+            name: page.get_by_role("button", name=name, exact=True).get_attribute("aria-pressed") for name in sides
+        }
+        assert [name for name in sides if pressed[name] == "false"] == closed, width
+        assert page.evaluate(share) >= 0.5, width
+        for name in closed:
+            page.get_by_role("button", name=name, exact=True).click()
+            painted(page)
+            shot(page, f"room-{width}-{name}")
+            assert page.evaluate(share) >= 0.5, (width, name)
+
+
+def chain() -> Any:
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [4], name="x")
+        for i in range(16):
+            x = tf.nn.relu(x, name=f"r{i}")
+    return gs.open(graph)
+
+
+def test_undo_and_redo_stay_in_their_places(page: Any) -> None:
+    page.set_viewport_size({"width": 1400, "height": 800})
+    shown = WidgetPage(page, chain().screen)
+    box(page, "r1").click()
+    shown.settle()
+    places = "() => ['Undo', 'Redo'].map(of => document.querySelector(`.gs-doing [title^=${of}]`).offsetLeft)"
+    before = page.evaluate(places)
+    page.keyboard.press("Delete")
+    shown.settle("remove")
+    assert page.evaluate(places) == before, "with a plan"
+    apply(page)
+    page.get_by_role("button", name="Compare").wait_for()
+    assert page.evaluate(places) == before, "with an applied plan"
+    for way in ("undo", "redo"):
+        page.locator(f".gs-doing [title^={way.capitalize()}]").click()
+        shown.settle(way)
+        painted(page)
+        assert page.evaluate(places) == before, way
 
 
 def test_the_keyboard_stays_in_the_picture_where_a_call_opens_and_folds(page: Any) -> None:

@@ -107,6 +107,11 @@ def test_what_feeds_a_copy_is_said_on_screen():
     ):  # fmt: skip
         screen.set_input(0, "x:0", by)
         assert rows()[0][2:] == (kind, shown)
+        if isinstance(by, str) and by[0] != "[":
+            draft = screen.draft
+            screen.set_input(0, "x:0", by)
+            assert screen.draft is draft
+            assert screen.state.status.text.endswith(" already")
     screen.set_scope(0, "other")
     assert traits(screen)["plan"]["scopes"] == {"0": "other"}
     assert screen.state.status.text == "the copy will be under other/"

@@ -220,6 +220,21 @@ def test_a_box_that_is_not_there_is_said():
         row_of_ops().remove(["inn/"])
 
 
+def test_an_input_that_already_reads_the_tensor_is_not_planned():
+    screen = row_of_ops()
+    said = lambda: screen.traits()["status"]  # noqa: E731
+    screen.reroute("a:0", "a", only=["e"])
+    assert (screen.draft.steps, said()) == ((), {"text": "a:0 already feeds e", "level": "warn"})
+    screen.reroute("a", "a:0")
+    assert (screen.draft.steps, said()["text"]) == ((), "a:0 already feeds the consumers of a:0")
+    screen.connect("a", to="e")
+    assert (screen.draft.steps, said()["text"]) == ((), "a:0 already feeds input 0 of e")
+    screen.connect("d", to="e")
+    assert len(screen.draft.steps) == 1
+    screen.connect("d:0", to="e")
+    assert (len(screen.draft.steps), said()["text"]) == (1, "d:0 already feeds input 0 of e")
+
+
 def test_an_edit_of_an_edge_is_about_the_consumers_in_its_box():
     screen = row_of_ops()
     after = lambda: screen.draft.after()  # noqa: E731

@@ -54,6 +54,8 @@ def reroute(context: RenderContext, state: State, old: Text, to: Text, only: Nam
     ops = _consumers(context, state, old, only, "reroute")
     plan = context.draft(state).reroute(old, to=to, only=ops)
     whose = f"the consumers of {tensor_name(old)}" if ops is None else few(ops)
+    if tensor_name(old) == tensor_name(to):
+        return state.with_status(f"{tensor_name(to)} already feeds {whose}", "warn")
     return with_edit(context, state, plan, f"{whose} will read {tensor_name(to)}")
 
 

@@ -83,8 +83,11 @@ def connect(context: RenderContext, state: State, tensor: Text, to: Text, input:
         to: the name of the op that should read it.
         input: the number of its input.
     """
-    text = f"{tensor_name(tensor)} will feed input {input} of {op_name(to)}"
-    return with_edit(context, state, context.draft(state).connect(tensor, to=to, input=input), text)
+    draft, name, op = context.draft(state), tensor_name(tensor), op_name(to)
+    plan, graph = draft.connect(tensor, to=to, input=input), context.around(draft.after(), [to]).graph
+    if op in graph.index and graph.input_names(graph.index[op])[input : input + 1] == [name]:
+        return state.with_status(f"{name} already feeds input {input} of {op}", "warn")
+    return with_edit(context, state, plan, f"{name} will feed input {input} of {op}")
 
 
 @edit("connect a tensor to an input through an adapter", gesture="drop it on an input that it does not fit")
@@ -162,7 +165,18 @@ def set_input(context: RenderContext, state: State, step: Count, tensor: Text, r
         "placeholder": f"{name} of the copy is fed by a placeholder",
         "keep": f"the copy reads the original {name}",
     }.get(replacement, f"{name} of the copy is fed by {replacement}")
-    return with_edit(context, state, plan.with_input(step, tensor, value), message)
+    new_plan = plan.with_input(step, tensor, value)
+    if isinstance(value, str) and _inputs_of(plan, step, name) == _inputs_of(new_plan, step, name):
+        return state.with_status(f"{message} already", "warn")
+    return with_edit(context, state, new_plan, message)
+
+
+def _inputs_of(plan: Plan, step: int, tensor: str) -> tuple[dict[str, str], set[str]]:
+    """Returns the sources of the inputs of a copy, with that of `tensor` if it is kept, and the constant inputs."""
+    copy_step = plan.steps[step]
+    assert isinstance(copy_step, CopyStep)
+    kept = {tensor: tensor} if copy_step.unmapped == "keep" else {}
+    return kept | dict(copy_step.inputs), {name for name, _ in copy_step.constants}
 
 
 def constant_like(info: TensorInfo | None, value: Any) -> Any:

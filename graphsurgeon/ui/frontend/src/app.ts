@@ -1,7 +1,7 @@
 // Builds the screen from its parts, and updates them from the model.
 import { Api, NO_KERNEL_TEXT } from "./model/api";
 import { Changes } from "./state/changes";
-import { consume, hasFocus } from "./panels/dom";
+import { consume, focus, hasFocus } from "./panels/dom";
 import { group } from "./panels/parts";
 import { draw, h, make } from "./panels/vnodes";
 import { actionOf, Registry } from "./commands/registry";
@@ -12,14 +12,14 @@ import { Pane, type PaneEvents } from "./canvas/pane";
 import { PlanBar } from "./panels/planbar";
 import { Popup } from "./panels/popup";
 import { WidgetSize } from "./panels/size";
-import { opOf } from "./state/places";
+import { isFold, opOf } from "./state/places";
 import { Search } from "./panels/search";
 import { StatusBar } from "./panels/statusbar";
 import type { ViewState } from "./state/store";
 import { followTheme } from "./panels/theme";
 import { TopBar } from "./panels/topbar";
 import type { Model } from "./model/api";
-import type { State, Verbs } from "./model/types.generated";
+import type { Edge, State, Verbs } from "./model/types.generated";
 
 const NARROW = 900,
   SMALL = 620,
@@ -63,7 +63,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
   const events: PaneEvents = {
     select: (pane, names, mode) => actions.select(pane, names, mode),
     open: (pane, item) => actions.open(pane, item),
-    edge: (pane, edge) => actions.showEdge(pane, edge),
+    edge: (pane, edge) => {
+      actions.showEdge(pane, edge);
+      focus(pane.drawing.edge);
+    },
     insert: (pane, edge) => commands.edits.insertOn(pane, edge),
     inserts: pane => commands.inserts(pane),
     menu: (pane, of, x, y) => commands.menu(pane, of, { x, y }),
@@ -139,6 +142,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
       pane.map.setActive(pane.name === active);
       pane.drawing.only(commands.lens.names(pane));
       pane.drawing.offer(here ? candidates.boxes : null);
+      pane.drawing.dim(picking && (of => !!actions.refusal(pane) || (picking.ops ? isFold(of) : of.kind === "op" && !of.outputs)));
       pane.drawing.select(selected[pane.name]);
       pane.drawing.point(change?.pane === pane.name ? change.name : null);
       pane.drawing.mark(
@@ -189,10 +193,12 @@ export function mount(model: Model, host: HTMLElement): () => void {
     return !width || width >= NARROW;
   }
 
-  /** Opens or closes the side panels. After the user has done so, the width of the cell has no effect on them. */
+  /** Opens or closes the side panels. After the user has done so, only much more or less width has an effect on them. */
   function sides(panel: Partial<ViewState["sides"]> = {}, byHand = false): void {
     sidesChosen ||= byHand;
-    const now = { ...store.state.sides, ...panel };
+    // a small cell has room for one of them next to the picture
+    const one = byHand && width && width < SMALL && (panel.outline || panel.inspector),
+      now = { ...store.state.sides, ...(one && { outline: false, inspector: false }), ...panel };
     store.set({ sides: now });
     for (const [name, on] of Object.entries(now)) root.classList.toggle(`gs-no-${name}`, !on);
     search.dock(now.inspector ? right : null);
@@ -215,6 +221,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
       titles = model.get("titles"),
       { isTwoStage } = actions,
       before = panes.source.camera,
+      { edge } = store.state,
+      holder = edge && both.find(pane => pane.scene?.edges.includes(edge)),
+      endsOf = (one: Edge) => `${!!one.control} ${actions.ends(holder!, one).map(box => box.name)}`,
+      ends = holder && endsOf(edge!),
       back = cameras.replace({ source, destination }, linked.cameras);
     // a narrow cell shows one pane: a new preview replaces the source
     if (destination && !panes.destination.scene && width && width < NARROW && model.get("plan").steps.length)
@@ -244,9 +254,11 @@ export function mount(model: Model, host: HTMLElement): () => void {
     if (!back) linked.lineUp();
     if (isTwoStage !== actions.isTwoStage) linked.cameraBefore = actions.isTwoStage ? before : undefined;
     commands.tensorDrag.refresh();
-    const { edge } = store.state;
-    if (edge && ![source, destination].some(scene => scene?.edges.includes(edge))) store.set({ edge: null });
+    // an edge stays selected in a new scene, for example in one with shapes
+    const now = holder?.scene?.edges.find(one => endsOf(one) === ends) ?? null;
+    if (edge) store.set({ edge: now });
     else highlight();
+    if (now && hasFocus(holder!.svg)) focus(holder!.drawing.edge);
     search.refresh();
     if (loseFocus) actions.focusPane();
     clearTimeout(soon);
@@ -350,8 +362,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
           if (seen.some(e => e.target === root)) {
             widgetSize.attach();
             width = root.clientWidth;
+            const { className } = root;
             root.classList.toggle("gs-w-narrow", width < NARROW);
             root.classList.toggle("gs-w-small", width < SMALL);
+            if (root.className !== className) sidesChosen = false;
             fitSides();
           }
           linked.moveByCode(() => updateSizes(width !== old));

@@ -66,6 +66,18 @@ test("two views of a model do not use the same numbers", () => {
   expect(model.sent[0].id).not.toBe(model.sent[1].id);
 });
 
+test("a connection that refuses a message is one to a kernel that was shut down", async () => {
+  const model = new FakeModel(),
+    lost = vi.fn(),
+    api = new Api(model, () => {}, lost);
+  model.send = () => {
+    throw new Error("Cannot send");
+  };
+  await expect(api.call("undo", {})).rejects.toThrow("the kernel of this graph has stopped");
+  api.tell("infer", {});
+  expect([lost.mock.calls.length, api.kernelStopped, api.pending()]).toEqual([1, true, 0]);
+});
+
 test("when the kernel is gone, who waits is informed, and so is who asks later", async () => {
   const model = new FakeModel(),
     lost = vi.fn(),

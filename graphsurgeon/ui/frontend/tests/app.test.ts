@@ -109,6 +109,19 @@ test("keys act on the widget only while the focus is inside it, wherever the poi
   expect(heard).toEqual(["g", "Delete", "c", "x", "Enter", "z"]);
 });
 
+test("a click after the kernel was shut down disables the buttons, and one line has the reason", async () => {
+  start();
+  model.send = () => {
+    throw new Error("Cannot send");
+  };
+  click(item("a"));
+  await settled();
+  expect(host.querySelector(".gs-status-text")!.textContent).toBe(
+    "The kernel of this graph has stopped, so the picture no longer changes. Rerun the cell.",
+  );
+  expect([...host.querySelectorAll<HTMLButtonElement>(".gs-doing button")].filter(b => !b.disabled)).toEqual([]);
+});
+
 test("without a kernel, what asks it is grey, and what looks around works", async () => {
   start({
     boundary: { ...NO_BOUNDARY, inputs: [{ tensor: "a:0", text: "" }], ops: 1, leaks: [{ tensor: "b:0", text: "" }] },

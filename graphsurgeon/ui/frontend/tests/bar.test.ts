@@ -1,6 +1,8 @@
 // @vitest-environment jsdom
 import { expect, test } from "vitest";
 import { box, edge, NO_BOUNDARY, NO_PLAN, scene } from "./fake";
+import { SelectionBar } from "../src/canvas/selection_bar";
+import { View } from "../src/canvas/view";
 import { click, drawing, host, item, model, settled, start } from "./mounted";
 
 const bar = (pane = "source") => host.querySelector<HTMLElement>(`.gs-pane-${pane} .gs-selection-bar`)!;
@@ -95,4 +97,18 @@ test("it covers no box: without a free place it is not shown", () => {
   expect(bar().style.visibility).toBe("hidden");
   model.update({ scenes: { source: wide(60, 30), destination: null } });
   expect(bar().style.visibility).toBe("");
+});
+
+test("between other boxes, it is at the nearest free place", () => {
+  const selection = new SelectionBar(),
+    view = new View(() => {}),
+    at = (x: number, y: number, w: number) => box(`${x} ${y}`, { x, y, w, h: 30 });
+  Object.defineProperties(selection.element, { offsetWidth: { value: 200 }, offsetHeight: { value: 26 } });
+  // a row of boxes at the selection, and rows above and below it
+  const boxes = [at(250, 440, 100), at(0, 440, 240), at(360, 440, 240), at(100, 400, 400), at(100, 480, 400)];
+  view.moveTo(0, 0, 1);
+  selection.offer(boxes[0]!, [{ text: "Remove", run: () => {} }]);
+  selection.place(scene(boxes), view, [600, 900]);
+  const [x, y] = selection.element.style.transform.match(/\d+/g)!.map(Number);
+  expect([x! > 50 && x! < 350, y! > 340 && y! < 540]).toEqual([true, true]);
 });

@@ -51,6 +51,42 @@ test("one connection is rerouted to the tensor of another op", () => {
   expect(model.verbs.at(-1)).toEqual(["reroute", { old: "net/conv/Relu:0", to: "c:0", only: ["s/"] }]);
 });
 
+test("a click chooses the other end of a reroute; a banner shows this until then, and other clicks do nothing", async () => {
+  const of = { tensor: "net/conv/Relu:0" },
+    boxes = [box("a"), box("s/"), box("c"), box("end", { outputs: 0 })];
+  start({ scenes: { source: scene(boxes, [edge("a", "s/", of)]), destination: null } });
+  const banner = () => host.querySelector<HTMLElement>(".gs-lens:not([hidden])")?.textContent;
+  menu();
+  choose("Reroute");
+  const ask = "net/conv/Relu:0: click the op whose output they should read. Esc cancels.";
+  expect([banner(), !!host.querySelector(".gs-picking")]).toEqual([ask, true]);
+  expect([...host.querySelectorAll(".gs-no-pick")].map(e => e.getAttribute("data-name"))).toEqual(["end"]);
+  const before = model.verbs.length;
+  click(drawing(), { clientX: 500 }); // an empty place
+  expect([banner(), model.verbs.length]).toEqual([ask, before]);
+  click(item("c"));
+  model.answer("details", { outputs: [{ tensor: "c:0", text: "" }] });
+  await settled();
+  expect(model.verbs.at(-1)).toEqual(["reroute", { old: "net/conv/Relu:0", to: "c:0", only: ["s/"] }]);
+  expect([banner(), host.querySelector(".gs-picking, .gs-no-pick, .gs-armed")]).toEqual([undefined, null]);
+  menu();
+  choose("Reroute");
+  click(host.querySelector(".gs-lens button")!);
+  expect([banner(), host.querySelector(".gs-picking, .gs-no-pick, .gs-armed")]).toEqual([undefined, null]);
+});
+
+test("an op to run first is chosen by a click too, and scopes are faded", () => {
+  open();
+  click(item("c"));
+  key(item("c"), "e");
+  choose("Run it after");
+  expect([...host.querySelectorAll(".gs-no-pick")].map(e => e.getAttribute("data-name"))).toEqual(["s/"]);
+  click(item("s/"));
+  expect(host.querySelector(".gs-status-text")!.textContent).toBe("Choose an op: unfold the scope (Enter).");
+  click(item("a"));
+  expect(model.verbs.at(-1)).toEqual(["add_control", { op: "c", after: "a" }]);
+});
+
 test("of an edge that stands for several tensors one is chosen first", async () => {
   const of = { count: 2, tensor: "x:0" };
   start({ scenes: { source: scene([box("a"), box("b")], [edge("a", "b", of)]), destination: null } });
@@ -185,6 +221,57 @@ test("from an edge, Enter goes to its other end, an arrow to another box, and Es
   go();
   key(chosen()!, "ArrowDown");
   expect(item("a").parentElement!.contains(document.activeElement)).toBe(true);
+  expect(chosen()).toBe(null);
+});
+
+test("a click on an edge selects it alone: keys do not act on the box that was selected before", async () => {
+  open();
+  item("a").focus();
+  click(item("a"));
+  model.update({ selected: ["a"] });
+  model.answer("select", null);
+  await settled();
+  click(drawing());
+  expect(model.verbs.slice(-2)).toEqual([
+    ["select", { names: [], mode: "set" }],
+    ["edge_tensors", { source: "a", target: "s/", control: false, pane: "source" }],
+  ]);
+  model.update({ selected: [] });
+  model.answer("select", null);
+  await settled();
+  expect([item("a").classList.contains("gs-selected"), !!chosen()]).toEqual([false, true]);
+  const before = model.verbs.length;
+  for (const name of ["F2", "a", "y", "q"]) {
+    key(item("a"), name);
+    expect(host.querySelector(".gs-status-text")!.textContent).toBe("An edge is selected. Select a box first.");
+  }
+  key(item("a"), "c", { ctrlKey: true });
+  expect([model.verbs.length, host.querySelector(".gs-popup")]).toEqual([before, null]);
+  for (const [name, more] of [["Delete"], ["Delete", { shiftKey: true }], ["e"]] as const) {
+    key(item("a"), name, more);
+    expect(title()).toBe("net/conv/Relu:0");
+    key(choices()[0]!, "Escape");
+  }
+  key(item("a"), "c");
+  expect(model.verbs.slice(before)).toEqual([["copy", expect.anything()]]);
+  key(item("a"), "m");
+  expect(item("a").classList.contains("gs-armed")).toBe(true);
+});
+
+test("an edge stays selected in a new scene, and keys stay on it", async () => {
+  open();
+  click(drawing());
+  const shapes = scene([box("new"), box("a"), box("s/"), box("c")], [edge("a", "s/", { label: "float32 (2,)" })]);
+  for (const [i, one] of shapes.boxes.entries()) one.id = `b${i}`; // ids are numbers in a scene
+  Object.assign(shapes.edges[0]!, { from: "b1", to: "b2" });
+  model.update({ scenes: { source: { ...shapes, rev: "2" }, destination: null } });
+  await settled();
+  expect(document.activeElement).toBe(chosen());
+  key(chosen()!, "Delete");
+  expect(host.querySelector(".gs-menu")).not.toBe(null);
+  expect(model.verbs.map(([verb]) => verb)).not.toContain("remove");
+  key(choices()[0]!, "Escape");
+  model.update({ scenes: { source: { ...scene([box("a"), box("c")]), rev: "3" }, destination: null } });
   expect(chosen()).toBe(null);
 });
 

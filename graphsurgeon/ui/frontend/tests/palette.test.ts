@@ -40,6 +40,38 @@ test("Ctrl+K lists commands, recipes that apply, and ops, and does what is chose
   expect(model.verbs.at(-1)).toEqual(["undo", {}]);
 });
 
+test("Ctrl+K has the keyboard before the kernel answers, and its list comes with the answer", async () => {
+  item("a").focus();
+  key(item("a"), "k", { ctrlKey: true });
+  const input = dialog()!.querySelector("input")!,
+    run = () => dialog()!.querySelector<HTMLButtonElement>(".gs-primary")!;
+  expect(document.activeElement).toBe(input);
+  expect([found(), run().disabled]).toEqual([[], true]);
+  key(input, "i");
+  input.value = "undo";
+  await settled();
+  expect(model.verbs.map(([verb]) => verb)).toEqual(["recipes"]);
+  await type("undo");
+  model.answer("recipes", []);
+  model.answer("find", { hits: [], total: 0 });
+  await settled();
+  expect(found()).toEqual(["undo a step, a mark or a selection"]);
+  expect(run().disabled).toBe(false);
+});
+
+test("a palette without a match shows this, and runs nothing", async () => {
+  await openPalette();
+  await type("zzz");
+  expect(dialog()!.textContent).not.toContain("Nothing found.");
+  model.answer("find", { hits: [], total: 0 });
+  await settled();
+  expect(dialog()!.textContent).toContain("Nothing found.");
+  expect(dialog()!.querySelector<HTMLButtonElement>(".gs-primary")!.disabled).toBe(true);
+  key(dialog()!.querySelector("input")!, "Enter");
+  await settled();
+  expect(dialog()).not.toBe(null);
+});
+
 test("an op of the palette is revealed", async () => {
   await openPalette();
   await type("softm");

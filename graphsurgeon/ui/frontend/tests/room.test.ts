@@ -2,6 +2,8 @@
 import { beforeEach, expect, test } from "vitest";
 import { Drawing } from "../src/canvas/scene";
 import { Minimap } from "../src/canvas/minimap";
+import { Overlay } from "../src/canvas/overlay";
+import { Pane, type PaneEvents } from "../src/canvas/pane";
 import { View } from "../src/canvas/view";
 import { box, group, NO_BOUNDARY, NO_PLAN, scene, tensorRow } from "./fake";
 import { click, host, item, key, model, settled, start } from "./mounted";
@@ -117,6 +119,24 @@ test("from far away the names that have room are shown, at one size", () => {
   expect(names()).toEqual([]);
 });
 
+test("the row of the boundary does not move the picture; a higher panel does, if it would cover boxes", () => {
+  const pane = new Pane("source", { move: () => {} } as unknown as PaneEvents, new Overlay()),
+    high = (clientHeight: number) => {
+      Object.defineProperties(pane.canvas, {
+        clientWidth: { configurable: true, value: 400 },
+        clientHeight: { configurable: true, value: clientHeight },
+      });
+      pane.updateSize();
+      return pane.camera.y;
+    };
+  pane.update(scene([box("a", { y: 100 }), box("b", { y: 250 })]), "");
+  const at = high(400);
+  pane.view.pan(0, 395 - (290 + at));
+  const { y } = pane.camera;
+  expect([high(360), high(400)]).toEqual([y, y]);
+  expect([high(360), high(300) < y, high(400)]).toEqual([y, true, y]);
+});
+
 test("boxes move from where they stood, over the pan that keeps the clicked one in its place", () => {
   const d = new Drawing(),
     moves: [string, unknown][] = [];
@@ -134,6 +154,17 @@ test("boxes move from where they stood, over the pan that keeps the clicked one 
 
 const PLAN = { ...NO_PLAN, steps: [{ text: "rename a", muted: false }], code: "plan = ed.plan()", ready: true },
   tab = (text: string) => [...host.querySelectorAll<HTMLElement>('[role="tab"]')].find(t => t.textContent!.startsWith(text));
+
+test("each tab of the plan begins at its top", () => {
+  start({ plan: PLAN });
+  const panel = () => host.querySelector<HTMLElement>(".gs-panel")!;
+  click(tab("Code")!);
+  panel().scrollTop = 50;
+  model.update({ plan: { ...PLAN } });
+  expect(panel().scrollTop).toBe(50);
+  click(tab("Steps")!);
+  expect(panel().scrollTop).toBe(0);
+});
 
 test("without its kernel a plan cannot be applied, and is shown as code", () => {
   start();

@@ -85,6 +85,13 @@ test("a word that no name holds may be a type: that is said with what to type", 
   expect(note()).toMatch(/^Nothing found\. Try /);
 });
 
+test("an empty field shows the forms of a query", () => {
+  two({ same: false });
+  const described = document.getElementById(input().getAttribute("aria-describedby")!)!;
+  expect(described.textContent).toBe("name, net/*, op:Conv2D, shape:?x8, attr:padding=SAME");
+  expect(described.previousElementSibling).toBe(input());
+});
+
 test("F3 goes to the next hit and Shift+F3 to the one before, from the picture too; Esc takes the hits out of it", async () => {
   two({ same: false });
   await find("a", ["a", "n/b"], ["z"]);

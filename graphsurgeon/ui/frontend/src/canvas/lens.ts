@@ -1,4 +1,5 @@
-// The lens: shows only neighbors of the selection, or only the region, or only the path from one box to another.
+// The banner over the picture: what to click, or the lens. The lens shows only neighbors of the selection, or only the region, or only
+// the path from one box to another.
 import type { Actions } from "../commands/actions";
 import { button, valueOf } from "../panels/parts";
 import { draw, h, make } from "../panels/vnodes";
@@ -97,6 +98,17 @@ export class Lens {
   }
 
   update(): void {
+    const { picking } = this.actions.state;
+    if (picking)
+      return draw(
+        this.element,
+        h(
+          "div.gs-lens",
+          { key: "pick" },
+          h("span", `${picking.purpose}: ${picking.how}. Esc cancels.`),
+          button({ icon: "close", label: "Cancel (Esc)", kind: "quiet", onclick: () => this.actions.escape(this.actions.pane) }),
+        ),
+      );
     const lens = this.#lens,
       near = lens?.near ?? 0,
       steps = near < ALL ? `${near} ${near === 1 ? "step" : "steps"} away` : "everything upstream and downstream";

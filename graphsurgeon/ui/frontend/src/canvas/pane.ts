@@ -24,7 +24,8 @@ export interface PaneEvents extends PointerEvents<Pane> {
 
 const FAR = 0.3,
   NONE: Size = [0, 0],
-  HINT = "Drag to move \u00b7 Ctrl+wheel to zoom \u00b7 Shift+drag to select \u00b7 after a click, the wheel moves the picture",
+  /** The height of the row of the boundary, px. */ ROW = 48,
+  HINT = "Drag, or click and wheel, to move \u00b7 Ctrl+wheel to zoom \u00b7 Shift+drag to select",
   /** The setting that the user has moved or zoomed a picture in this browser. */ NAVIGATED = "graphsurgeon.navigated";
 
 /** Whether the user prefers reduced motion. */
@@ -239,7 +240,8 @@ export class Pane {
       // a pane that gets its old size back gets its camera back, unless the user has moved it since
       if (this.#sizeBase?.at === this.#cameraKey()) this.#setCamera(this.#sizeBase.camera);
       else this.#sizeBase = { camera: this.camera, at: "" };
-      if (!isSame()) this.#fitInto(w);
+      // the row of the boundary comes and goes below the picture, which does not move under the pointer
+      if (w !== this.#seen[0] || Math.abs(high - this.#seen[1]) > ROW) this.#fitInto(w);
       this.#sizeBase.at = this.#cameraKey();
     }
     if (!this.#hasView || isFirst) this.#first = this.#cameraKey();
@@ -342,14 +344,9 @@ export class Pane {
     if (show) this.glide(() => this.view.show(headOf(item.of), this.size));
   }
 
-  /** Whether the selected edge has the focus. */
-  get isOnEdge(): boolean {
-    return hasFocus(this.drawing.edge);
-  }
-
   /** Shows the selected edge; an edge that is deselected returns the focus to its box. */
   chooseEdge(edge: Edge | null): void {
-    const had = this.isOnEdge;
+    const had = hasFocus(this.drawing.edge);
     this.drawing.chooseEdge(edge);
     if (had && !this.drawing.edge.isConnected) focus(this.current?.g);
   }

@@ -79,6 +79,7 @@ export class Drawing {
   #hoverTarget: Item | Edge | null = null;
   #outs = new WeakMap<Element, { box: Box; port: number }>();
   #ins = new WeakMap<Element, { box: string; candidate: InputCandidate }>();
+  #isDimmed = false;
   #candidates: Record<string, InputCandidate[]> | null = null;
 
   constructor() {
@@ -326,6 +327,12 @@ export class Drawing {
       }
     }
     this.#inputs.replaceChildren(...ports);
+  }
+
+  /** Fades boxes that cannot be chosen; null: no box. */
+  dim(cannot: ((of: Box) => boolean) | null): void {
+    if (cannot || this.#isDimmed) this.#toggle("gs-no-pick", ({ of }) => !!cannot && "kind" in of && cannot(of));
+    this.#isDimmed = !!cannot;
   }
 
   /** Marks the box under the current drag. */

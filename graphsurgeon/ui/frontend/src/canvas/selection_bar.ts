@@ -9,7 +9,7 @@ import type { Size, View } from "./view";
 /** The space between the bar and what it is about, px. */
 const GAP = 10,
   /** the height of the name of an open scope */ HEAD = 26,
-  /** the distance of the places that are tried at an edge, px */ STEP = 24;
+  /** the distance of the places that are tried, px */ STEP = 24;
 
 export class SelectionBar {
   readonly element = make("div");
@@ -42,8 +42,8 @@ export class SelectionBar {
     this.#texts = texts;
   }
 
-  /** Moves the bar to a free place: at a side of its part of the picture, or else at the upper or lower edge of the pane. It covers
-   * no box and no heading: without a free place, it is not shown. */
+  /** Moves the bar to a free place: at a side of its part of the picture, or else as near as possible. It covers no box and no heading:
+   * without a free place, it is not shown. */
   place(scene: Scene, view: View, [width, height]: Size): void {
     if (!this.#at || !width) return;
     if (!this.#size[0]) this.#size = [this.element.offsetWidth, this.element.offsetHeight];
@@ -63,13 +63,16 @@ export class SelectionBar {
       [r.x + r.w + GAP, r.y],
       [r.x - w - GAP, r.y],
     ];
-    const edges = Array.from({ length: Math.max(0, Math.ceil((width - w) / STEP)) }, (_, i) => i * STEP)
-      .sort((a, b) => Math.abs(a - middle) - Math.abs(b - middle))
-      .flatMap((x): Point[] => [
-        [x, height - hh - GAP],
-        [x, GAP],
-      ]);
-    const found = overlap(r, { x: 0, y: 0, w: width, h: height }) && (sides.find(free) ?? edges.find(free));
+    const away = (x: number, left: number, right: number) => Math.max(left - x, x - right, 0),
+      steps = (to: number) => Array.from({ length: Math.ceil(to / STEP) }, (_, i) => i * STEP + GAP);
+    /** All places in the pane, the nearest first. */
+    const others = () =>
+      steps(width - w)
+        .flatMap(x => steps(height - hh).map((y): Point => [x, y]))
+        .map(at => [at, Math.hypot(away(at[0], r.x - w, r.x + r.w), away(at[1], r.y - hh, r.y + r.h))] as const)
+        .sort(([, a], [, b]) => a - b)
+        .map(([at]) => at);
+    const found = overlap(r, { x: 0, y: 0, w: width, h: height }) && (sides.find(free) ?? others().find(free));
     this.element.style.visibility = found ? "" : "hidden";
     if (found) this.element.style.transform = `translate(${found.map(v => `${Math.round(v)}px`).join()})`;
   }

@@ -1,6 +1,6 @@
 // Actions: the verb that a gesture sends, and the state of the page before the answer.
 import type { Api, Result } from "../model/api";
-import { CommandError } from "../model/api";
+import { CommandError, NO_KERNEL_TEXT } from "../model/api";
 import { CameraHistory } from "../state/cameras";
 import type { Pane } from "../canvas/pane";
 import { Overlay } from "../canvas/overlay";
@@ -9,7 +9,7 @@ import type { Choice, FormField, Popup, Values } from "../panels/popup";
 import { FORMS } from "../model/forms.generated";
 import type { WidgetSize } from "../panels/size";
 import { edgeTitle } from "../canvas/shapes";
-import { Store, type TwoEnds, type ViewState } from "../state/store";
+import { type Picking, Store, type TwoEnds, type ViewState } from "../state/store";
 import type { Model } from "../model/api";
 import type {
   Attributes,
@@ -30,16 +30,12 @@ export type TwoEndEdit = Exclude<TwoEnds, "connect">;
 
 export const TWO_END_EDITS: Record<
   TwoEndEdit,
-  { menu: string; prompt: string; key?: string; /** whether it is about ops, not their tensors */ order?: true }
+  { menu: string; /** the second end */ other: string; key?: string; /** whether it is about ops, not their tensors */ order?: true }
 > = {
-  reroute: { menu: "Reroute its consumers to\u2026", prompt: "go to the op whose output they should read and press r", key: "r" },
-  swap: { menu: "Swap its consumers with those of\u2026", prompt: "go to the other op and press Enter" },
-  add_control: { menu: "Run it after\u2026", prompt: "go to the op that should run first and press Enter", order: true },
-  reroute_control: {
-    menu: "Reroute its waiting ops to\u2026",
-    prompt: "go to the op that they should wait for and press Enter",
-    order: true,
-  },
+  reroute: { menu: "Reroute its consumers to\u2026", other: "the op whose output they should read", key: "r" },
+  swap: { menu: "Swap its consumers with those of\u2026", other: "the other op" },
+  add_control: { menu: "Run it after\u2026", other: "the op that should run first", order: true },
+  reroute_control: { menu: "Reroute its waiting ops to\u2026", other: "the op that they should wait for", order: true },
 };
 
 /** What the actions use of the panels, which themselves import the actions. */
@@ -171,12 +167,17 @@ export class Actions {
     void this.send("fade", { keys }).then(() => this.store.set({ faded: null }));
   }
 
+  #report({ message }: Error): void {
+    if (this.api.kernelStopped) this.notify(NO_KERNEL_TEXT, "warn");
+    else this.notify(message, "error");
+  }
+
   /** Sends the verb of a form; an error of Python is in the status line too, and the form stays open. */
   readonly call = async <V extends keyof Verbs>(verb: V, args: Verbs[V]): Promise<Result<V>> => {
     try {
       return await this.api.call(verb, args);
     } catch (error) {
-      if (error instanceof CommandError) this.notify(error.message, "error");
+      if (error instanceof CommandError) this.#report(error);
       throw error;
     }
   };
@@ -241,26 +242,35 @@ export class Actions {
 
   /** Asks for a tensor of the graph that the plan changes: of the next box or edge that is clicked or chosen by Enter or Space. */
   readonly pick = (purpose: string, take: (tensor: string) => void): void => {
-    this.store.set({ picking: { purpose, take } });
-    this.notify(`${purpose}: click a box or an edge, or go to it and press Space; Esc cancels.`);
+    const how = "click a box or an edge";
+    this.store.set({ picking: this.#once({ purpose, how, take }) });
+    this.notify(`${purpose}: ${how}, or go to it and press Space; Esc cancels.`);
     const { panes } = this,
       pane = panes[panes.destination.scene && !this.isSingleGraph ? "destination" : this.state.active];
     if (pane.current) pane.focus(pane.current);
   };
 
-  /** Takes the chosen tensor; a menu offers several tensors. */
+  /** A request that ends when something is chosen. */
+  #once(asked: Picking): Picking {
+    const take = (chosen: string) => {
+      this.store.set({ picking: null, pendingEdit: null });
+      asked.take(chosen);
+    };
+    return { ...asked, take };
+  }
+
+  /** Takes the chosen tensor or op; a menu offers several tensors. */
   async #take(pane: Pane, name: string, edge?: Edge): Promise<void> {
     const { picking } = this.state;
     if (!picking) return;
     const no = this.refusal(pane);
     if (no) return this.notify(no.replace("Edits are made", "Choose a tensor"), "warn");
+    if (picking.ops && !isFoldName(name)) return picking.take(name);
+    if (picking.ops) return this.notify("Choose an op: unfold the scope (Enter).", "warn");
     const answer = edge ? await this.tensorsOf(pane, edge) : (await this.send("details", { pane: pane.name, name }))?.outputs,
       found = answer?.map(t => t.tensor);
     if (!found || this.state.picking !== picking) return;
-    const take = (tensor: string) => {
-      this.store.set({ picking: null });
-      picking.take(tensor);
-    };
+    const { take } = picking;
     if (!found.length) this.notify(`'${name.slice(0, 80)}' has no output tensor: choose another box.`, "warn");
     else if (found.length === 1) take(found[0]!);
     else
@@ -271,7 +281,7 @@ export class Actions {
   }
 
   select(pane: Pane, names: string[], mode: Mode): void {
-    if (this.state.picking && names.length === 1) return void this.#take(pane, names[0]!);
+    if (this.state.picking) return names.length === 1 ? void this.#take(pane, names[0]!) : undefined;
     const old = this.selected[pane.name],
       next = new Set(mode === "set" ? [] : old);
     for (const name of names) {
@@ -304,17 +314,18 @@ export class Actions {
     if (asked !== this.#request) return;
     if (details instanceof Error) {
       this.inspector.nothing();
-      if (!again) this.notify(details.message, "error");
+      if (!again) this.#report(details);
     } else if (details) this.inspector.show(name, details, !isFoldName(name));
   }
 
-  /** Selects an edge, or takes its tensor if one is asked for. With its `place` among the edges of a box, only selects it. */
+  /** Selects an edge and no box, or takes its tensor if one is asked for. With its `place` among the edges of a box, only selects it. */
   showEdge(pane: Pane, edge: Edge, place = ""): void {
-    if (this.state.picking && !edge.control && !place) return void this.#take(pane, edge.from, edge);
+    if (this.state.picking && !place) return edge.control ? undefined : void this.#take(pane, this.ends(pane, edge)[0]!.name, edge);
+    this.select(pane, [], "set");
     this.#request++;
-    this.store.select(pane.name, pane.name === "source" ? this.selected.source : [], { edge });
+    this.store.set({ edge });
     this.inspector.marks = !this.markRefusal(pane);
-    const [{ label: from }, { label: to }] = this.ends(pane, edge),
+    const [from, to] = this.ends(pane, edge).map(box => box.label),
       asked = this.#request,
       show = (found: EdgeTensors, more: number) => {
         this.inspector.edge(edgeTitle(edge), `${from} \u2192 ${to}`, found, more);
@@ -378,7 +389,7 @@ export class Actions {
   /** Copies the region or the selection; without either, the current box. By key, the focus then goes to its sources. */
   async copy(how: Verbs["copy"], byKey = false): Promise<void> {
     const { source } = this.panes,
-      of = source.current?.of;
+      of = !this.state.edge && source.current?.of;
     if (byKey && !this.model.get("boundary").ops && !this.selected.source.size && of) this.select(source, [of.name], "set");
     if ((await this.send("copy", how)) === null) return;
     const { faults, inputs } = this.model.get("plan");
@@ -400,26 +411,35 @@ export class Actions {
   /** Takes the first of two ends: the end of the current box, or a tensor of an edge. */
   startEdit(pane: Pane, verb: TwoEnds, of?: { tensor: string; box: string; only: string[] }): void {
     const tensor = of?.tensor ?? this.#end(pane, verb),
-      box = of?.box ?? pane.current?.of.name;
+      box = of?.box ?? (this.state.edge ? this.ends(pane, this.state.edge)[0]! : pane.current?.of)?.name;
     if (!tensor || box === undefined) return;
     if (verb !== "connect" && !this.canEdit(pane)) return;
+    const only = of?.only ?? [],
+      act = (to: string) => {
+        if (verb === "reroute") this.post(verb, { old: tensor, to, only });
+        else if (verb === "swap") this.post(verb, { a: tensor, b: to });
+        else if (verb === "add_control") this.post(verb, { op: tensor, after: to });
+        else if (verb === "reroute_control") this.post(verb, { old: tensor, to });
+      };
+    const second = verb === "connect" ? null : TWO_END_EDITS[verb],
+      purpose = tensor.slice(0, 80),
+      picking = second && { purpose, how: `click ${second.other}`, ops: second.order, take: act };
     // the edge that was chosen for the first end must not be the second end
-    this.store.set({ pendingEdit: { verb, tensor, pane: pane.name, box, only: of?.only }, candidates: null, edge: null });
-    const ask = verb === "connect" ? "go to the box that should read it and press m again" : TWO_END_EDITS[verb].prompt;
-    this.notify(`${tensor.slice(0, 80)}: ${ask}; Esc cancels.`);
+    this.store.set({
+      pendingEdit: { verb, tensor, pane: pane.name, box },
+      picking: picking && this.#once(picking),
+      candidates: null,
+      edge: null,
+    });
+    const ask = second ? `go to ${second.other} and press ${second.key ?? "Enter"}` : "go to the box that should read it and press m again";
+    this.notify(`${purpose}: ${ask}; Esc cancels.`);
   }
 
-  /** Takes the second end of an edit. */
+  /** Takes the second end of an edit by a key. */
   completeEdit(pane: Pane): void {
-    const { pendingEdit } = this.state;
-    if (!pendingEdit || pendingEdit.verb === "connect") return;
-    const tensor = this.canEdit(pane) && this.#end(pane, pendingEdit.verb);
-    if (!tensor) return;
-    this.store.set({ pendingEdit: null });
-    if (pendingEdit.verb === "reroute") this.post("reroute", { old: pendingEdit.tensor, to: tensor, only: pendingEdit.only ?? [] });
-    else if (pendingEdit.verb === "swap") this.post("swap", { a: pendingEdit.tensor, b: tensor });
-    else if (pendingEdit.verb === "add_control") this.post("add_control", { op: pendingEdit.tensor, after: tensor });
-    else this.post("reroute_control", { old: pendingEdit.tensor, to: tensor });
+    const { pendingEdit, picking } = this.state,
+      end = this.canEdit(pane) && this.#end(pane, pendingEdit!.verb);
+    if (end) picking!.take(end);
   }
 
   apply(): void {

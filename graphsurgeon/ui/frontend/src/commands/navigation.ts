@@ -86,9 +86,10 @@ export function openViews(actions: Actions, at?: Position): void {
   actions.popup.choose("Views", choices, at ?? below(pane));
 }
 
-/** The position of a menu of the current box. */
+/** The position of a menu of the selected edge, or of the current box. */
 export function below(pane: Pane): Position | undefined {
-  const r = pane.current?.g.getBoundingClientRect();
+  const { edge } = pane.drawing,
+    r = (edge.isConnected ? edge : pane.current?.g)?.getBoundingClientRect();
   return r && { x: r.left + 12, y: r.bottom };
 }
 

@@ -21,15 +21,16 @@ const MAX_OPS = 20,
   /** Actions that need the focus in the picture, or that are part of typing. */
   NOT_LISTED: Action[] = ["select", "open", "menu", "down", "first", "views", "palette", "escape", "toggle", "copy_to_clipboard"];
 
-/** Opens the palette. */
-export async function openPalette({ actions, offers, do: act }: Commands): Promise<void> {
+/** Opens the palette at once, so that it gets each key; its list follows when the kernel has answered. */
+export function openPalette({ actions, offers, do: act }: Commands): void {
   const { api, model, popup } = actions,
     pane = actions.pane;
   const commands: Command[] = KEYS.flatMap(([action, , sign, text]) =>
     text && offers(action) && !NOT_LISTED.includes(action) ? [{ name: text, doc: sign!, run: () => act(action) }] : [],
   );
-  for (const { text, group, off, run } of api.answers("recipes") ? await recipeChoices(actions) : [])
-    if (!off) commands.push({ name: text, doc: `recipe: ${group}`, run });
+  const listed = Promise.resolve(api.answers("recipes") ? recipeChoices(actions) : []).then(choices =>
+    choices.flatMap(({ text, group, off, run }): Command[] => (off ? [] : [{ name: text, doc: `recipe: ${group}`, run }])),
+  );
   for (const name of api.answers("show_view") ? (model.get("views")?.saved ?? []) : [])
     commands.push({ name, doc: "view", run: () => showView(actions, name) });
   let found: Command[] = [];
@@ -37,7 +38,7 @@ export async function openPalette({ actions, offers, do: act }: Commands): Promi
     const words = query.toLowerCase().split(/\s+/),
       ops = query ? ((await actions.send("find", { query, pane: pane.name }))?.hits ?? []) : [];
     found = [
-      ...commands.filter(({ name, doc }) => words.every(word => `${name} ${doc}`.toLowerCase().includes(word))),
+      ...[...commands, ...(await listed)].filter(({ name, doc }) => words.every(word => `${name} ${doc}`.toLowerCase().includes(word))),
       ...ops.slice(0, MAX_OPS).map(({ name, op }) => ({ name: displayName(name), doc: op, run: () => actions.reveal(pane.name, name) })),
     ];
     return found;

@@ -26,7 +26,9 @@ import { middleOf } from "../canvas/edge_hit";
 const BY_KEY = new Map(KEYS.flatMap(([action, keys]) => keys.map(key => [key, action] as const)));
 
 /** Actions that are about a plan, and send nothing that must be answered. */
-const OF_PLANS: Action[] = ["plan_view", "change", "change_before"];
+const OF_PLANS: Action[] = ["plan_view", "change", "change_before"],
+  /** Actions on boxes, which do nothing while an edge is selected. */
+  ON_BOXES: Action[] = ["type", "attribute", "rename", "lens", "copy_to_clipboard", "cut", "duplicate"];
 
 type Pressed = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "shiftKey" | "altKey">;
 
@@ -91,13 +93,14 @@ export class Registry {
   do = (action: Action, key = "", at?: Position, given?: Item): void => {
     const { actions } = this,
       pane = actions.pane,
-      item = given ?? (pane.isOnEdge ? null : pane.current),
-      { pendingEdit } = actions.state;
+      { pendingEdit, picking, edge } = actions.state,
+      item = given ?? (edge ? null : pane.current);
     const second = ["open", "reroute", "connect"].includes(action) && !(action === "open" && item && opens(item.of));
-    if (pendingEdit && pendingEdit.verb !== "connect" && pane.current && second) return actions.completeEdit(pane);
+    if (pendingEdit && picking && pane.current && second) return actions.completeEdit(pane);
     const [run, , when] = this.#command(action),
       can = when?.(pane, item?.of);
-    if (typeof can === "object") actions.notify(can.reason, "warn");
+    if (edge && !given && ON_BOXES.includes(action)) actions.notify("An edge is selected. Select a box first.", "warn");
+    else if (typeof can === "object") actions.notify(can.reason, "warn");
     else run(pane, item, key, at);
   };
 
@@ -169,7 +172,11 @@ export class Registry {
     const remove =
       (stitch: boolean): Effect =>
       (pane, item) =>
-        item && this.edits.remove(pane, item.of, stitch);
+        item ? this.edits.remove(pane, item.of, stitch) : menu(pane, item);
+    const menu = (pane: Pane, item: Item | null) => {
+      const of = actions.state.edge ?? item;
+      if (of) this.menu(pane, of, below(pane)!);
+    };
     const onBoxes =
       (act: (names: string[], pane: PaneName) => void): Effect =>
       (pane, item) => {
@@ -243,14 +250,14 @@ export class Registry {
         "Rename\u2026",
         (pane, of) => !of?.name.startsWith("~") && editable(pane, of),
       ],
-      edit: [(pane, item) => item && this.edits.menu(pane, item.of, below(pane)!), "Edit\u2026", editable],
+      edit: [(pane, item) => (item ? this.edits.menu(pane, item.of, below(pane)!) : menu(pane, item)), "Edit\u2026", editable],
       undo: [() => actions.post("undo", {}), "Undo", can("undo")],
       redo: [() => actions.post("redo", {}), "Redo", can("redo")],
       apply: [() => actions.apply(), "Apply the plan", ready],
       save: [() => void openSaveForm(actions), "Save or export a model, a picture or a page"],
       recipes: [(_pane, _item, _key, at) => void openRecipes(actions, at), "Recipes"],
       search: () => actions.search.focus(),
-      palette: () => void openPalette(this),
+      palette: () => openPalette(this),
       hit: () => actions.search.step(1),
       hit_before: () => actions.search.step(-1),
       seen: [(pane, _item, _key, at) => this.appearance.menu(pane.name, at), "View options"],
@@ -265,10 +272,7 @@ export class Registry {
       in: [zoom(1.25), "Zoom in"],
       out: [zoom(1 / 1.25), "Zoom out"],
       actual: [pane => pane.zoom(1 / pane.view.k), "Zoom to 100 %"],
-      menu: (pane, item) => {
-        const of = actions.state.edge ?? item;
-        if (of) this.menu(pane, of, below(pane)!);
-      },
+      menu,
       producer: pane => void along(actions, pane, "producer"),
       consumer: pane => void along(actions, pane, "consumer"),
       back: [() => actions.post("back", {}), "Back", can("back")],

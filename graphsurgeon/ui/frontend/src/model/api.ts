@@ -72,14 +72,23 @@ export class Api {
     if (this.#stopped) return Promise.reject(new CommandError({ request: verb, ...NO_KERNEL }));
     return new Promise((done, failed) => {
       this.#waiting.set(id, { resolve: done, reject: failed, verb });
-      this.model.send({ v: VERSION, id, verb, args });
+      this.#send({ v: VERSION, id, verb, args });
       this.onChange();
     });
   }
 
   /** Sends a verb without waiting for its answer: the page shows the result. */
   tell<V extends keyof Verbs>(verb: V, args: Verbs[V]): void {
-    this.model.send({ v: VERSION, id: this.#next++, verb, args });
+    this.#send({ v: VERSION, id: this.#next++, verb, args });
+  }
+
+  /** Sends a message; a kernel that was shut down has no event, but its connection refuses the message. */
+  #send(content: object): void {
+    try {
+      if (!this.#stopped) this.model.send(content);
+    } catch {
+      this.#stop();
+    }
   }
 
   /** Unanswered requests, of one verb or of all. */

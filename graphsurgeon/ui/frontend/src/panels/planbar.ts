@@ -39,6 +39,7 @@ export class PlanBar {
   /** The buttons, which are after the status. */
   readonly buttons = make("div");
   #openTab = "";
+  #shownTab: string | undefined;
   #tabList: Tab[] = [];
   #faults = 0;
   /** the code of the applied plans, and the history that it is for */
@@ -176,6 +177,8 @@ export class PlanBar {
         },
         open && { ...open.body(), key: open.id },
       );
+    const isOther = this.#shownTab !== open?.id;
+    this.#shownTab = open?.id;
     this.#openTab = open?.id ?? "";
     draw(
       this.element,
@@ -194,6 +197,7 @@ export class PlanBar {
         !planned && this.#tabBar(open),
       ),
     );
+    if (isOther) this.element.querySelector(".gs-panel")!.scrollTop = 0;
     draw(this.buttons, group("div.gs-row.gs-doing", "Plan actions", !marked && copy, this.#buttons(plan)));
     if (inTabs && !hasFocus(this.element)) this.#focusTab();
   }
@@ -255,10 +259,8 @@ export class PlanBar {
   #buttons(plan: Plan): VNode[] {
     const { commands } = this,
       empty = !plan.steps.length;
+    // those that come and go are on the left, so that the others do not move
     return [
-      does(commands, "save", { text: "Save" }),
-      does(commands, "undo", { icon: "undo", kind: "quiet" }),
-      does(commands, "redo", { icon: "redo", kind: "quiet" }),
       button({
         text: "Compare",
         verb: "run",
@@ -267,6 +269,9 @@ export class PlanBar {
         onclick: () => void openRunForm(this.#actions, "applied"),
       }),
       does(commands, "try", { text: "Try", hidden: empty }),
+      does(commands, "save", { text: "Save" }),
+      does(commands, "undo", { icon: "undo", kind: "quiet" }),
+      does(commands, "redo", { icon: "redo", kind: "quiet" }),
       does(commands, "apply", { text: "Apply", kind: "primary" }),
     ];
   }

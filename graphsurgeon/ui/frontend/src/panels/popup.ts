@@ -2,7 +2,7 @@
 import { type Api, CommandError } from "../model/api";
 import { focus, focused, hasFocus, scrollToEntry } from "./dom";
 import { button, combobox, field, group, muted, option, type Position, select } from "./parts";
-import { type Attributes, make, draw, h, type VNode } from "./vnodes";
+import { type Attributes, type Child, make, draw, h, type VNode } from "./vnodes";
 import { type Drag, dragFrom } from "../canvas/pointer";
 import { type Action, GROUPS } from "../commands/keys";
 import { SIGN } from "../model/drawing.generated";
@@ -191,6 +191,7 @@ export class Popup {
             () => this.#draw(),
           ),
       );
+    const lacks = () => choosing && finders.some(finder => finder?.isEmpty);
     let typed: Record<string, string> = Object.fromEntries(fields.map(f => [f.name, f.value ?? ""])),
       problem = "",
       invalid = -1;
@@ -222,7 +223,7 @@ export class Popup {
           if (e.key !== "Enter") return;
           e.preventDefault();
           if (finders[i]) await finders[i].settle();
-          void answer();
+          if (!lacks()) void answer();
         },
       };
       if (!f.options)
@@ -270,7 +271,7 @@ export class Popup {
         h(
           "div.gs-row.gs-end",
           button({ text: "Cancel", onclick: () => this.close() }),
-          button({ text: yes, kind: "primary", onclick: answer }),
+          button({ text: yes, kind: "primary", disabled: lacks(), onclick: answer }),
         ),
       );
     const show = (at: number) => {
@@ -391,6 +392,7 @@ function walk(e: KeyboardEvent, items: HTMLElement[], texts: string[], typed: { 
 /** The entries of a field, which are searched while the user types. */
 class Finder {
   #entries: Entry[] = [];
+  #answered = false;
   #index = 0;
   #last: Promise<void> | undefined;
 
@@ -403,14 +405,20 @@ class Finder {
   ) {}
 
   get attributes(): Attributes {
-    return { ...combobox(this.id, this.#entries.length > 0, this.#index), oninput: () => this.ask() };
+    return { ...combobox(this.id, !this.isEmpty, this.#index), oninput: () => this.ask() };
+  }
+
+  /** Whether there is nothing to choose, or not yet. */
+  get isEmpty(): boolean {
+    return !this.#entries.length;
   }
 
   /** The list of the entries; a click on one takes it, and calls `chosen`. */
-  list(chosen: () => void): VNode {
+  list(chosen: () => void): Child {
+    if (this.#answered && this.isEmpty) return h("p.gs-docs.gs-muted", "Nothing found.");
     return h(
       "div.gs-hits.gs-docs",
-      { id: this.id, role: "listbox", "aria-label": this.field.label, hidden: !this.#entries.length },
+      { id: this.id, role: "listbox", "aria-label": this.field.label, hidden: this.isEmpty },
       this.#entries.map((entry, i) =>
         option(
           this.id,
@@ -456,6 +464,7 @@ class Finder {
       query = typed() ?? "";
     this.#last = this.field.find!(query, this.values).then(found => {
       if (query !== typed() || !found) return;
+      this.#answered = true;
       this.#entries = found;
       this.#point(0);
     });

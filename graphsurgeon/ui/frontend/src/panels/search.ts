@@ -8,7 +8,8 @@ import { type Child, make, draw, h } from "./vnodes";
 import { sharedScope } from "../state/places";
 import type { PaneName, SearchResult } from "../model/types.generated";
 
-const WAIT = 160;
+const WAIT = 160,
+  QUERIES = "net/*, op:Conv2D, shape:?x8, attr:padding=SAME";
 
 /** The hits of one pane. */
 export interface PaneHits {
@@ -155,7 +156,7 @@ export class Search {
     this.#note =
       wrong ||
       (!parts.length
-        ? `Nothing found${plain}. Try net/*, /regex/, op:Conv2D, dtype:, shape:?x8, device:, attr:padding=SAME, layer:, is:unknown, -word`
+        ? `Nothing found${plain}. Try ${QUERIES}, -word, /regex/, dtype:, device:, layer:, is:unknown`
         : total > Math.max(...parts.map(part => part.found))
           ? `${figure(parts[0]!.found)} of ${figure(total)}: type more to narrow it down.`
           : "");
@@ -181,6 +182,7 @@ export class Search {
           type: "search",
           placeholder: "Search ( / )",
           "aria-label": "Search ops",
+          "aria-describedby": `${this.id}-queries`,
           "data-verb": "find",
           ...combobox(list, some, this.#index),
           oninput: () => {
@@ -194,6 +196,7 @@ export class Search {
               if (focused() !== this.#input && !this.#isDocked) this.#unroll(false);
             }, 150),
         }),
+        h("div.gs-queries", { id: `${this.id}-queries` }, `name, ${QUERIES}`),
       ),
     );
     draw(

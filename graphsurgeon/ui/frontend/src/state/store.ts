@@ -13,6 +13,14 @@ export interface LensOf {
   text: string;
 }
 
+/** A request for a tensor or an op, which the next click chooses. */
+export interface Picking {
+  purpose: string;
+  /** what to click */ how: string;
+  /** whether ops are chosen, not tensors */ ops?: true | undefined;
+  take(chosen: string): void;
+}
+
 export interface ViewState {
   /** The selection of each pane. For the source it is Python's `selected`, with the changes that Python has not answered yet. */
   selected: Record<PaneName, ReadonlySet<string>>;
@@ -22,7 +30,6 @@ export interface ViewState {
     tensor: string;
     pane: PaneName;
     box: string;
-    /** boxes whose consumers change */ only?: string[] | undefined;
   } | null;
   /** The possible consumers of the tensor of a connection, after the answer of the kernel. */
   candidates: InputCandidates | null;
@@ -30,8 +37,8 @@ export interface ViewState {
   lens: LensOf | null;
   /** A suggested boundary that is previewed. */
   suggestedBoundary: Boundary | null;
-  /** A request for a tensor: its purpose, and the function that takes the next clicked one. */
-  picking: { purpose: string; take(tensor: string): void } | null;
+  /** The next click chooses a tensor or an op. */
+  picking: Picking | null;
   /** The edge that the inspector shows. */
   edge: Edge | null;
   /** The current change of the plan. */
