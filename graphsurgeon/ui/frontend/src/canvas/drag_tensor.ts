@@ -4,7 +4,7 @@ import { CommandError } from "../model/api";
 import { countOf } from "../panels/dom";
 import { below } from "../commands/navigation";
 import type { Edits } from "../commands/edits";
-import { centre, gives, isFoldName, kindsOf, opOf } from "../state/places";
+import { capital, centre, gives, isFoldName, opOf } from "../state/places";
 import type { Pane } from "./pane";
 import type { Drag } from "./pointer";
 import type { Choice } from "../panels/popup";
@@ -272,7 +272,7 @@ export class TensorDrag {
       found = await Promise.all(places.map(place => this.actions.send("adapters", { ...place, pane })));
     const choices = found.flatMap((all, i) =>
       (all ?? []).map(a => ({
-        text: `${kindsOf(a)}  ${a.text}`,
+        text: capital(a.text),
         group: `To input ${inputs[i]!.input} of ${inputs[i]!.op}${this.#copyText(candidates)}`,
         run: () => this.actions.post(candidates.copies ? "copy_and_connect" : "adapt", { ...places[i]!, kinds: a.kinds }),
       })),

@@ -37,7 +37,10 @@ export function displayName(key: string): string {
 
 /** The kinds of an adapter as text: "Pool + dense". */
 export function kindsOf(adapter: { kinds: string[] }): string {
-  const text = adapter.kinds.join(" + ");
+  return capital(adapter.kinds.join(" + "));
+}
+
+export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
