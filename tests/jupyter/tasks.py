@@ -160,7 +160,7 @@ def _graft_by_mouse(person: Person) -> None:
     person.click(box(person.page, "x", "destination"))
     person.click(person.button("Fit to window (f)"))
     person.wire("copy/features/relu_b", "head/mm", "destination")
-    person.click(person.item("Pool + dense").first)
+    person.click(person.item("Mean of each channel, then dense").first)
     person.click(person.button("Apply"))
     person.click(person.page.get_by_role("alertdialog").get_by_role("button", name="Apply"))
 
