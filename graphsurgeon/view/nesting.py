@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -190,14 +189,10 @@ def _lines(nesting: Nesting, folds: Mapping[int, Group]) -> Lines:
     for level, some in drawn.items():
         busy = {row for line in some for row in line[:2] if crowd[level, row] >= nesting.hubs[row]}
         lines[level] = {
-            (("box", a), ("box", b)): _edge(label, control, a in busy or b in busy) for a, b, label, control in some
+            (("box", a), ("box", b)): Edge("", "", "", 1, control, "", label=label, quiet=a in busy or b in busy)
+            for a, b, label, control in some
         }
     return lines
-
-
-@cache
-def _edge(label: str, control: bool, quiet: bool) -> Edge:
-    return Edge("", "", "", 1, control, "", label=label, quiet=quiet)
 
 
 def _pairs(edges: Edges, nesting: Nesting) -> Iterator[Pair]:
