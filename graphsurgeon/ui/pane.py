@@ -134,9 +134,11 @@ class Pane:
 
     def show(self, key: Any) -> bool:
         """Shows one of the last layouts; returns whether there is one with this key."""
-        for known, scene, placed in self._last:
+        for i, (known, scene, placed) in enumerate(self._last):
             if key == known:
                 self.scene, self.placed, self._key = scene, placed, known
+                del self._last[i]
+                self._last.append((known, scene, placed))  # the layout that was shown least recently is the first
                 return True
         return False
 

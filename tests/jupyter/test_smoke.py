@@ -10,6 +10,9 @@ from tests.browser.hands import BUILD, IMPORTS, apply, at_keys, box, said
 from tests.lab import OPENING, open_notebook
 from tests.until import until
 
+#: The sources of the cells.
+_SOURCES = "() => window.jupyterapp.shell.currentWidget.context.model.toJSON().cells.map(cell => cell.source)"
+
 
 def walk(page: Any, name: str) -> None:
     """Goes to a box of the pane that has the focus by arrow keys alone: at each box, the arrow used least there."""
@@ -26,7 +29,7 @@ def walk(page: Any, name: str) -> None:
 
 
 def test_notebook_7_with_keys_alone(page: Any, notebook7: Any) -> None:
-    cells = [IMPORTS + BUILD, "ed = gs.open(build())\ned"]
+    cells = [IMPORTS + BUILD, "ed = gs.open(build())\ned", "'the last cell'"]
     notebook = open_notebook(page, notebook7, cells)
     page.locator(".gs-pane-source .gs-item[tabindex='0']").focus()
     for name, key in (("x", "i"), ("y", "o")):
@@ -67,8 +70,15 @@ def test_notebook_7_with_keys_alone(page: Any, notebook7: Any) -> None:
     assert page.locator(".jp-CodeCell:visible").count() == len(cells)
     assert page.locator(".jp-Dialog").count() == 0
 
+    page.get_by_role("tab", name="Code").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Insert into a new cell").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function("count => document.querySelectorAll('.jp-CodeCell').length === count", arg=len(cells) + 1)
     page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
     saved = json.loads((notebook7.root / notebook.name).read_text())
+    sources = ["".join(cell["source"]) for cell in saved["cells"]]
+    assert sources == [*cells[:2], notebook.ask("ed.to_code()").strip(), cells[2]]
     data, view = (output["data"] for output in saved["cells"][1]["outputs"])
     assert "".join(data["text/html"]).startswith("<img ")
     assert "data:image/svg+xml;base64," in "".join(data["text/html"])
@@ -79,7 +89,8 @@ def test_notebook_7_with_keys_alone(page: Any, notebook7: Any) -> None:
 
 
 def test_jupyterlab_from_opening_to_a_page_that_is_loaded_again(page: Any, lab: Any) -> None:
-    notebook = open_notebook(page, lab, [IMPORTS + BUILD, "ed = gs.open(build())\ned"])
+    cells = [IMPORTS + BUILD, "ed = gs.open(build())\ned", "'the last cell'"]
+    notebook = open_notebook(page, lab, cells)
     for name, key in (("x", "i"), ("y", "o")):
         box(page, name).click()
         page.keyboard.press(key)
@@ -98,6 +109,10 @@ def test_jupyterlab_from_opening_to_a_page_that_is_loaded_again(page: Any, lab: 
     said(page, "redone:")
     box(page, "copy/").wait_for()
     assert notebook.ask("not ed.orphans")
+    page.get_by_role("tab", name="Code").click()
+    page.get_by_role("button", name="Insert into a new cell").click()
+    code = notebook.ask("ed.to_code()").strip()
+    assert until(lambda: page.evaluate(_SOURCES) == [*cells[:2], code, cells[2]])
     page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
     assert until(lambda: "widget-view" in (lab.root / notebook.name).read_text())
 

@@ -106,6 +106,26 @@ def test_a_step_back_shows_the_last_layout_again(monkeypatch):
         assert traits(screen)["scenes"]["source"] == again
 
 
+def test_the_picture_to_which_a_user_returns_each_time_stays(monkeypatch):
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf.compat.v1.placeholder(tf.float32, [2], name="x")
+        for number in range(pane.LAYOUTS + 1):
+            with tf.name_scope(f"s{number}"):
+                x = tf.tanh(tf.exp(x))
+    screen = gs.open(graph).screen
+    for number in range(pane.LAYOUTS + 1):
+        screen.fold(f"s{number}/")
+    first = traits(screen)["scenes"]["source"]
+    for number in range(pane.LAYOUTS + 1):
+        screen.unfold(f"s{number}/")
+        traits(screen)
+        with monkeypatch.context() as without_layout:
+            without_layout.delattr(pane, "place")
+            screen.fold(f"s{number}/")
+            assert traits(screen)["scenes"]["source"] == first
+
+
 def shown(plan):
     """Returns what the picture of a plan shows, pane by pane."""
     return panes_of(plan._repr_mimebundle_()["image/svg+xml"])

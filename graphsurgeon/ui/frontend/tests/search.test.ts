@@ -196,3 +196,28 @@ test("op types that a query asks for are bold; patterns and excluded words are n
   await find("a(", ["a(b"], []);
   expect([...lines()[0]!.querySelectorAll("b")].map(e => e.textContent)).toEqual(["a("]);
 });
+
+test("after the graph has changed, the list shows its new hits, and stays at the same one", async () => {
+  start({ scenes: { source: scene([box("a"), box("ab"), box("ac")]), destination: null } });
+  const answer = async (names: string[]) => {
+      const boxes = Object.fromEntries(names.map(n => [n, 1]));
+      model.answer("find", { hits: names.map(hit), total: names.length, boxes });
+      await settled();
+      await settled();
+    },
+    on = () => host.querySelector(".gs-hit.gs-on")!.textContent;
+  vi.useFakeTimers();
+  input().focus();
+  input().value = "a";
+  input().dispatchEvent(new Event("input"));
+  vi.advanceTimersByTime(500);
+  vi.useRealTimers();
+  await answer(["a", "ab", "ac"]);
+  key(input(), "ArrowUp");
+  expect(on()).toBe("acRelu");
+  model.update({ scenes: { source: scene([box("a"), box("ac"), box("ad")]), destination: null } });
+  await settled();
+  await answer(["a", "ac", "ad"]);
+  expect(lines().map(e => e.textContent)).toEqual(["aRelu", "acRelu", "adRelu"]);
+  expect(on()).toBe("acRelu");
+});

@@ -61,6 +61,11 @@ export class Api {
     return this.#stopped;
   }
 
+  /** Inserts a code cell into the notebook, if that is possible. */
+  get insertCell(): Model["insertCell"] {
+    return this.model.insertCell;
+  }
+
   /** Whether a verb is answered: a saved page answers some verbs, a stopped kernel none. */
   answers(verb: keyof Verbs): boolean {
     return !this.#stopped && (this.model.get("answers")?.includes(verb) ?? true);
@@ -130,4 +135,6 @@ export interface Model {
   on(event: string, callback: (...args: any[]) => void): void;
   off(event: string, callback: (...args: any[]) => void): void;
   send(content: unknown): void;
+  /** Inserts a code cell below the cell of the widget; undefined if a widget has no access to its notebook. */
+  insertCell?: ((code: string) => void) | undefined;
 }

@@ -294,7 +294,8 @@ export class PlanBar {
   /** Code with its copy button. After applied plans there is the code of the whole history too: at once if the plan is empty. */
   #code(text: string, applied: number, past: unknown = null, note = ""): VNode {
     const history = !!past && this.#historyCode?.past === past && this.#historyCode.code,
-      code = history || text;
+      code = history || text,
+      { insertCell } = this.#actions.api;
     if (applied && !text && !history && !this.#actions.api.kernelStopped) void this.#fetchHistory(past);
     return h(
       "div.gs-code",
@@ -302,6 +303,7 @@ export class PlanBar {
       h(
         "div.gs-row",
         !!code && copyButton(code, "Code copied.", this.#actions.notify, { icon: "copy", text: "Copy code" }),
+        !!code && !!insertCell && button({ text: "Insert into a new cell", onclick: () => insertCell(code) }),
         applied > 0 &&
           !history &&
           button({ text: `Code of ${count(applied, "applied plan")}`, verb: "history_code", onclick: () => this.#fetchHistory(past) }),

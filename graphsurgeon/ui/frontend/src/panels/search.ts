@@ -108,12 +108,24 @@ export class Search {
     this.#reveal(this.#hits[this.#index]!, focused() !== this.#input);
   }
 
-  /** Marks the hits in pictures that have changed. */
+  /** Searches again after a picture has changed: its boxes and its ops may differ. The list stays at its hit. */
   refresh(): void {
     if (!this.on || !this.#query) return;
-    const query = this.#query;
+    const query = this.#query,
+      old = this.#hits[this.#index];
     void this.#find(query)
-      .then(all => query === this.#query && this.#mark(all))
+      .then(all => {
+        if (query !== this.#query) return;
+        this.#mark(all);
+        if (query !== this.#hitsQuery) return;
+        this.#list(all);
+        this.#point(
+          Math.max(
+            0,
+            this.#hits.findIndex(hit => hit.pane === old?.pane && hit.name === old.name),
+          ),
+        );
+      })
       .catch(() => {});
   }
 
@@ -127,11 +139,14 @@ export class Search {
       if (query !== this.#query) return;
       this.#mark(all);
       this.#hitsQuery = query;
-      this.#show(all);
+      this.#list(all);
     } catch (error) {
       // a pattern may be invalid while it is being typed
-      if (query === this.#query) this.#show([], error instanceof CommandError ? error.message : "");
+      if (query !== this.#query) return;
+      this.#list([], error instanceof CommandError ? error.message : "");
     }
+    this.#open = true;
+    this.#point(0);
   }
 
   #mark(all: PaneHits[]): void {
@@ -139,7 +154,8 @@ export class Search {
     for (const { pane, result: found } of all) this.actions.panes[pane].drawing.markHits(found.boxes);
   }
 
-  #show(all: PaneHits[], wrong = ""): void {
+  /** Takes the lines of the list, and the note below it. */
+  #list(all: PaneHits[], wrong = ""): void {
     // a preview has mostly the ops of its source: they are listed once
     const names = new Set(all[0]?.result.hits.map(hit => hit.name)),
       parts = all.flatMap(({ pane, title, becomes, result: { hits: found } }) => {
@@ -160,8 +176,6 @@ export class Search {
         : total > Math.max(...parts.map(part => part.found))
           ? `${figure(parts[0]!.found)} of ${figure(total)}: type more to narrow it down.`
           : "");
-    this.#open = true;
-    this.#point(0);
   }
 
   #draw(): void {
