@@ -93,6 +93,12 @@ DOORS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "outputs to name": lambda ed, s, path: outputs_of(ed.snapshot),
     "set_input": lambda ed, s, path: living(ed, gs.recipes.set_input(ed, "x", shape=[3])),
     "picture": lambda ed, s, path: "left" in str(ed.to_svg()),
+    "line about the model": lambda ed, s, path: ed.screen.traits()["titles"]["model"],
+    "search": lambda ed, s, path: [ed.screen.find(query)["total"] for query in ("y", "left", "op:Mul", "placeholder")],
+    "form to compare": lambda ed, s, path: (
+        living(ed, ed.plan().rename("y", to="w")), ed.screen.run_form(target="applied")["feeds"]),
+    "form to save": lambda ed, s, path: (
+        ed.screen.mark_input("x:0"), ed.screen.mark_output("y:0"), ed.screen.save_form()["note"]),
 }  # fmt: skip
 
 

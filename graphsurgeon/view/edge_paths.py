@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, compress
+from itertools import accumulate, chain, compress, pairwise
 from typing import Any
 
 import numpy as np
@@ -138,7 +138,12 @@ def placed_lines(paths: Sequence[Points], start: Any, down: bool) -> list[Points
     if not len(paths):
         return []
     points = np.round(np.concatenate(paths) + start, 1)[:, :: 1 if down else -1]
-    return np.split(points, np.cumsum([len(path) for path in paths])[:-1])
+    return _parted(points, map(len, paths))
+
+
+def _parted(points: Points, counts: Iterable[int]) -> list[Points]:
+    """Returns parts of these lengths; numpy.split takes ten times as long."""
+    return [points[start:end] for start, end in pairwise(accumulate(counts, initial=0))]
 
 
 def line_texts(lines: Sequence[Points]) -> list[str]:
@@ -188,7 +193,7 @@ def sample_lines(lines: Sequence[Points], per_curve: int = 12) -> list[Points]:
     u = 1 - t
     points = (u * u * u * a + 3 * u * u * t * b + 3 * u * t * t * c + t * t * t * d).reshape(-1, 2)
     whole = np.insert(points, before * per_curve, flat[3 * before + np.arange(len(lines))], axis=0)
-    return np.split(whole, np.cumsum(curves * per_curve + 1)[:-1])
+    return _parted(whole, (curves * per_curve + 1).tolist())
 
 
 def sampled(path: Iterable[int], samples: Sequence[Points]) -> Points:

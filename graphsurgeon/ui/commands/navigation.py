@@ -183,10 +183,12 @@ def find(
     layers, picture = context.layers(context.graph(state, pane)), context.picture(state, pane)
     spots, tree = searchable.positions_in(picture), context.tree(state, pane)
     hidden = (spots >= 0) & (tree.helpers.kind[spots] > 0) & (not tree.is_fully_shown)
+    graph, orphans = searchable.graph, tree.filters.hidden_orphans
     # this may make the live graph of a file
-    ops = search_hits(searchable.graph, query, context.facts.attribute_text, layers, hidden)
-    shown_hits = hits_data(searchable.graph, ops, context.panes[pane].scene, spots[ops])
-    scopes = scope_hits(searchable.graph, query, hidden)
+    ops = search_hits(graph, query, context.facts.attribute_text, layers, hidden)
+    ops = [op for op in ops if graph.names[op] not in orphans] if orphans else ops
+    shown_hits = hits_data(graph, ops, context.panes[pane].scene, spots[ops])
+    scopes = scope_hits(graph, query, hidden, orphans)
     return state, {**shown_hits, "hits": scopes + shown_hits["hits"], "total": len(scopes) + shown_hits["total"]}
 
 

@@ -19,6 +19,7 @@ from ...graph.arrays import can_be_random, load_arrays, random_array, random_cod
 from ...graph.graph import Graph, TensorInfo, shape_text
 from ...graph.names import outer_name, rename_input
 from ...graph.open_graph import placeholders_in
+from ...graph.provenance import orphan_mask
 from ...graph.trace import FirstDifference, Trace
 from ...plan.editor_like import EditorLike
 from ...plan.plan import Plan, without_muted
@@ -49,14 +50,16 @@ class DryRun:
 
 
 def open_ends(graph: Graph) -> dict[str, TensorInfo | None]:
-    """Returns the placeholders of a graph that have consumers.
+    """Returns the placeholders of a graph that have consumers, without orphans.
 
     Example:
         >>> g = Graph.from_ops([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Placeholder", [])])
         >>> list(open_ends(g))
         ['x:0']
     """
-    names = placeholders_in(graph, graph.consumers.degrees > 0)
+    consumers, consumed = graph.consumers, np.zeros(graph.size, np.bool_)
+    consumed[consumers.rows[~orphan_mask(graph)[consumers.node]]] = True
+    names = placeholders_in(graph, consumed)
     return {name: graph.declared_info(*graph.tensor(name)) for name in names}
 
 

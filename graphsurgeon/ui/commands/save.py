@@ -48,7 +48,7 @@ def save_form(context: RenderContext, state: State) -> tuple[State, page_types.S
     region = context.region(state)[0] if context.is_single_graph and marks.inputs else None
     if region is not None:
         ends = ends.chosen(marks.inputs, marks.outputs)
-        part = f"{len(region):,} of {counted(editor.snapshot.size, 'ops')}"
+        part = f"{len(region):,} of {counted(editor.snapshot.size - len(editor.orphans), 'ops')}"
         note = f"Only the marked region is saved: {part}. For the whole graph, clear the boundary"
     stem = os.path.basename(editor.title.rstrip("/")).partition(".")[0] or "graph"
     step_count = len(context.draft(state).steps)
