@@ -112,3 +112,17 @@ test("between other boxes, it is at the nearest free place", () => {
   const [x, y] = selection.element.style.transform.match(/\d+/g)!.map(Number);
   expect([x! > 50 && x! < 350, y! > 340 && y! < 540]).toEqual([true, true]);
 });
+
+test("without a free place nearby, it is at the bottom of the pane, but not on the map", () => {
+  const selection = new SelectionBar(),
+    view = new View(() => {}),
+    at = (y: number, h: number) => box(`${y}`, { x: 0, y, w: 600, h });
+  Object.defineProperties(selection.element, { offsetWidth: { value: 200 }, offsetHeight: { value: 26 } });
+  const boxes = [at(100, 30), at(0, 95), at(135, 500)];
+  view.moveTo(0, 0, 1);
+  selection.offer(boxes[0]!, [{ text: "Remove", run: () => {} }]);
+  selection.place(scene(boxes), view, [600, 900]);
+  expect([selection.element.style.visibility, selection.element.style.transform]).toEqual(["", "translate(200px,864px)"]);
+  selection.place(scene(boxes), view, [600, 900], { x: 300, y: 800, w: 150, h: 100 });
+  expect(selection.element.style.visibility).toBe("hidden");
+});

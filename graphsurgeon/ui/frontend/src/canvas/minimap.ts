@@ -3,7 +3,7 @@ import { consume, onDrag, s, setAttribute } from "../panels/dom";
 import { button } from "../panels/parts";
 import { create, make } from "../panels/vnodes";
 import { overlap } from "../state/places";
-import type { Scene } from "../model/types.generated";
+import type { Rect, Scene } from "../model/types.generated";
 import type { Size, View } from "./view";
 
 const WIDE = 150,
@@ -91,23 +91,33 @@ export class Minimap {
     return this.element.parentElement?.classList.contains("gs-dock") ?? false;
   }
 
+  /** The part of the pane that it covers. */
+  get covered(): Rect | null {
+    return this.#scene && !this.#isDocked && !this.element.hidden ? this.#in(this.#corner, this.#scene) : null;
+  }
+
+  #in(corner: (typeof CORNERS)[number], scene: Scene): Rect {
+    const [w, hh] = this.size(),
+      wide = scene.w * this.#k + EDGE,
+      high = scene.h * this.#k + EDGE;
+    return {
+      x: corner.endsWith("right") ? w - AWAY - wide : AWAY,
+      y: corner.startsWith("bottom") ? hh - AWAY - high : AWAY,
+      w: wide,
+      h: high,
+    };
+  }
+
   /** A corner of the pane in which it covers no box and no name of a scope, preferably the current corner. */
-  #free(scene: Scene, w: number, hh: number): (typeof CORNERS)[number] | undefined {
-    const wide = scene.w * this.#k + EDGE,
-      high = scene.h * this.#k + EDGE,
-      { x, y, k } = this.view;
+  #free(scene: Scene): (typeof CORNERS)[number] | undefined {
+    const { x, y, k } = this.view;
     const taken = [
       ...scene.boxes.map(b => ({ x: b.x - AROUND, y: b.y - AROUND, w: b.w + 2 * AROUND, h: b.h + 2 * AROUND })),
       ...scene.groups.map(g => ({ x: g.x, y: g.y, w: Math.min(g.w, 2 * AROUND + g.label.length * LETTER), h: HEAD })),
       ...scene.groups.filter(g => g.state).map(g => ({ x: g.x + g.w - AROUND, y: g.y - AROUND, w: 2 * AROUND, h: 2 * AROUND })),
     ];
     return [this.#corner, ...CORNERS].find(corner => {
-      const at = {
-        x: corner.endsWith("right") ? w - AWAY - wide : AWAY,
-        y: corner.startsWith("bottom") ? hh - AWAY - high : AWAY,
-        w: wide,
-        h: high,
-      };
+      const at = this.#in(corner, scene);
       return !taken.some(b => overlap(at, { x: b.x * k + x, y: b.y * k + y, w: b.w * k, h: b.h * k }));
     });
   }
@@ -142,7 +152,7 @@ export class Minimap {
       k = this.#k;
     const all = view.x >= -2 && view.y >= -2 && view.x + scene.w * view.k <= w + 2 && view.y + scene.h * view.k <= hh + 2;
     const away = all || !this.isWanted || (this.#isDocked ? !this.#active : w < LEAST || hh < HIGH * 1.6),
-      free = away || this.#isDocked ? this.#corner : this.#free(scene, w, hh);
+      free = away || this.#isDocked ? this.#corner : this.#free(scene);
     this.element.hidden = away || !free;
     if (this.element.hidden) return;
     this.#corner = free!;

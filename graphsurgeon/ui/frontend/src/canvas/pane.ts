@@ -330,7 +330,7 @@ export class Pane {
   }
 
   #placeBar(): void {
-    if (this.scene) this.bar.place(this.scene, this.view, this.size);
+    if (this.scene) this.bar.place(this.scene, this.view, this.size, this.map.covered);
   }
 
   /** The item that keys act on. */

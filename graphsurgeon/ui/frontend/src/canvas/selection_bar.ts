@@ -9,7 +9,8 @@ import type { Size, View } from "./view";
 /** The space between the bar and what it is about, px. */
 const GAP = 10,
   /** the height of the name of an open scope */ HEAD = 26,
-  /** the distance of the places that are tried, px */ STEP = 24;
+  /** the distance of the places that are tried, px */ STEP = 24,
+  /** the maximum distance from what it is about, px */ FAR = 120;
 
 export class SelectionBar {
   readonly element = make("div");
@@ -42,9 +43,9 @@ export class SelectionBar {
     this.#texts = texts;
   }
 
-  /** Moves the bar to a free place: at a side of its part of the picture, or else as near as possible. It covers no box and no heading:
-   * without a free place, it is not shown. */
-  place(scene: Scene, view: View, [width, height]: Size): void {
+  /** Moves the bar to a free place: at a side of its part of the picture, or else as near as possible, or else at the bottom of the
+   * pane. It covers no box, no heading and not the map: without a free place, it is not shown. */
+  place(scene: Scene, view: View, [width, height]: Size, map: Rect | null = null): void {
     if (!this.#at || !width) return;
     if (!this.#size[0]) this.#size = [this.element.offsetWidth, this.element.offsetHeight];
     const [w, hh] = this.#size,
@@ -54,7 +55,7 @@ export class SelectionBar {
       },
       r = inPane(this.#at),
       middle = r.x + (r.w - w) / 2,
-      taken = [...scene.boxes, ...scene.groups.map(group => ({ ...group, h: HEAD }))].map(inPane),
+      taken = [...[...scene.boxes, ...scene.groups.map(group => ({ ...group, h: HEAD }))].map(inPane), ...(map ? [map] : [])],
       free = ([x, y]: Point) =>
         x >= 0 && y >= 0 && x + w <= width && y + hh <= height && !taken.some(other => overlap({ x, y, w, h: hh }, other));
     const sides: Point[] = [
@@ -65,14 +66,16 @@ export class SelectionBar {
     ];
     const away = (x: number, left: number, right: number) => Math.max(left - x, x - right, 0),
       steps = (to: number) => Array.from({ length: Math.ceil(to / STEP) }, (_, i) => i * STEP + GAP);
-    /** All places in the pane, the nearest first. */
+    const bottom: Point = [(width - w) / 2, height - hh - GAP];
+    /** The places near it, the nearest first. */
     const others = () =>
       steps(width - w)
         .flatMap(x => steps(height - hh).map((y): Point => [x, y]))
         .map(at => [at, Math.hypot(away(at[0], r.x - w, r.x + r.w), away(at[1], r.y - hh, r.y + r.h))] as const)
+        .filter(([, far]) => far < FAR)
         .sort(([, a], [, b]) => a - b)
         .map(([at]) => at);
-    const found = overlap(r, { x: 0, y: 0, w: width, h: height }) && (sides.find(free) ?? others().find(free));
+    const found = overlap(r, { x: 0, y: 0, w: width, h: height }) && (sides.find(free) ?? [...others(), bottom].find(free));
     this.element.style.visibility = found ? "" : "hidden";
     if (found) this.element.style.transform = `translate(${found.map(v => `${Math.round(v)}px`).join()})`;
   }
