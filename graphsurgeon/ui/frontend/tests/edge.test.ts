@@ -315,3 +315,26 @@ test("while a tensor is asked for, an edge has no button to insert an op", () =>
   drawing().dispatchEvent(new MouseEvent("pointermove", { bubbles: true }));
   expect(host.querySelector(".gs-plus")).toBe(null);
 });
+
+test("a selection in the outline replaces that of an edge, and Esc clears that of an edge before it leaves the full window", async () => {
+  open();
+  const bar = () => host.querySelector(".gs-selection-bar")!.textContent,
+    root = () => host.querySelector(".gs")!;
+  item("c").focus();
+  key(item("c"), "F", { shiftKey: true });
+  click(drawing());
+  model.answer("edge_tensors", { tensors: [{ tensor: "a:0", text: "" }], values: [] });
+  await settled();
+  expect(bar()).toContain("Insert op");
+  key(item("c"), "Escape");
+  await settled();
+  expect([bar(), root().classList.contains("gs-full")]).toEqual(["", true]);
+  click(drawing());
+  await settled();
+  expect(bar()).not.toBe("");
+  await settled();
+  model.update({ selected: ["c"] });
+  await settled();
+  expect(bar()).toContain("Rename");
+  expect(bar()).toContain("Copy");
+});

@@ -233,7 +233,7 @@ export class Actions {
     if (this.api.pending("select")) return;
     const old = this.selected.source,
       now = new Set(this.model.get("selected"));
-    this.store.select("source", now);
+    this.store.select("source", now, now.size && !isSame(old, now) ? { edge: null } : {});
     if (first || isSame(old, now)) return;
     void this.inspect(this.panes.source, true);
     // the view goes to a selection of Python; its scene may come with the same message
@@ -469,7 +469,7 @@ export class Actions {
     } else if (this.state.lens) this.store.set({ lens: null });
     else if (this.model.get("status").level === "busy" || this.api.pending()) this.post("cancel", {});
     else if (this.search.on) this.search.clear();
-    else if (this.size.full && !this.selected[pane.name].size) this.size.fill(false);
+    else if (this.size.full && !this.selected[pane.name].size && !this.state.edge) this.size.fill(false);
     else this.select(pane, [], "set");
   }
 }
