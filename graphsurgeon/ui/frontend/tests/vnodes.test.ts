@@ -9,7 +9,7 @@ function shown(): HTMLElement {
 }
 
 test("names from files become text, without control characters; long tooltips are cut", () => {
-  const element = create(h("span.gs-a.gs-b", { class: "gs-c", title: "x".repeat(900) }, "<b>\u202egnp", 7, false, null, ["a", ["b"]]));
+  const element = create(h("span.gs-a.gs-b", { class: "gs-c", title: "x".repeat(900) }, "<b>\u202egnp", "7", false, null, ["a", ["b"]]));
   expect(element.outerHTML.replace(/x+/, n => `${n.length}`)).toBe('<span class="gs-a gs-b gs-c" title="300">&lt;b&gt;\ufffdgnp7ab</span>');
 });
 

@@ -258,7 +258,7 @@ export class Popup {
                 h("span", f.label),
                 control(f, i),
                 finders[i]?.list(() => choosing && void answer()),
-                f.names?.length &&
+                !!f.names?.length &&
                   h(
                     "datalist",
                     { id: `${this.id}-list-${i}` },

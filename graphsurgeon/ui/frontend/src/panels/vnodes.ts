@@ -4,7 +4,7 @@ import { h as node, patch, text, type VNode } from "superfine";
 import { clean, FOCUSABLE, hasFocus, LONGEST, focused } from "./dom";
 
 export type { VNode };
-export type Child = VNode | string | number | false | null | undefined | readonly Child[];
+export type Child = VNode | string | false | null | undefined | readonly Child[];
 
 export interface Attributes {
   key?: string | number;
@@ -34,7 +34,7 @@ export function h(selector: string, ...given: [Attributes, ...Child[]] | Child[]
   return node(
     tag,
     all,
-    children.map(child => (typeof child === "object" ? child! : text(clean(child === undefined || child === false ? "" : String(child))))),
+    children.map(child => (typeof child === "object" ? child! : text(clean(child || "")))),
   );
 }
 
