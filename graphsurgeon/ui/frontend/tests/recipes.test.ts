@@ -64,6 +64,12 @@ test("typed letters go to the next item that begins with them", () => {
   expect(document.activeElement!.textContent).toBe("Check for TF.js\u2026");
 });
 
+test("letters with which no item begins go to an item with such a word", () => {
+  const menu = host.querySelector<HTMLElement>(".gs-menu")!;
+  for (const letter of "drop") key(menu, letter);
+  expect(document.activeElement!.textContent).toContain("dropout");
+});
+
 test("a recipe that asks for nothing is done at once; another has a form", async () => {
   click(entry("dropout"));
   expect(last()).toEqual(["run_recipe", { name: "strip_dropout", values: {} }]);

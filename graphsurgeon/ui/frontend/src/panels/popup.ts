@@ -373,7 +373,8 @@ export class Popup {
 /** The items of a menu that can be chosen. */
 const LIVE = ".gs-choice:not(:disabled)";
 
-/** Moves the focus in a menu: by arrow keys, or to the next item that begins with the letters typed one after the other. */
+/** Moves the focus in a menu: by arrow keys, or to the next item that begins with the letters typed one after the other, or else has a
+ * word that begins with them. */
 function walk(e: KeyboardEvent, items: HTMLElement[], texts: string[], typed: { text: string; time: number }): void {
   const at = items.indexOf(focused()),
     more = !!typed.text && e.timeStamp - typed.time < TYPING;
@@ -382,7 +383,8 @@ function walk(e: KeyboardEvent, items: HTMLElement[], texts: string[], typed: { 
     typed.text = (more ? typed.text : "") + e.key.toLowerCase();
     typed.time = e.timeStamp;
     const order = texts.map((_, i) => (at + (more ? 0 : 1) + i) % texts.length);
-    to = order.find(i => texts[i]!.toLowerCase().startsWith(typed.text));
+    const lower = texts.map(text => text.toLowerCase());
+    to = order.find(i => lower[i]!.startsWith(typed.text)) ?? order.find(i => lower[i]!.includes(` ${typed.text}`));
   }
   if (to === undefined || !items.length) return;
   e.preventDefault();
