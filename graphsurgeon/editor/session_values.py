@@ -139,7 +139,7 @@ class Values:
     def missing_text(self) -> str:
         """The variables without a stored value because a file is missing, in one sentence; see `note_assigned`."""
         count = sum(not info.local for info in self.snapshot.state.variables.values()) if self._missing_file else 0
-        return f"no stored value for {counted(count, 'variables')}: {self._missing_file}" if count else ""
+        return f"no value for {counted(count, 'variables')}: {self._missing_file}" if count else ""
 
     def note_assigned(self) -> None:
         """Notes that variables have got values from another source than the opened file."""

@@ -298,20 +298,20 @@ def test_a_file_without_its_values_says_so_until_they_are_restored(tmp_path, kin
                 tf1.saved_model.simple_save(session, str(path), {"x": x}, {"y": y})
                 values = path / "variables"
         del graph
-    assert "no stored value" not in str(gs.open(path)) + traits(gs.open(path).screen)["titles"]["model"]
+    assert "no value for" not in str(gs.open(path)) + traits(gs.open(path).screen)["titles"]["model"]
     for file in values.glob(lost):
         index = file.read_bytes()
         file.unlink()
     ed = gs.open(path)
     problem = "there is no " if "index" in lost else "the checkpoint's data file is missing"
-    assert f"warning: no stored value for 1 variable: {problem}" in str(ed)
-    assert f" · no stored value for 1 variable: {problem}" in traits(ed.screen)["titles"]["model"]
+    assert f"warning: no value for 1 variable: {problem}" in str(ed)
+    assert f" · no value for 1 variable: {problem}" in traits(ed.screen)["titles"]["model"]
     if kind == "meta" and "index" in lost:
         with pytest.warns(match="has an initial value"):
             ed.screen.run({"x:0": "[1]"})
         status = traits(ed.screen)["status"]
-        assert (status["level"], "initial values: no stored value for 1 variable" in status["text"]) == ("warn", True)
-        assert "no stored value" in str(ed)
+        assert (status["level"], "initial values: no value for 1 variable" in status["text"]) == ("warn", True)
+        assert "no value for" in str(ed)
         (tmp_path / "net.index").write_bytes(index)
         ed.restore(tmp_path / "net")
-        assert "no stored value" not in str(ed) + traits(ed.screen)["titles"]["model"]
+        assert "no value for" not in str(ed) + traits(ed.screen)["titles"]["model"]

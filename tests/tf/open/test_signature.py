@@ -347,7 +347,7 @@ def test_a_folder_without_its_values(folders, tmp_path, lost):
     assert {"layer/w", "layer/b", "out"} <= set(ed.snapshot.names)
     assert ed.values.uninitialized == {"layer/w", "layer/b"}
     why = {"folder": "there is no variables/variables.index", "data": "the checkpoint's data file is missing"}[lost]
-    assert f"warning: no stored value for 2 variables: {why}" in str(ed)
+    assert f"warning: no value for 2 variables: {why}" in str(ed)
 
 
 @pytest.mark.parametrize("given", ["serve", "counter", 3])
