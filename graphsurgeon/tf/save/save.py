@@ -41,7 +41,7 @@ from ..private.eager import eager, keras_inputs, keras_layers
 from ..protos import encode, naming_memory
 from ..run.errors import error_text
 from ..run.sessions import require_trusted
-from ..values.checkpoint_names import saved_names, slices
+from ..values.restore import saved_names, slices
 from ..values.transfer import batches, stream
 from ..values.variables import fetch, variable_infos
 from .converters import convert_to_tflite

@@ -7,7 +7,6 @@ from ..import_tensorflow import lazy_modules
 if TYPE_CHECKING:
     from . import (
         assign_values,
-        checkpoint_names,
         checkpoint_reader,
         file_variables,
         followed_checkpoints,
