@@ -21,10 +21,10 @@ from ..functions.definitions import Library, rename_calls
 from ..functions.expand import constant
 from ..import_tensorflow import tf
 from ..messages import graph_pb2, node_def_pb2
+from ..op_types import op_definition
 from ..open import snapshot
 from ..private.graphs import op_finder
 from ..protos import decode, encode
-from ..registry import op_definition
 
 
 def compile_nodes(

@@ -16,12 +16,12 @@ from ...plan.backend import BuiltSubgraph, InsertionSite
 from ..copy.imports import import_nodes
 from ..import_tensorflow import tf
 from ..messages import graph_pb2
+from ..op_types import op_definition
 from ..open.outputs import UNKNOWN, known_dtype
 from ..open.snapshot import snapshot
 from ..private.c_api import functions_of
 from ..private.contexts import innermost_context
 from ..private.graphs import all_collections, copy_handle_data, guarded_ops
-from ..registry import op_definition
 from ..run.errors import error_text, errors_as
 from .nodes import similar_types
 from .patterns import parameters_of

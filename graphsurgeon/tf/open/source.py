@@ -37,7 +37,7 @@ from ..values.file_variables import (
     point_at,
 )
 from . import file_reader
-from .checkpoint_state import linked_away, refuse_linked_away
+from .file_reader import linked_away, refuse_linked_away
 from .layers import file_layers, is_keras_file, keras_model, saved_layers
 from .outputs import FileOutputs, with_shapes
 from .protos import bind_inputs, file_snapshot
@@ -483,7 +483,7 @@ def _read_graph(graph_def: TFGraphDef, request: str, options: _OpenOptions, meta
         return replace(file_graph, outputs_of=outputs.with_inferred(inferred)), refusal
 
     def fill(graph: TFGraph) -> None:
-        from .fill_graph import fill_collections, import_graph
+        from ..copy.imports import fill_collections, import_graph
 
         try:
             import_graph(graph, full_graph_def(), request)

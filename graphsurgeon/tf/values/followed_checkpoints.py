@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 from ...errors import OpenError, counted, few, one_of
 from ..import_tensorflow import tf
 from ..messages import trackable_object_graph_pb2
-from ..open.checkpoint_state import linked_away, state_checkpoints
+from ..open.file_reader import linked_away, state_checkpoints
 from ..protos import decode
 from ..run.errors import error_text
 from ..run.progress import Progress

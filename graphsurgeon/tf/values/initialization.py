@@ -22,7 +22,7 @@ from ...graph.variables import NOT_IN_SESSION, PLACEHOLDER_TYPES, READ_TYPES, VA
 from ..copy.tables_and_queues import ready_fillers
 from ..functions.definitions import definition
 from ..import_tensorflow import tf
-from ..open.checkpoint_state import is_there
+from ..open.file_reader import is_there
 from ..private.c_api import functions_of
 from ..private.graphs import has_op
 from ..private.sessions import has_loaded, is_local
