@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ...graph.devices import substitute_device
 from ...graph.functions import BRANCHING
 from ...graph.graph import Graph, Mask
+from ...graph.names import substitute_device
 from ...graph.types import TFGraph, TFGraphDef, TFNodeDef, TFOp, TFTensor
 from ...plan.copy_result import CopyResult, NewConstant, NewOp
 from ...plan.plan_result import PlanResult

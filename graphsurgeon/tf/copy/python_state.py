@@ -32,13 +32,16 @@ from ..private.graphs import (
     collections_of,
     copy_handle_data,
     differently_shaped,
+    from_parts,
     guarded_ops,
     guarded_tensors,
     is_composite,
+    is_partitioned,
+    is_variable,
     registered_gradient,
     set_callbacks,
+    unwrap_update,
 )
-from ..private.sessions import from_parts, is_partitioned, is_variable, unwrap_update
 from ..values.variables import join_collection, rebuild_variable, reserve_slot_names, variable_objects
 from .contexts import Renamer, copy_contexts
 from .tables_and_queues import copy_runner, is_runner, queue_of

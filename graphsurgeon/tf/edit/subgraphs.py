@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import PlanError, counted
-from ...graph.devices import colocate
 from ...graph.graph import Graph
-from ...graph.names import rename_input
+from ...graph.names import colocate, rename_input
 from ...graph.types import TFGraph, TFNodeDef
 from ...plan.backend import BuiltSubgraph, InsertionSite
 from ..copy.imports import import_nodes

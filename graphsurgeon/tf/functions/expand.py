@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from ...errors import PlanError, SelectionError, few
 from ...graph.control_flow import FLOW_TYPES
-from ...graph.devices import colocate
 from ...graph.functions import (
     BRANCHING,
     CALLS,
@@ -24,7 +23,7 @@ from ...graph.functions import (
 )
 from ...graph.graph import Graph, TensorInfo
 from ...graph.lazy_graph import lazy_graph_of
-from ...graph.names import free_name, op_name, rename_input, tensor_name
+from ...graph.names import colocate, free_name, op_name, rename_input, tensor_name
 from ...graph.traversal import follow_chain, reachable_from
 from ...graph.types import TFNodeDef
 from ..import_tensorflow import is_loaded, tf

@@ -9,10 +9,9 @@ from functools import cached_property
 from typing import Any
 
 from ...errors import OpenError, few, nearest
-from ...graph.devices import colocate
 from ...graph.functions import NAMES_OF_GRADIENTS, READ_BY_GRADIENT, functions_in_node, own_gradient
 from ...graph.graph import TensorInfo
-from ...graph.names import free_name, op_name, plain_name, rename_input, tensor_name
+from ...graph.names import colocate, free_name, op_name, plain_name, rename_input, tensor_name
 from ...graph.open_graph import DEFAULT, Signature
 from ...graph.traversal import follow_chain, reachable_from
 from ...graph.types import TFGraphDef, TFNodeDef

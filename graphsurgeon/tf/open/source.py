@@ -157,7 +157,7 @@ def open_source(
         inherit_origins(opened_graph.graph, obj)
         return replace(opened_graph, code=wish.code("graph"))
     if isinstance(obj, (tf.compat.v1.Session, tf.compat.v1.InteractiveSession)) and function is None:
-        from ..private.sessions import is_closed
+        from ..private.graphs import is_closed
 
         if is_closed(obj):
             raise OpenError(

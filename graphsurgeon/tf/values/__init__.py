@@ -9,7 +9,6 @@ if TYPE_CHECKING:
         assign_values,
         checkpoint_reader,
         file_variables,
-        followed_checkpoints,
         initialization,
         replica_values,
         restore,

@@ -15,7 +15,7 @@ from ...graph.provenance import orphans_of
 from ...graph.reports import Restored
 from ...graph.types import TFGraph, TFSession
 from ...graph.variables import VariableInfo
-from ..private.sessions import slice_of
+from ..private.graphs import slice_of
 from ..save.write import mark_written, put_checkpoint, refuse_existing, staging_dir, verify_checkpoint, write_checkpoint
 from .checkpoint_reader import Checkpoint, StoredValue
 from .transfer import assign, groups_within, no_initializer_error

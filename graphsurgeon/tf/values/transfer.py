@@ -21,7 +21,7 @@ from ...graph.types import TFOp, TFSession
 from ...graph.variables import VariableInfo
 from ..import_tensorflow import tf
 from ..messages import config_pb2
-from ..private.sessions import callable_of
+from ..private.graphs import callable_of
 from ..run.progress import Progress
 from .checkpoint_reader import StoredValue
 from .variables import as_arrays, assigned_tensor, errors_if_empty, value_of

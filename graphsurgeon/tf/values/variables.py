@@ -18,8 +18,7 @@ from ...graph.variables import ASSIGN_TYPES, VARIABLE_TYPES, VariableInfo, varia
 from ..import_tensorflow import tf
 from ..messages import variable_pb2
 from ..private.contexts import innermost_context
-from ..private.graphs import all_collections, collections_of
-from ..private.sessions import from_proto, is_variable, take_scopes
+from ..private.graphs import all_collections, collections_of, from_proto, is_variable, take_scopes
 from .checkpoint_reader import StoredValue, array_of
 
 tf1 = tf.compat.v1
