@@ -16,7 +16,6 @@ if TYPE_CHECKING:
         functions,
         graph_parts,
         import_tensorflow,
-        messages,
         op_types,
         open,
         private,

@@ -11,8 +11,7 @@ import numpy as np
 from ...errors import PlanError, counted, nearest
 from ...graph.types import TFGraphDef, TFNodeDef
 from ...plan.plan_result import NewNode, OpChange, PlanResult
-from ..import_tensorflow import tf
-from ..messages import attr_value_pb2, node_def_pb2
+from ..import_tensorflow import attr_value_pb2, node_def_pb2, tf
 from ..op_types import op_definition
 
 _EXAMPLES = {
