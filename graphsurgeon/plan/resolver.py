@@ -32,7 +32,7 @@ from .steps.base import Step
 from .steps.insert import with_fixes
 
 
-def state_after(effect: PlanResult) -> GraphState:
+def _state_after(effect: PlanResult) -> GraphState:
     """Returns the state that the snapshot of the graph will have after a plan.
 
     Args:
@@ -204,7 +204,7 @@ def _finalize(effect: PlanResult) -> PlanResult:
         effect = replace(effect, faults=(loose,))
     foreseen = None
     if effect.after is not effect.base or effect.changes:
-        fields: dict[str, Any] = {"owner": DerivedOrigin(effect.base.origin), "state_of": partial(state_after, effect)}
+        fields: dict[str, Any] = {"owner": DerivedOrigin(effect.base.origin), "state_of": partial(_state_after, effect)}
         if effect.after.outputs_of is not None:
             foreseen = fields["outputs_of"] = PredictedOutputs(effect)
         effect = replace(effect, after=replace(effect.after, **fields))
