@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from .editor.compare import Comparison, compare, diff
     from .editor.connect import connect
     from .editor.editor import Editor
-    from .editor.open import open
-    from .editor.recover import recover
+    from .editor.open import open, recover
     from .editor.transfer import transfer
     from .errors import LayoutError, OpenError, PlanError, SelectionError, StalePlanError, SurgeryError, TrustError
     from .evolve.candidate import Candidate, candidate, crossover
@@ -141,11 +140,10 @@ _NAMES = {
     ".graph.reports": "Restored Saved Transferred",
     ".graph.selection": "OpView Selection",
     ".graph.trace": "Trace",
-    ".editor.open": "open",
+    ".editor.open": "open recover",
     ".plan.fault": "Fault",
     ".plan.plan": "Plan",
     ".plan.preview": "Preview",
-    ".editor.recover": "recover",
     ".recursive_copy": "copy_op_to_graph copy_to_graph copy_variable_to_graph get_copied get_copied_op",
     ".replica.cluster": "LocalCluster local_cluster",
     ".replica.duplicate": "duplicate",

@@ -19,7 +19,7 @@ from traitlets.config import Config
 
 import graphsurgeon as gs
 from graphsurgeon.errors import LayoutError, SurgeryError
-from graphsurgeon.tf.open import fill_graph
+from graphsurgeon.tf.copy import imports
 from graphsurgeon.view import levels
 from graphsurgeon.view.graphviz import LayoutTimeout
 from tests.graphs import tiny
@@ -279,10 +279,10 @@ def test_a_page_has_the_shapes_of_a_file_and_waits_no_longer_than_its_patience(c
     def waits(graph, graph_def, request):
         begun.set()
         go_on.wait()
-        fill_graph.import_nodes(graph, graph_def)
+        imports.import_nodes(graph, graph_def)
 
     monkeypatch.setattr("graphsurgeon.editor.export.PATIENCE", 0.0)
-    monkeypatch.setattr(fill_graph, "import_graph", waits)
+    monkeypatch.setattr(imports, "import_graph", waits)
     getattr(slow, call)()
     assert begun.wait(60)
     assert slow.snapshot.declared_info(1, 0) == ("float32", None)

@@ -245,7 +245,7 @@ _READS_OTHERS = {
     "tf/copy/append.py": {"_import_error"},
     "tf/edit/validation.py": {"Scratch._import_nodes"},
     "tf/open/layers.py": {"keras_model"},
-    "tf/private/sessions.py": {"has_loaded"},
+    "tf/private/graphs.py": {"has_loaded"},
     "tf/run/errors.py": {"error_text", "failed_ops", "out_of_memory", "unfed_placeholder", "suggested_fix"},
     "tf/save/worker_main.py": {"_error_row"},
     "tf/values/checkpoint_reader.py": {"Checkpoint._read_tensor"},

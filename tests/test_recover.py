@@ -99,7 +99,7 @@ def work(path):
 
 
 def test_a_kernel_killed_at_any_write_comes_back_to_the_last_step_or_the_one_before(path, place):
-    with writers("tests.test_recover", "graphsurgeon.tf.open.fill_graph", "graphsurgeon.editor.backend") as stopped:
+    with writers("tests.test_recover", "graphsurgeon.tf.copy.imports", "graphsurgeon.editor.backend") as stopped:
         for at in count(1):
             shutil.rmtree(place, ignore_errors=True)
             end = stopped.run("work", str(path), at=at)
@@ -164,7 +164,7 @@ def work_on_a_full_disk(path, place):
 
 
 def test_a_journal_on_a_full_disk_says_so_and_brings_back_what_it_holds(path, place):
-    with writers("tests.test_recover", "graphsurgeon.tf.open.fill_graph", "graphsurgeon.editor.backend") as stopped:
+    with writers("tests.test_recover", "graphsurgeon.tf.copy.imports", "graphsurgeon.editor.backend") as stopped:
         end = stopped.run("work_on_a_full_disk", str(path), str(place))
     assert end.error == ""
     assert int(end.said[0]) > 8

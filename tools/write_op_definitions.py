@@ -12,9 +12,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from graphsurgeon.tf import registry
-from graphsurgeon.tf.import_tensorflow import tensorflow
-from graphsurgeon.tf.messages import op_def_pb2
+from graphsurgeon.tf import op_types
+from graphsurgeon.tf.import_tensorflow import op_def_pb2, tensorflow
 
 
 def definitions() -> Any:
@@ -29,16 +28,16 @@ def definitions() -> Any:
     for name in sorted(one.name for one in listed.op):
         definition = found.op.add()
         definition.CopyFrom(registered_op(name))
-        definition.summary = registry.documentation(name)
+        definition.summary = op_types.documentation(name)
     return found
 
 
 def main() -> None:
     """Writes the file."""
-    folder = Path(registry.__file__).parent / registry.FOLDER
+    folder = Path(op_types.__file__).parent / op_types.FOLDER
     folder.mkdir(exist_ok=True)
     data = definitions().SerializeToString(deterministic=True)
-    path = folder / f"{registry.installed_version()}.pb.gz"
+    path = folder / f"{op_types.installed_version()}.pb.gz"
     path.write_bytes(gzip.compress(data, 9, mtime=0))
     print(f"{path}: {path.stat().st_size:,} bytes")
 

@@ -92,7 +92,7 @@ class Applied:
             SelectionError: the op was not copied.
         """
         if not isinstance(key, str) and (not hasattr(key, "name") or hasattr(key, "as_tensor")):
-            return tf.copy.collections.copy_item(key, self.graph, self.__getitem__, lambda name: None)
+            return tf.copy.python_state.copy_item(key, self.graph, self.__getitem__, lambda name: None)
         name = str(getattr(key, "name", key))
         owner = getattr(key, "graph", None) if not isinstance(key, str) else None
         as_variable = not isinstance(key, str) and hasattr(key, "initializer")

@@ -66,7 +66,7 @@ class _TensorFlow(Backend):
         return plan_picture(effect, marks, text)
 
     def component_tensors(self, obj: Any) -> list[Any]:
-        return tf.copy.collections.parts_of(obj)
+        return tf.copy.python_state.parts_of(obj)
 
     def copy_notes(self, copy_result: CopyResult) -> list[str]:
         return tf.functions.definitions.describe_functions(copy_result) if _refusal(copy_result.source) is None else []

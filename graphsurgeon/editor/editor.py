@@ -392,7 +392,7 @@ class Editor:
 
         def tensors(key: str, objects: Any) -> list[Any] | None:
             resolver = ReferenceResolver(graph, layers, f"select({key}={objects!r})", self._signature)
-            return None if objects is None else resolver.ends(tf.copy.collections.parts_of(objects))
+            return None if objects is None else resolver.ends(tf.copy.python_state.parts_of(objects))
 
         input_tensors, output_tensors = tensors("inputs", inputs), tensors("outputs", outputs)
         if name is not None:

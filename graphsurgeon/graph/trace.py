@@ -19,11 +19,10 @@ from ..errors import OpenError, PlanError, SelectionError, counted, few, one_of
 from .arrays import pack_arrays, size_text, unpack_arrays
 from .atomic_files import ensure_writable, write_atomic
 from .control_flow import topological_places
-from .first_nan import FirstBad, first_bad
 from .graph import Graph
 from .names import op_name, tensor_name
 from .rewiring import TURNING
-from .tensor_stats import OpCost, TensorStats
+from .tensor_stats import FirstBad, OpCost, TensorStats, first_bad
 from .types import OpLike, PathLike, TensorLike
 
 Notes = Mapping[str, Sequence[TensorStats]]

@@ -8,11 +8,10 @@ from operator import index
 from typing import Any
 
 from ..errors import PlanError, counted
-from ..graph.devices import device_parts
 from ..graph.functions import called_function, callees_of
 from ..graph.graph import Graph
 from ..graph.layers import Layer
-from ..graph.names import free_name, scopes_around, tensor_name
+from ..graph.names import device_parts, free_name, scopes_around, tensor_name
 from ..graph.references import ReferenceResolver
 from ..graph.selection import Selection, selection_from
 from ..graph.types import TFNodeDef

@@ -13,7 +13,7 @@ from ..graph.graph import value_info
 from .backend import Backend
 from .copy_result import CopyResult
 from .plan_result import PlanResult
-from .predicted_state import unused_ops
+from .resolver import unused_ops
 from .steps.base import one_line
 from .steps.on_copies import slice_size
 

@@ -1,16 +1,14 @@
 """Recipes: common tasks, each one a function over the public API. A recipe returns a plan or a new editor."""
 
 from .batch_norm import fold_batch_norm, settle_batch_norm
-from .checkpoints import rename_checkpoint, restore_averages, use_averages
 from .cut import cut_nms, cut_postprocessing, cut_preprocessing, replace_head
-from .freeze import frozen
 from .input import set_input
-from .merge import merge
 from .quantization import insert_after, strip_quantization
 from .recompute import recompute
 from .signature import add_output, rename, set_signature
-from .split import split_at
+from .split_and_merge import merge, split_at
 from .strip import for_inference, strip_checks, strip_dropout, strip_identities, strip_training
+from .variables import frozen, rename_checkpoint, restore_averages, use_averages
 
 __all__ = [
     "add_output",

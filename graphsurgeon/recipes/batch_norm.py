@@ -15,8 +15,8 @@ from ..graph.traversal import backward, reachable_from
 from ..graph.types import TensorsLike
 from ..graph.variables import VARIABLE_TYPES
 from ..plan.plan import Plan
-from .freeze import constant, unknowns
 from .recipe_context import ASSIGNS, RecipeContext, Tensor, below, recipe_context, remove_unused
+from .variables import constant, unknowns
 
 #: Ops between the statistics of a batch and the op that updates their moving average.
 _AVERAGED = frozenset({"Add", "AddV2", "Cast", "Identity", "Mul", "RealDiv", "Reshape", "Squeeze", "Sub", "Switch"})

@@ -22,8 +22,8 @@ from ..graph.types import TensorLike
 from ..graph.variables import INPUT_TYPES
 from ..plan.editor_like import default_ends
 from ..plan.plan import Plan
-from .freeze import constant
 from .recipe_context import RecipeContext, below, recipe_context, remove_unused, tensors
+from .variables import constant
 
 _SUMS = ("Add", "AddV2", "Div", "Mul", "RealDiv", "Sub")
 #: Patterns of preprocessing: name -> op types.

@@ -21,8 +21,8 @@ from ..graph.types import DTypeLike, FeedDict, Named, ShapeLike, TensorLike, Ten
 from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.plan import Plan
 from .batch_norm import NORMS
-from .freeze import constant
 from .recipe_context import RecipeContext, recipe_context, tensors, trace_targets, verification_errors
+from .variables import constant
 
 Shape = tuple[int, ...]
 

@@ -10,18 +10,16 @@ from ..editor.editor import Editor
 from ..errors import counted
 from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.recipe_registry import EDITORS, REPORT, Recipe, RecipeParameter
-from . import checkpoints
+from . import variables
 from .batch_norm import fold_batch_norm, settle_batch_norm
-from .checkpoints import restore_averages, use_averages
 from .cut import cut_nms, cut_postprocessing, cut_preprocessing, replace_head
-from .freeze import frozen
 from .input import set_input
-from .merge import merge
 from .quantization import insert_after, strip_quantization
 from .recompute import recompute
 from .signature import add_output, rename, rows, set_signature
-from .split import split_at
+from .split_and_merge import merge, split_at
 from .strip import for_inference, strip_checks, strip_dropout, strip_identities, strip_training
+from .variables import frozen, restore_averages, use_averages
 
 #: Parameters: name, label, kind, hint, choices.
 _OUTPUTS = ("outputs", "Outputs", "outputs", "default: outputs of the opened graph")
@@ -64,7 +62,7 @@ def _no_variable(editor: Editor) -> str:
 
 def rename_checkpoint(editor: Editor, checkpoint: str, path: str, names: Any) -> Any:
     """Writes a checkpoint with other names of variables. The editor is not used."""
-    return _CheckpointResult(path, checkpoints.rename_checkpoint(checkpoint, path, names))
+    return _CheckpointResult(path, variables.rename_checkpoint(checkpoint, path, names))
 
 
 class _CheckpointResult(NamedTuple):

@@ -24,7 +24,7 @@ from ..graph.traversal import backward, forward, producers, reachable_mask, walk
 from ..graph.types import OpsLike, TensorLike
 from ..graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ..plan.plan import Plan
-from ..tf.registry import op_definition
+from ..tf.op_types import op_definition
 from .recipe_context import RecipeContext, recipe_context, tensors
 
 #: Ops that read only the shape of a tensor.

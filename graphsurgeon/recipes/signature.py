@@ -1,22 +1,26 @@
-"""Sets the inputs and outputs of a model, and renames ops, scopes and variables."""
+"""Sets the inputs and outputs of a model, makes a part of it a model, and renames ops, scopes and variables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..editor.editor import Editor
+from ..editor.open import open
 from ..errors import PlanError, few
+from ..graph.boundary import entering_tensors
+from ..graph.graph import Graph, Mask
 from ..graph.names import expand_wildcard, op_name, tensor_name
 from ..graph.open_graph import Ends, outputs_of, placeholders_in
 from ..graph.parts import refuse_part, required_ops
 from ..graph.provenance import orphan_mask
+from ..graph.selection import Selection, selection_from
 from ..graph.traversal import producers
 from ..graph.types import TensorLike, TensorsLike
 from ..plan.editor_like import described
 from ..plan.plan import Plan
 from .recipe_context import recipe_context, results, tensors
-from .split import block, inputs_of, part
 
 
 def rename(obj: Editor | Plan, names: Mapping[str, str]) -> Plan:
@@ -175,3 +179,54 @@ def set_signature(ed: Editor, outputs: TensorsLike, inputs: TensorsLike | None =
 def _like(objects: Any, tensors: list[str]) -> Any:
     """Returns tensors, with the keys of the given objects if they are a dict."""
     return dict(zip(objects, tensors, strict=True)) if isinstance(objects, Mapping) else tensors
+
+
+def block(graph: Graph, mask: Mask, inputs: list[tuple[int, int]], outputs: list[str]) -> Selection:
+    """Returns some ops as a selection with a boundary.
+
+    Args:
+        graph: the graph.
+        mask: the ops.
+        inputs: tensors that are fed. Tensors that the ops do not read are left out.
+        outputs: the tensors that the ops compute.
+    """
+    entries = entering_tensors(graph, mask, frozenset(inputs))
+    ends = tuple(graph.tensor(name) for name in outputs)
+    return replace(selection_from(graph, mask), inputs=tuple(one for one in inputs if one in entries), outputs=ends)
+
+
+def inputs_of(ed: Editor, selection: Selection) -> list[str]:
+    """Returns the tensors that a part needs: its boundary inputs, its placeholders, and inputs of the model."""
+    graph, model = selection.graph, described(ed).limited_to(selection)  # an input may be a placeholder with a default
+    fed = [*map(graph.name, selection.inputs), *placeholders_in(graph, selection.mask), *model.inputs.values()]
+    return list(dict.fromkeys(fed))
+
+
+def part(ed: Editor, selection: Selection, ends: Ends, title: str, request: str) -> Editor:
+    """Returns an editor of a part of a graph. Ops keep their names, and variables keep their current values.
+
+    Args:
+        ed: the editor of the graph, which does not change.
+        selection: the ops; placeholders replace the boundary inputs.
+        ends: the inputs and outputs of the part, with tensors of the whole graph.
+        title: the title of the new editor.
+        request: the request, for messages.
+
+    Raises:
+        PlanError: if the part cannot be copied.
+    """
+    from ..tf.graph_parts import graph_with_placeholders
+
+    graph = selection.graph
+    refuse_part(graph, selection.mask, selection.inputs, request, map(graph.tensor, ends.outputs.values()))
+    new_editor = open(graph_with_placeholders({}, request), title=title)
+    plan = new_editor.plan().copy(selection, unmapped="placeholder", control="drop", values=ed)
+    for fault in plan.check():
+        raise PlanError(request, fault.problem, fault.suggestion)
+    applied = new_editor.apply(plan)
+    now = ends.with_tensors(lambda tensor: applied[tensor].name)
+    new_inputs = dict(zip(ends.inputs.values(), now.inputs.values(), strict=True))
+    new_editor.opened_graph = new_editor.opened_graph.with_models(
+        {"": (described(ed), new_inputs.get)}, now.inputs, now.outputs
+    )
+    return new_editor

@@ -25,9 +25,9 @@ from ..plan.plan import Plan
 from ..plan.removal import find_removal_blockers
 from .batch_norm import NORMS, fold, settle, why_unfolded
 from .cut import restore_names
-from .freeze import constant, unknowns
 from .quantization import settle_ranges
 from .recipe_context import RecipeContext, Tensor, context_with_ends, recipe_context, remove_unused, replace_op
+from .variables import constant, unknowns
 
 #: Prefixes of op types that draw random numbers; `_NOT_DRAWING` lists exceptions.
 _RANDOM_PREFIXES = (

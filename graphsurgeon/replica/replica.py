@@ -597,9 +597,7 @@ class Replica:
                 "the duplicate and its original are in the same graph, and share a session",
                 "Make the duplicate without graph=, so that it has its own session",
             )
-        source = tf.values.replica_values.FolderSource(
-            tf.values.followed_checkpoints.CheckpointFolder(os.fspath(folder))
-        )
+        source = tf.values.replica_values.FolderSource(folder)
         source.folder.refuse_missing()
         self._has_warned = self._has_warned or values is not None
         with self._update_lock:
@@ -648,7 +646,7 @@ _session_locks: weakref.WeakKeyDictionary[Any, RWLock] = weakref.WeakKeyDictiona
 
 def _steps_in(session: TFSession) -> RWLock:
     """Returns the lock for the steps in a session, which all its duplicates have in common."""
-    return _session_locks.setdefault(tf.private.sessions.innermost(session), RWLock())
+    return _session_locks.setdefault(tf.private.graphs.innermost(session), RWLock())
 
 
 def refuse_foreign(session: Any, graph: Any, request: str) -> None:

@@ -205,7 +205,7 @@ def default_fetches(editor: EditorLike, request: str, suggestion: str) -> list[s
     last = list(described(editor).limited_to(graph.index).ends[1])
     if last:
         return last
-    last, acts = outputs_of(graph), forward(graph, tf.effects.acting_ops(graph, tf.effects.REPEATABLE))
+    last, acts = outputs_of(graph), forward(graph, tf.op_types.acting_ops(graph, tf.op_types.REPEATABLE))
     fetches = [name for name in last if not acts[graph.tensor(name)[0]]]
     if fetches:
         return fetches

@@ -6,24 +6,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import PlanError
-from ..graph.devices import colocate
+from ..graph.names import colocate
 from ..graph.types import TFGraph, TFNodeDef, TFOp, TFSession, TFTensor, TFVariable
 from ..graph.variables import VARIABLE_TYPES, end_renamer, rename_variable
 from .copy.imports import import_nodes
 from .functions.definitions import adopt
-from .import_tensorflow import tf
-from .messages import graph_pb2, node_def_pb2
+from .import_tensorflow import graph_pb2, node_def_pb2, tf
 from .private.c_api import TENSOR, functions_of, names_in_use
 from .private.contexts import context_of as context_of
 from .private.contexts import outermost_context, outside_contexts
 from .private.graphs import MARKS_INPUTS as MARKS_INPUTS
 from .private.graphs import current_control_inputs as current_control_inputs
 from .private.graphs import input_marks as input_marks
+from .private.graphs import is_variable, same_shape
 from .private.graphs import number_of as number_of
 from .private.graphs import originals_of as originals_of
-from .private.graphs import same_shape
 from .private.graphs import set_original as set_original
-from .private.sessions import is_variable
 from .protos import empty_graph, lacks_memory
 from .values.transfer import assign
 from .values.variables import fetch, join_collection, rebuild_variable, variable_infos

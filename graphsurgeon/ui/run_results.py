@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from ..errors import LayoutError, counted
 from ..graph.arrays import size_text
-from ..graph.first_nan import FirstBad
 from ..graph.graph import Graph, shape_text
-from ..graph.tensor_stats import TensorStats
+from ..graph.tensor_stats import FirstBad, TensorStats
 from ..graph.trace import NUMBERS, FirstDifference, Trace
 from ..plan.plan import Plan
 from ..view import page_types

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphsurgeon.graph.devices import device_parts, device_text, substitute_device
+from graphsurgeon.graph.names import device_parts, device_text, substitute_device
 
 FULL = "/job:worker/replica:0/task:1/device:GPU:0"
 

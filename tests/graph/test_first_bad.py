@@ -6,9 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphsurgeon.graph.first_nan import first_bad
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.tensor_stats import TensorStats
+from graphsurgeon.graph.tensor_stats import TensorStats, first_bad
 
 
 def held(name: str, nans: int = 0, infinite: int = 0, rounds: tuple[int, ...] = ()) -> TensorStats:

@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.recipes.freeze import constant
 from graphsurgeon.recipes.recipe_context import recipe_context
+from graphsurgeon.recipes.variables import constant
 
 KNOWN = {
     "Identity": lambda a, b: tf.identity(a),

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.recipes import split
+from graphsurgeon.recipes import split_and_merge
 from tests.recipes.models import numbers, ran, refusal
 
 tf1 = tf.compat.v1
@@ -124,12 +124,12 @@ def test_what_changes_in_one_half_and_is_read_in_the_other_is_named():
 
 @pytest.mark.parametrize(("factor", "accepted"), [(1.0000001, True), (1.01, False)])
 def test_halves_may_round_as_another_run_does_and_no_more(monkeypatch, factor, accepted):
-    once = split._run
+    once = split_and_merge._run
 
     def rounds_differently(*args):
         return {name: np.asarray(value) * np.float32(factor) for name, value in once(*args).items()}
 
-    monkeypatch.setattr(split, "_run", rounds_differently)
+    monkeypatch.setattr(split_and_merge, "_run", rounds_differently)
     with tf.Graph().as_default() as graph:
         tf.square(tf.nn.relu(tf1.placeholder(tf.float32, [2, 4], name="x"), name="a"), name="y")
     if accepted:

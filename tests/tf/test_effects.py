@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.tf.effects import HARMLESS, RANDOM, REPEATABLE, acting_ops, effect_finder, effect_of_type
 from graphsurgeon.tf.functions.expand import FunctionCalls
+from graphsurgeon.tf.op_types import HARMLESS, RANDOM, REPEATABLE, acting_ops, effect_finder, effect_of_type
 
 tf1 = tf.compat.v1
 

@@ -87,7 +87,7 @@ def test_a_limit_is_named_and_nothing_is_lost(path):
     out, size = path.with_name("out.pb"), path.stat().st_size
     late = (
         "scipy.sparse.csgraph",
-        "graphsurgeon.tf.open.fill_graph",
+        "graphsurgeon.tf.copy.imports",
         "graphsurgeon.editor.backend",
         "graphsurgeon.tf.save.save",
     )

@@ -8,26 +8,26 @@ import tensorflow as tf
 from tensorflow.core.framework import types_pb2
 from tensorflow.python.framework import ops
 
-from graphsurgeon.tf import registry
+from graphsurgeon.tf import op_types
 from graphsurgeon.tf.open.outputs import array_in, dtype_name
 from tools.write_op_definitions import definitions
 
 
 def test_the_table_of_op_types_is_that_of_the_installed_tensorflow():
-    known = registry.table(registry.installed_version())
+    known = op_types.table(op_types.installed_version())
     assert known, "run tools/write_op_definitions.py"
     assert list(known.values()) == list(definitions().op)
 
 
 def test_a_version_without_a_table_has_an_empty_one():
-    assert registry.table("1.15") == {} == registry.table("")
+    assert op_types.table("1.15") == {} == op_types.table("")
 
 
 def test_the_collections_have_the_messages_that_tensorflow_has_registered(monkeypatch):
-    monkeypatch.setattr(registry, "is_loaded", lambda: False)
+    monkeypatch.setattr(op_types, "is_loaded", lambda: False)
     known = {name: ops.get_collection_proto_type(name) for name in ops._proto_function_registry.list()}
-    assert {name: registry.collection_message(name) for name in known} == known
-    assert registry.collection_message("no_such_collection") is None
+    assert {name: op_types.collection_message(name) for name in known} == known
+    assert op_types.collection_message("no_such_collection") is None
 
 
 def test_dtypes_have_the_names_of_tensorflow():

@@ -9,9 +9,8 @@ from typing import Annotated, Any, ClassVar
 
 from ...errors import PlanError, SurgeryError, counted, did_you_mean, few
 from ...graph.boundary import Tensor
-from ...graph.devices import device_parts
 from ...graph.graph import Graph
-from ...graph.names import free_name, invalid_name_fault, valid_name
+from ...graph.names import device_parts, free_name, invalid_name_fault, valid_name
 from ...graph.rewiring import Edge
 from ...graph.selection import Selection
 from ...graph.traversal import components, reachable_from

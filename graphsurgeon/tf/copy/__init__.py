@@ -5,6 +5,6 @@ from typing import TYPE_CHECKING
 from ..import_tensorflow import lazy_modules
 
 if TYPE_CHECKING:
-    from . import append, collections, contexts, custom_gradients, imports, node_defs, python_state, tables_and_queues
+    from . import append, contexts, imports, node_defs, python_state, tables_and_queues
 else:
     __getattr__ = lazy_modules(__name__)

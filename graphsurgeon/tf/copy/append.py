@@ -47,7 +47,7 @@ from ..run.errors import error_text
 from ..run.progress import phase
 from ..values.transfer import source_of, value_provider
 from ..values.variables import fetch, join_collection, refuse_unfit, same_entry
-from . import custom_gradients
+from . import python_state
 from .imports import import_with_shapes, rollback_on_error
 from .node_defs import compile_nodes, rename_keys, write_shapes
 from .python_state import attach_python_state
@@ -215,7 +215,7 @@ def _apply_effect(effect: PlanResult, graph: TFGraph) -> AppliedOps:
             inherit_origins(graph, copied.source.folded.owner)
     phase("writing nodes")
     library = functions.library(effect.copies, graph)
-    gradients = [custom_gradients.register_gradients(copied) for copied in effect.copies]
+    gradients = [python_state.register_gradients(copied) for copied in effect.copies]
     names = [{move.source: move.name for move in moves} for moves in gradients]
     stale = stale_shapes(effect)
     graph_def, tensors, controls = compile_nodes(effect, graph, library, result.frozen_values, names)
@@ -238,7 +238,7 @@ def _apply_effect(effect: PlanResult, graph: TFGraph) -> AppliedOps:
     _reserve(graph, effect)
     for copied, moves in zip(effect.copies, gradients, strict=True):
         attach_python_state(copied, graph, result, stale)
-        custom_gradients.bind_gradients(copied, graph, result.variables, moves)
+        python_state.bind_gradients(copied, graph, result.variables, moves)
     result.live_ops = {}
     return result
 

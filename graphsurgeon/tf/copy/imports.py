@@ -1,5 +1,7 @@
 """Imports new nodes into a live graph under their exact names, and restores the graph when an import fails.
 
+It also fills a live graph with the ops, functions and collections of a file.
+
 Nodes cannot be removed from a graph. So append.py carries out all steps that can fail before it adds nodes.
 """
 
@@ -9,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from ...errors import counted
+from ...errors import OpenError, counted
 from ...graph.types import TFGraph, TFGraphDef, TFNodeDef, TFOp, TFTensor
 from ...plan.copy_result import CopyResult
-from ..functions.definitions import adopt
+from ..functions.definitions import adopt, set_fallback_gradients
 from ..import_tensorflow import tf
 from ..private.c_api import TooLarge, adopt_ops, functions_of, names_in_use, raw_import, raw_import_works
 from ..private.contexts import outside_contexts
@@ -21,6 +23,7 @@ from ..private.functions import remove_function
 from ..private.graphs import (
     all_collections,
     callbacks,
+    collection_reader,
     free_lock,
     guarded_ops,
     guarded_tensors,
@@ -28,7 +31,8 @@ from ..private.graphs import (
     set_callbacks,
     set_control_inputs,
 )
-from ..protos import lacks_memory
+from ..protos import decode, lacks_memory
+from ..run.errors import errors_as
 
 tf1 = tf.compat.v1
 
@@ -261,3 +265,43 @@ def rollback_on_error(graph: TFGraph) -> Iterator[None]:
     except BaseException:
         state.restore()
         raise
+
+
+def import_graph(graph: TFGraph, graph_def: TFGraphDef, request: str) -> None:
+    """Imports a GraphDef into a live graph; raises OpenError if TensorFlow refuses it."""
+    with errors_as(OpenError, request, "TensorFlow refuses the graph", "Fix the graph in the code that made it"):
+        import_nodes(graph, graph_def)
+        if graph_def.library.function:
+            adopt(graph, graph_def.library)
+            set_fallback_gradients(graph, graph_def.library)
+
+
+def fill_collections(graph: TFGraph, meta: Any, request: str) -> None:
+    """Restores the collections of a MetaGraph, if there is one."""
+    items: dict[bytes, Any] = {}
+    suggestion = "Give the GraphDef alone, gs.open(meta.graph_def), to open it without its collections"
+    with graph.as_default():
+        for name, collection in sorted(meta.collection_def.items()) if meta is not None else ():
+            with errors_as(OpenError, request, f"collection {name!r} is damaged", suggestion):
+                _fill_collection(graph, name, collection, items)
+
+
+def _fill_collection(graph: TFGraph, name: str, collection: Any, items: dict[bytes, Any]) -> None:
+    """Restores a collection of a MetaGraph; values in an unknown encoding stay bytes, like in TensorFlow."""
+    list_kind = collection.WhichOneof("kind")
+    if list_kind == "node_list":
+        for value in collection.node_list.value:
+            graph.add_to_collection(name, graph.as_graph_element(value))
+    elif list_kind == "bytes_list":
+        proto_type, from_proto = collection_reader(name)
+        for value in collection.bytes_list.value:
+            if proto_type is None or from_proto is None:
+                graph.add_to_collection(name, value)
+                continue
+            item = items.get(value)
+            if item is None:
+                item = items[value] = from_proto(decode(proto_type, value))
+            graph.add_to_collection(name, item)
+    elif list_kind is not None:
+        for value in getattr(collection, list_kind).value:
+            graph.add_to_collection(name, value)

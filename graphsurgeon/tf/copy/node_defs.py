@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ...graph.devices import substitute_device
 from ...graph.functions import BRANCHING
 from ...graph.graph import Graph, Mask
+from ...graph.names import substitute_device
 from ...graph.types import TFGraph, TFGraphDef, TFNodeDef, TFOp, TFTensor
 from ...plan.copy_result import CopyResult, NewConstant, NewOp
 from ...plan.plan_result import PlanResult
@@ -19,12 +19,11 @@ from ...plan.shape_inference import frontier
 from ..edit.nodes import change_node, plan_nodes
 from ..functions.definitions import Library, rename_calls
 from ..functions.expand import constant
-from ..import_tensorflow import tf
-from ..messages import graph_pb2, node_def_pb2
+from ..import_tensorflow import graph_pb2, node_def_pb2, tf
+from ..op_types import op_definition
 from ..open import snapshot
 from ..private.graphs import op_finder
 from ..protos import decode, encode
-from ..registry import op_definition
 
 
 def compile_nodes(

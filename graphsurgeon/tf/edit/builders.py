@@ -23,10 +23,10 @@ from ..functions.expand import FunctionCalls
 from ..functions.graph_function import copy_ops, trace_function
 from ..functions.lower import FlowBuilder
 from ..import_tensorflow import tf
+from ..op_types import is_stateful
 from ..private.c_api import functions_of
 from ..private.contexts import innermost_context
 from ..private.graphs import set_control_inputs
-from ..registry import is_stateful
 
 tf1 = tf.compat.v1
 _RESIZES = {

@@ -23,12 +23,18 @@ from ...graph.rewiring import MERGING, TURNING
 from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFOp, TFSession, TFTensor
 from ...plan.type_check import difference
-from ..import_tensorflow import tf
-from ..messages import node_def_pb2
+from ..import_tensorflow import node_def_pb2, tf
 from ..open.outputs import expand_arguments
 from ..private.contexts import context_of, loop_around
-from ..private.graphs import number_of, rewiring_works, same_shape, set_control_inputs, set_input, tensor_info
-from ..private.sessions import is_closed
+from ..private.graphs import (
+    is_closed,
+    number_of,
+    rewiring_works,
+    same_shape,
+    set_control_inputs,
+    set_input,
+    tensor_info,
+)
 from ..protos import lacks_memory
 from ..run.errors import error_text
 from .validation import Scratch, ScratchError

@@ -11,9 +11,8 @@ import numpy as np
 from ...errors import PlanError, counted, nearest
 from ...graph.types import TFGraphDef, TFNodeDef
 from ...plan.plan_result import NewNode, OpChange, PlanResult
-from ..import_tensorflow import tf
-from ..messages import attr_value_pb2, node_def_pb2
-from ..registry import op_definition
+from ..import_tensorflow import attr_value_pb2, node_def_pb2, tf
+from ..op_types import op_definition
 
 _EXAMPLES = {
     "int": "3", "float": "0.5", "bool": "True", "string": "'SAME'", "type": "'float32'", "shape": "[None, 3]",

@@ -8,20 +8,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import PlanError, counted
-from ...graph.devices import colocate
 from ...graph.graph import Graph
-from ...graph.names import rename_input
+from ...graph.names import colocate, rename_input
 from ...graph.types import TFGraph, TFNodeDef
 from ...plan.backend import BuiltSubgraph, InsertionSite
 from ..copy.imports import import_nodes
-from ..import_tensorflow import tf
-from ..messages import graph_pb2
+from ..import_tensorflow import graph_pb2, tf
+from ..op_types import op_definition
 from ..open.outputs import UNKNOWN, known_dtype
 from ..open.snapshot import snapshot
 from ..private.c_api import functions_of
 from ..private.contexts import innermost_context
 from ..private.graphs import all_collections, copy_handle_data, guarded_ops
-from ..registry import op_definition
 from ..run.errors import error_text, errors_as
 from .nodes import similar_types
 from .patterns import parameters_of

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from ...errors import PlanError, SelectionError, few
 from ...graph.control_flow import FLOW_TYPES
-from ...graph.devices import colocate
 from ...graph.functions import (
     BRANCHING,
     CALLS,
@@ -24,15 +23,13 @@ from ...graph.functions import (
 )
 from ...graph.graph import Graph, TensorInfo
 from ...graph.lazy_graph import lazy_graph_of
-from ...graph.names import free_name, op_name, rename_input, tensor_name
+from ...graph.names import colocate, free_name, op_name, rename_input, tensor_name
 from ...graph.traversal import follow_chain, reachable_from
 from ...graph.types import TFNodeDef
-from ..effects import CONTENT, FED, RANDOM, effect_finder
-from ..import_tensorflow import is_loaded, tf
-from ..messages import attr_value_pb2, graph_pb2, node_def_pb2, tensor_shape_pb2
+from ..import_tensorflow import attr_value_pb2, graph_pb2, is_loaded, node_def_pb2, tensor_shape_pb2, tf
+from ..op_types import CONTENT, FED, RANDOM, effect_finder, op_definition
 from ..open.outputs import dtype_name, dtypes, output_start, shape_proto
 from ..protos import empty_graph, encode, lacks_memory
-from ..registry import op_definition
 
 #: Effects for which results need not wait.
 _UNORDERED = frozenset({RANDOM, CONTENT, FED})

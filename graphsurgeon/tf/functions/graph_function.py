@@ -30,10 +30,10 @@ from ...plan.dependencies import writes
 from ..copy.append import copy_into
 from ..copy.contexts import prepare_gradients
 from ..import_tensorflow import tf
+from ..op_types import is_stateful, op_definition
 from ..private.eager import eager, keras_trains, note_use
 from ..private.functions import run_along
 from ..protos import empty_graph
-from ..registry import is_stateful, op_definition
 from ..run.errors import errors_as
 from ..run.sessions import require_trusted, session_of
 from ..values.variables import dims_of, fetch, shape_of

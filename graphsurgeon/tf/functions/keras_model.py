@@ -16,8 +16,8 @@ from ...graph.open_graph import Ends
 from ...graph.traversal import backward, forward, producers
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ..import_tensorflow import tf
+from ..op_types import is_stateful
 from ..private.eager import eager, has_mask, keras_inputs, keras_layers
-from ..registry import is_stateful
 from ..values.variables import fetch
 from .definitions import attribute_digest
 from .graph_function import input_ends

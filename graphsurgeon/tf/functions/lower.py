@@ -30,14 +30,13 @@ from ..copy.append import copy_into
 from ..copy.imports import import_nodes, import_with_shapes
 from ..copy.node_defs import setter_node
 from ..copy.python_state import attach_python_state
-from ..import_tensorflow import tf
-from ..messages import graph_pb2, node_def_pb2
+from ..import_tensorflow import graph_pb2, node_def_pb2, tf
+from ..op_types import is_stateful
 from ..open.snapshot import snapshot
 from ..private.contexts import conditional, join_context, loop
 from ..private.functions import is_eager, restore_gradients
 from ..private.graphs import copy_handle_data, op_finder
 from ..protos import empty_graph
-from ..registry import is_stateful
 from ..run.errors import errors_as
 from .definitions import (
     Library,

@@ -5,17 +5,7 @@ from typing import TYPE_CHECKING
 from ..import_tensorflow import lazy_modules
 
 if TYPE_CHECKING:
-    from . import (
-        file_reader,
-        fill_graph,
-        layers,
-        op_facts,
-        outputs,
-        protos,
-        signature,
-        snapshot,
-        source,
-        trial_import,
-    )
+    from ..copy import imports
+    from . import file_reader, layers, op_facts, outputs, protos, signature, snapshot, source, trial_import
 else:
     __getattr__ = lazy_modules(__name__)

@@ -22,9 +22,9 @@ from ..edit.nodes import check_attribute, check_inserted
 from ..edit.patterns import array_of, as_pattern
 from ..functions.expand import BodyOutputs, function_body
 from ..import_tensorflow import tf
+from ..op_types import documentation as documentation
+from ..op_types import op_definition
 from ..protos import empty_graph
-from ..registry import documentation as documentation
-from ..registry import op_definition
 from ..run.errors import errors_as
 from .file_reader import TRUSTED
 from .outputs import array_in, dtype_name

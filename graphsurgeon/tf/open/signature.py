@@ -9,17 +9,24 @@ from functools import cached_property
 from typing import Any
 
 from ...errors import OpenError, few, nearest
-from ...graph.devices import colocate
 from ...graph.functions import NAMES_OF_GRADIENTS, READ_BY_GRADIENT, functions_in_node, own_gradient
 from ...graph.graph import TensorInfo
-from ...graph.names import free_name, op_name, plain_name, rename_input, tensor_name
+from ...graph.names import colocate, free_name, op_name, plain_name, rename_input, tensor_name
 from ...graph.open_graph import DEFAULT, Signature
 from ...graph.traversal import follow_chain, reachable_from
 from ...graph.types import TFGraphDef, TFNodeDef
 from ..functions.expand import FlattenedFunction, constant, copy_node, set_call
-from ..messages import meta_graph_pb2, node_def_pb2, struct_pb2, tensor_pb2, tensor_shape_pb2, types_pb2, variable_pb2
+from ..import_tensorflow import (
+    meta_graph_pb2,
+    node_def_pb2,
+    struct_pb2,
+    tensor_pb2,
+    tensor_shape_pb2,
+    types_pb2,
+    variable_pb2,
+)
+from ..op_types import op_definition
 from ..protos import encode
-from ..registry import op_definition
 from ..run.errors import errors_as
 from ..values.checkpoint_reader import Checkpoint
 from ..values.file_variables import INIT, asset_files, asset_path

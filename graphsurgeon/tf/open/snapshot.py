@@ -18,11 +18,11 @@ from ...graph.lazy_graph import lazy_graph_of, materialize
 from ...graph.types import TFGraph, TFGraphDef, TFNodeDef, TFOp
 from ...graph.variables import GraphState
 from ...plan.copy_result import CopyResult
-from ..copy.collections import describe_item
 from ..copy.contexts import context_ops
+from ..copy.python_state import describe_item
 from ..copy.tables_and_queues import init_ops
 from ..functions.definitions import LiveFunctions, gradients_of
-from ..messages import graph_pb2, node_def_pb2
+from ..import_tensorflow import graph_pb2, node_def_pb2
 from ..private.graphs import LiveOutputs, collections_of, node_bytes, op_count
 from ..protos import naming_memory
 from ..values.variables import variable_infos

@@ -23,8 +23,7 @@ from ...graph.open_graph import DEFAULT, Ends, OpenedFile, OpenedGraph, ServingI
 from ...graph.provenance import COLLECTION
 from ...graph.security import GraphOrigin, add_origins, clear_origins, inherit_origins, may_reach_out, origins
 from ...graph.types import TFGraph, TFGraphDef
-from ..import_tensorflow import tf
-from ..messages import graph_pb2, meta_graph_pb2
+from ..import_tensorflow import graph_pb2, meta_graph_pb2, tf
 from ..protos import empty_graph, encode, naming_memory
 from ..values.checkpoint_reader import Checkpoint, refuse_incomplete
 from ..values.file_variables import (
@@ -37,7 +36,7 @@ from ..values.file_variables import (
     point_at,
 )
 from . import file_reader
-from .checkpoint_state import linked_away, refuse_linked_away
+from .file_reader import linked_away, refuse_linked_away
 from .layers import file_layers, is_keras_file, keras_model, saved_layers
 from .outputs import FileOutputs, with_shapes
 from .protos import bind_inputs, file_snapshot
@@ -157,7 +156,7 @@ def open_source(
         inherit_origins(opened_graph.graph, obj)
         return replace(opened_graph, code=wish.code("graph"))
     if isinstance(obj, (tf.compat.v1.Session, tf.compat.v1.InteractiveSession)) and function is None:
-        from ..private.sessions import is_closed
+        from ..private.graphs import is_closed
 
         if is_closed(obj):
             raise OpenError(
@@ -483,7 +482,7 @@ def _read_graph(graph_def: TFGraphDef, request: str, options: _OpenOptions, meta
         return replace(file_graph, outputs_of=outputs.with_inferred(inferred)), refusal
 
     def fill(graph: TFGraph) -> None:
-        from .fill_graph import fill_collections, import_graph
+        from ..copy.imports import fill_collections, import_graph
 
         try:
             import_graph(graph, full_graph_def(), request)

@@ -10,6 +10,6 @@ from ..import_tensorflow import lazy_modules, tensorflow
 tensorflow()
 
 if TYPE_CHECKING:
-    from . import c_api, contexts, eager, functions, graphs, sessions
+    from . import c_api, contexts, eager, functions, graphs
 else:
     __getattr__ = lazy_modules(__name__)

@@ -18,8 +18,8 @@ from ...graph.names import op_name
 from ...graph.tensor_stats import SAMPLE, OpCost, TensorStats, Watch
 from ...graph.traversal import forward
 from ...graph.types import TFSession
-from ..effects import CONTENT, HARMLESS, acting_ops
 from ..import_tensorflow import tf
+from ..op_types import CONTENT, HARMLESS, acting_ops
 from ..private.graphs import has_op
 from ..values.assign_values import run_once, translate_errors
 from ..values.transfer import groups_within

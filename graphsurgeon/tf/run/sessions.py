@@ -7,15 +7,13 @@ from contextlib import suppress
 from typing import Any
 
 from ...errors import PlanError, SelectionError, TrustError
-from ...graph.devices import device_parts
 from ...graph.lazy_graph import is_materialized, lazy_graph_of
-from ...graph.names import tensor_name
+from ...graph.names import device_parts, tensor_name
 from ...graph.security import GraphOrigin, Risks, origins
 from ...graph.types import TFGraph, TFSession
 from ..import_tensorflow import tf
 from ..open.snapshot import snapshot
-from ..private.graphs import kernel_devices
-from ..private.sessions import config_of
+from ..private.graphs import config_of, kernel_devices
 from ..protos import empty_graph
 from .errors import error_text
 

@@ -21,11 +21,9 @@ from ...graph.open_graph import Ends, placeholders_in
 from ...graph.traversal import backward, producers
 from ...graph.types import TFTensor
 from ...graph.variables import VARIABLE_TYPES
-from ..effects import HARMLESS, RANDOM, effect_finder
-from ..import_tensorflow import tf
-from ..messages import tensor_pb2
+from ..import_tensorflow import tensor_pb2, tf
+from ..op_types import HARMLESS, RANDOM, effect_finder, op_definition
 from ..protos import decode, encode
-from ..registry import op_definition
 from ..run.errors import error_text
 from ..run.sessions import session_of, untrusted_reason
 from ..values.initialization import initialized_variables, run_initializers

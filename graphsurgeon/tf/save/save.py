@@ -32,16 +32,16 @@ from ...graph.selection import select, selection_from
 from ...graph.traversal import backward, forward, producers
 from ...graph.variables import FEED_TYPES, VariableInfo
 from ..copy.tables_and_queues import table_fillers
-from ..effects import acting_ops
 from ..functions.graph_function import function_module
 from ..functions.trace import keras_of
 from ..import_tensorflow import tf
+from ..op_types import acting_ops
 from ..open.snapshot import materialize_graph
 from ..private.eager import eager, keras_inputs, keras_layers
 from ..protos import encode, naming_memory
 from ..run.errors import error_text
 from ..run.sessions import require_trusted
-from ..values.checkpoint_names import saved_names, slices
+from ..values.restore import saved_names, slices
 from ..values.transfer import batches, stream
 from ..values.variables import fetch, variable_infos
 from .converters import convert_to_tflite

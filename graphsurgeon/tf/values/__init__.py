@@ -7,10 +7,8 @@ from ..import_tensorflow import lazy_modules
 if TYPE_CHECKING:
     from . import (
         assign_values,
-        checkpoint_names,
         checkpoint_reader,
         file_variables,
-        followed_checkpoints,
         initialization,
         replica_values,
         restore,

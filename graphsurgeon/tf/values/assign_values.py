@@ -16,8 +16,7 @@ from ...graph.variables import VariableInfo
 from ...plan.plan_result import AppliedOps
 from ..copy.tables_and_queues import ready_fillers
 from ..import_tensorflow import tf
-from ..private.graphs import has_op
-from ..private.sessions import load_ops
+from ..private.graphs import has_op, load_ops
 from ..protos import empty_graph
 from ..run.errors import error_text, suggested_fix
 from ..run.sessions import session_of

@@ -22,10 +22,9 @@ from ...graph.variables import NOT_IN_SESSION, PLACEHOLDER_TYPES, READ_TYPES, VA
 from ..copy.tables_and_queues import ready_fillers
 from ..functions.definitions import definition
 from ..import_tensorflow import tf
-from ..open.checkpoint_state import is_there
+from ..open.file_reader import is_there
 from ..private.c_api import functions_of
-from ..private.graphs import has_op
-from ..private.sessions import has_loaded, is_local
+from ..private.graphs import has_loaded, has_op, is_local
 from ..run.errors import error_text
 from .transfer import stream, value_provider
 from .variables import Place, assigned_tensor, errors_if_closed, is_standalone, place_of, value_of, variable_infos

@@ -19,9 +19,8 @@ from ...errors import PlanError, few
 from ...graph.arrays import variable_bytes
 from ...graph.types import TFOp, TFSession
 from ...graph.variables import VariableInfo
-from ..import_tensorflow import tf
-from ..messages import config_pb2
-from ..private.sessions import callable_of
+from ..import_tensorflow import config_pb2, tf
+from ..private.graphs import callable_of
 from ..run.progress import Progress
 from .checkpoint_reader import StoredValue
 from .variables import as_arrays, assigned_tensor, errors_if_empty, value_of

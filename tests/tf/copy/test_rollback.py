@@ -140,9 +140,9 @@ STAGES = {
     "functions": ("tf/functions/definitions.py", "tf/private/functions.py"),
     "import": ("tf/copy/imports.py", "tf/private/c_api.py"),
     "contexts": ("tf/copy/contexts.py", "tf/private/contexts.py"),
-    "variables": ("tf/values/variables.py", "tf/private/sessions.py"),
-    "collections": ("tf/copy/collections.py", "tf/copy/tables_and_queues.py"),
-    "shapes, guards, gradients": ("tf/copy/python_state.py", "tf/copy/custom_gradients.py", "tf/private/graphs.py"),
+    "variables": ("tf/values/variables.py",),
+    "tables, queues": ("tf/copy/tables_and_queues.py",),
+    "shapes, guards, gradients, collections": ("tf/copy/python_state.py", "tf/private/graphs.py"),
 }
 REST = "reading back and the rest"
 

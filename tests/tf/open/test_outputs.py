@@ -150,7 +150,7 @@ def test_an_interrupt_leaves_no_half_made_graph(path, monkeypatch, part):
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(f"graphsurgeon.tf.open.fill_graph.{part}", interrupted)
+        patched.setattr(f"graphsurgeon.tf.copy.imports.{part}", interrupted)
         with pytest.raises(KeyboardInterrupt):
             ed.graph  # noqa: B018
     if part == "import_graph":

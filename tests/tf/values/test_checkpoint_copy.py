@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphsurgeon.errors import PlanError
-from graphsurgeon.tf.values.checkpoint_names import rename_variables
+from graphsurgeon.tf.values.restore import rename_variables
 from tests.refusal import refuses
 
 KNOWN = ["a/w", "a/w/Adam", "a/wide", "b/c/w", "step"]

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError, PlanError
-from graphsurgeon.tf.values.followed_checkpoints import CheckpointFolder, CheckpointVariable
+from graphsurgeon.tf.values.replica_values import CheckpointFolder, CheckpointVariable
 from tests.graphs import KINDS, model, put
 from tests.needs import ROOT
 from tests.refusal import reads, refuses
@@ -162,7 +162,7 @@ def test_bytes_that_were_turned_over_are_seen(trained):
 
 
 def test_an_index_of_rubbish(trained):
-    from graphsurgeon.tf.values.followed_checkpoints import _MAGIC
+    from graphsurgeon.tf.values.replica_values import _MAGIC
 
     _m, save, replica = trained
     path = save(1.0) + ".index"
@@ -402,11 +402,11 @@ def test_damage_of_any_kind_never_brings_a_wrong_value(trained, tmp_path):
 
 
 def test_a_checkpoint_that_changes_while_it_is_read_is_not_taken(trained, monkeypatch):
-    from graphsurgeon.tf.values import followed_checkpoints
+    from graphsurgeon.tf.values import replica_values
 
     _m, save, replica = trained
     prefix = save(1.0)
-    real = followed_checkpoints.read_variables
+    real = replica_values.read_variables
 
     def slow(*arguments):
         found = real(*arguments)
@@ -414,7 +414,7 @@ def test_a_checkpoint_that_changes_while_it_is_read_is_not_taken(trained, monkey
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(followed_checkpoints, "read_variables", slow)
+        patch.setattr(replica_values, "read_variables", slow)
         with refuses(OpenError, os.path.basename(prefix), "it changed while it was read"):
             replica.update()
     replica.update()
@@ -432,11 +432,11 @@ def test_a_soft_update_from_a_checkpoint_goes_a_part_of_the_way(trained):
 
 
 def test_a_checkpoint_that_is_deleted_while_it_is_looked_at_gives_way_to_the_newer_one(trained, monkeypatch):
-    from graphsurgeon.tf.values import followed_checkpoints
+    from graphsurgeon.tf.values import replica_values
 
     _m, save, replica = trained
     prefix = save(1.0, global_step=1)
-    real = followed_checkpoints.incompleteness
+    real = replica_values.incompleteness
 
     def slow(looked_at):
         said = real(looked_at)
@@ -446,30 +446,30 @@ def test_a_checkpoint_that_is_deleted_while_it_is_looked_at_gives_way_to_the_new
                 path.unlink()
         return said
 
-    monkeypatch.setattr(followed_checkpoints, "incompleteness", slow)
+    monkeypatch.setattr(replica_values, "incompleteness", slow)
     assert replica.update().origin == "model-2"
     assert b_of(replica) == [2, 2, 2]
 
 
 def test_files_that_go_while_they_are_looked_at(trained, monkeypatch):
-    from graphsurgeon.tf.values import followed_checkpoints
+    from graphsurgeon.tf.values import replica_values
 
     _m, save, replica = trained
     prefix = save(1.0)
-    monkeypatch.setattr(followed_checkpoints.os.path, "getsize", lambda path: os.stat(path + ".gone").st_size)
+    monkeypatch.setattr(replica_values.os.path, "getsize", lambda path: os.stat(path + ".gone").st_size)
     with refuses(OpenError, os.path.basename(prefix), "it was deleted while it was read"):
         replica.update()
 
 
 def test_what_goes_wrong_once_does_not_end_the_following(trained, monkeypatch):
-    from graphsurgeon.tf.values import followed_checkpoints
+    from graphsurgeon.tf.values import replica_values
 
     def broken(*_):
         raise RuntimeError("of no kind that is known")
 
     _m, save, replica = trained
     with monkeypatch.context() as patch:
-        patch.setattr(followed_checkpoints.CheckpointFolder, "newest", broken)
+        patch.setattr(replica_values.CheckpointFolder, "newest", broken)
         replica.follow(os.path.dirname(save(1.0)), seconds=0.01)
         until(lambda: replica.error is not None)
         assert "of no kind" in repr(replica)

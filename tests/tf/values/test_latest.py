@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
-from graphsurgeon.tf.open.checkpoint_state import leads_out, linked_away, newest_checkpoint, state_checkpoints
+from graphsurgeon.tf.open.file_reader import leads_out, linked_away, newest_checkpoint, state_checkpoints
 from tests.refusal import refuses
 
 tf1 = tf.compat.v1

@@ -1,77 +1,26 @@
-"""Splits a model into two that run in sequence, or makes a part of it a separate model."""
+"""Splits a model into two that run in sequence, and merges two models into one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from ..editor.connect import connect
 from ..editor.editor import Editor
 from ..editor.open import open
-from ..errors import PlanError, few
+from ..errors import few, one_of
 from ..graph.arrays import same_numbers
 from ..graph.boundary import entering_tensors, ops_from_inputs
-from ..graph.graph import Graph, Mask
-from ..graph.names import tensors_by_key
-from ..graph.open_graph import Ends, placeholders_in
+from ..graph.names import tensor_name, tensors_by_key
+from ..graph.open_graph import Ends, outputs_of, placeholders_in
 from ..graph.parts import refuse_part, required_ops
-from ..graph.selection import Selection, selection_from
+from ..graph.selection import Selection
 from ..graph.traversal import forward, producers
-from ..graph.types import FeedDict, TensorsLike
+from ..graph.types import FeedDict, GraphSource, TensorMap, TensorsLike, ValueSource
 from ..graph.variables import FEED_TYPES, PLACEHOLDER_TYPES
-from ..plan.editor_like import described
 from .recipe_context import RecipeContext, recipe_context, results, tensors, trace_targets, verification_errors
-
-
-def block(graph: Graph, mask: Mask, inputs: list[tuple[int, int]], outputs: list[str]) -> Selection:
-    """Returns some ops as a selection with a boundary.
-
-    Args:
-        graph: the graph.
-        mask: the ops.
-        inputs: tensors that are fed. Tensors that the ops do not read are left out.
-        outputs: the tensors that the ops compute.
-    """
-    entries = entering_tensors(graph, mask, frozenset(inputs))
-    ends = tuple(graph.tensor(name) for name in outputs)
-    return replace(selection_from(graph, mask), inputs=tuple(one for one in inputs if one in entries), outputs=ends)
-
-
-def inputs_of(ed: Editor, selection: Selection) -> list[str]:
-    """Returns the tensors that a part needs: its boundary inputs, its placeholders, and inputs of the model."""
-    graph, model = selection.graph, described(ed).limited_to(selection)  # an input may be a placeholder with a default
-    fed = [*map(graph.name, selection.inputs), *placeholders_in(graph, selection.mask), *model.inputs.values()]
-    return list(dict.fromkeys(fed))
-
-
-def part(ed: Editor, selection: Selection, ends: Ends, title: str, request: str) -> Editor:
-    """Returns an editor of a part of a graph. Ops keep their names, and variables keep their current values.
-
-    Args:
-        ed: the editor of the graph, which does not change.
-        selection: the ops; placeholders replace the boundary inputs.
-        ends: the inputs and outputs of the part, with tensors of the whole graph.
-        title: the title of the new editor.
-        request: the request, for messages.
-
-    Raises:
-        PlanError: if the part cannot be copied.
-    """
-    from ..tf.graph_parts import graph_with_placeholders
-
-    graph = selection.graph
-    refuse_part(graph, selection.mask, selection.inputs, request, map(graph.tensor, ends.outputs.values()))
-    new_editor = open(graph_with_placeholders({}, request), title=title)
-    plan = new_editor.plan().copy(selection, unmapped="placeholder", control="drop", values=ed)
-    for fault in plan.check():
-        raise PlanError(request, fault.problem, fault.suggestion)
-    applied = new_editor.apply(plan)
-    now = ends.with_tensors(lambda tensor: applied[tensor].name)
-    new_inputs = dict(zip(ends.inputs.values(), now.inputs.values(), strict=True))
-    new_editor.opened_graph = new_editor.opened_graph.with_models(
-        {"": (described(ed), new_inputs.get)}, now.inputs, now.outputs
-    )
-    return new_editor
+from .signature import block, inputs_of, part, set_signature
 
 
 class Halves(NamedTuple):
@@ -214,3 +163,102 @@ def _run(half: Editor, feeds: Mapping[str, Any], tensors: Mapping[str, str]) -> 
     fed = {here: feeds[tensors[key]] for key, here in half.inputs.items() if tensors[key] in feeds}
     ran = trace_targets(half, fed, list(half.outputs.values()))
     return {tensors[key]: ran.results[here] for key, here in half.outputs.items()}
+
+
+_MODES = ("after", "beside", "shared")
+
+
+def merge(
+    ed: Editor,
+    other: GraphSource,
+    how: str = "after",
+    connections: TensorMap | None = None,
+    *,
+    names: Sequence[str] = ("first", "second"),
+    values: Mapping[str, ValueSource] | str | None = None,
+) -> Editor:
+    """Merges two models into one, with one signature and the values of both. Neither model changes.
+
+    This recipe uses `gs.connect`, which accepts any number of graphs. The ops of each model are in a scope of its name.
+
+    Args:
+        ed: the editor of the first model.
+        other: the second model: an editor, or any argument of `gs.open`.
+        how: ``"after"``: the second model reads the outputs of the first; ``"beside"``: each model has its own inputs;
+            ``"shared"``: side by side, and inputs of the same name become one input.
+        connections: output of the first -> input of the second, by the names of the signatures or of tensors. Default:
+            outputs and inputs of the same name, or the only output and the only input.
+        names: the names of both models, which become scopes.
+        values: as in `gs.connect`: ``"initial"`` if variables have only their initial values.
+
+    Returns:
+        an editor of a new graph. Its `inputs` are the inputs without a connection. Its `outputs` are the outputs that
+        the other model does not read. If an input or output has the same name in both models, its prefix is the name of
+        its model.
+
+    Raises:
+        PlanError: if the connections are ambiguous, no inputs have the same name, or `gs.connect` refuses the models,
+            for example because of dtypes or shapes that do not fit.
+        OpenError: if the second model cannot be opened.
+        SelectionError: if a tensor does not exist.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> def times(factor):
+        ...     with tf.Graph().as_default() as graph:
+        ...         tf.multiply(tf.compat.v1.placeholder(tf.float32, [], name="x"), factor, name="y")
+        ...     return gs.open(graph)
+        >>> whole = gs.recipes.merge(times(2.0), times(5.0))
+        >>> float(whole.session().run(whole.outputs["y"], {whole.inputs["x"]: 3.0}))
+        30.0
+        >>> gs.recipes.merge(times(2.0), times(5.0), "shared").outputs
+        {'first_y': 'first/y:0', 'second_y': 'second/y:0'}
+    """
+    context = recipe_context(ed, "merge()")
+    if how not in _MODES:
+        raise context.precondition_error(f"how={how!r} is not valid", one_of(how, _MODES))
+    if len(names) != 2 or isinstance(names, str):
+        raise context.precondition_error(f"names={names!r} is not a pair of names", "Type names=('first', 'second')")
+    models = {name: _model(one) for name, one in zip(names, (ed, other), strict=True)}
+    one, two = models.values()
+    pairs: dict[Any, Any] = dict(connections or {})
+    if how == "after" and not pairs:
+        outputs, inputs = one.outputs, two.inputs
+        pairs = {outputs[key]: inputs[key] for key in outputs if key in inputs}
+        if not pairs and len(outputs) == len(inputs) == 1:
+            pairs = dict(zip(outputs.values(), inputs.values(), strict=True))
+        if not pairs:
+            raise context.precondition_error(
+                "the connections are ambiguous between the outputs "
+                f"{_ends_text(outputs)} and the inputs {_ends_text(inputs)}",
+                f"Type connections={{{next(iter(outputs), '')!r}: {next(iter(inputs), '')!r}}}",
+            )
+    elif how == "shared" and not pairs:
+        pairs = {one.inputs[key]: two.inputs[key] for key in one.inputs if key in two.inputs}
+        if not pairs:
+            problem = (
+                f"no input of {names[0]!r}, {_ends_text(one.inputs)}, has the same name as an input of {names[1]!r}"
+            )
+            more = f"{_ends_text(two.inputs)}: connections={{'{names[0]} input': '{names[1]} input'}}"
+            raise context.precondition_error(problem, f"Give the inputs to share, from {more}")
+    elif how == "beside" and pairs:
+        raise context.precondition_error(
+            "how='beside' connects nothing, but connections are given",
+            "Type how='after' or how='shared'",
+        )
+    ends = {f"{names[0]}/{_end(key)}": f"{names[1]}/{_end(value)}" for key, value in pairs.items()}
+    return connect(models, ends, values=values, title=f"{one.title}, {two.title}")
+
+
+def _model(obj: Any) -> Editor:
+    """Returns an editor with inputs and outputs. For a plain graph, outputs are the tensors without a consumer."""
+    ed = obj if isinstance(obj, Editor) else open(obj)
+    return ed if ed.outputs else set_signature(ed, outputs_of(ed.snapshot))
+
+
+def _end(obj: Any) -> str:
+    return obj if isinstance(obj, str) else tensor_name(obj)
+
+
+def _ends_text(ends: Mapping[str, str]) -> str:
+    return few(map(repr, ends)) or "none"
