@@ -13,7 +13,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from graphsurgeon.tf import op_types
-from graphsurgeon.tf.import_tensorflow import op_def_pb2, tensorflow
+from graphsurgeon.tf.import_tensorflow import tensorflow
+from graphsurgeon.tf.messages import op_def_pb2
 
 
 def definitions() -> Any:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         functions,
         graph_parts,
         import_tensorflow,
+        messages,
         op_types,
         open,
         private,

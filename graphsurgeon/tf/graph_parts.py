@@ -11,7 +11,8 @@ from ..graph.types import TFGraph, TFNodeDef, TFOp, TFSession, TFTensor, TFVaria
 from ..graph.variables import VARIABLE_TYPES, end_renamer, rename_variable
 from .copy.imports import import_nodes
 from .functions.definitions import adopt
-from .import_tensorflow import graph_pb2, node_def_pb2, tf
+from .import_tensorflow import tf
+from .messages import graph_pb2, node_def_pb2
 from .private.c_api import TENSOR, functions_of, names_in_use
 from .private.contexts import context_of as context_of
 from .private.contexts import outermost_context, outside_contexts

@@ -1,24 +1,15 @@
-"""The only import of TensorFlow, its supported versions, and its protobuf messages, which do not need the import.
-
-An import of TensorFlow takes seconds; a line of text shows that it is being imported. ``from .import_tensorflow import
-graph_pb2`` takes milliseconds, because it runs only that module, not the packages around it. A later import of
-TensorFlow gets the same classes: protobuf makes one class for each message.
-"""
+"""The only import of TensorFlow, its supported versions, and a line of text that shows that it is being imported."""
 
 from __future__ import annotations
 
-import builtins
+import importlib
+import importlib.util
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from importlib import import_module
-from importlib.machinery import SourceFileLoader
-from importlib.util import find_spec
-from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import OpenError
@@ -106,7 +97,7 @@ def tensorflow() -> ModuleType:
                 nullcontext() if loaded else show_line("Importing TensorFlow …"),
                 nullcontext() if loaded else filter_stderr(),
             ):
-                module = import_module("tensorflow")
+                module = importlib.import_module("tensorflow")
         except ModuleNotFoundError as missing:
             if missing.name != "tensorflow":
                 raise
@@ -123,13 +114,13 @@ def import_core() -> bool:
         whether this is possible. If not, this imports all of TensorFlow.
     """
     global _imported
-    spec = find_spec("tensorflow")
+    spec = importlib.util.find_spec("tensorflow")
     if spec is None or spec.submodule_search_locations is None:
         raise not_installed()
     _imported = sys.modules["tensorflow"] = ModuleType("tensorflow")  # whose modules can be imported one by one
     _imported.__path__ = spec.submodule_search_locations
     with suppress(ImportError, AttributeError):  # from a version of TensorFlow with other parts
-        if import_module(".private.c_api", __package__).raw_import_works():
+        if importlib.import_module(".private.c_api", __package__).raw_import_works():
             return True
     _imported = None
     del sys.modules["tensorflow"]
@@ -161,7 +152,7 @@ def lazy_modules(package: str) -> Callable[[str], ModuleType]:
     def load(name: str) -> ModuleType:
         module = f"{package}.{name}"
         try:
-            return import_module(module)
+            return importlib.import_module(module)
         except ModuleNotFoundError as missing:
             if missing.name != module:
                 raise
@@ -264,57 +255,3 @@ def _start_filter() -> tuple[subprocess.Popen[bytes], int] | None:
     with process.stdin as pipe:
         os.dup2(pipe.fileno(), 2)
     return process, saved
-
-
-_PACKAGES = {
-    "tensorflow.core.framework": (
-        "attr_value_pb2", "function_pb2", "graph_pb2", "node_def_pb2", "op_def_pb2", "resource_handle_pb2",
-        "tensor_pb2", "tensor_shape_pb2", "types_pb2", "variable_pb2",
-    ),
-    "tensorflow.core.protobuf": (
-        "config_pb2", "control_flow_pb2", "meta_graph_pb2", "queue_runner_pb2", "saved_model_pb2", "saver_pb2",
-        "struct_pb2", "tensor_bundle_pb2", "trackable_object_graph_pb2",
-    ),
-    "tensorflow.python.keras.protobuf": ("saved_metadata_pb2",),
-    "tensorflow.python.training": ("checkpoint_state_pb2",),
-}  # fmt: skip
-_MODULES = {name: f"{package}.{name}" for package, names in _PACKAGES.items() for name in names}
-_loaded_modules: dict[str, ModuleType] = {}
-_lock = threading.RLock()
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with _lock:
-        return _module(_MODULES[name])
-
-
-def _module(name: str) -> ModuleType:
-    """Returns one of the modules; runs it first if needed."""
-    if is_loaded():
-        return import_module(name)
-    if name not in _loaded_modules:
-        spec = find_spec("tensorflow")
-        if spec is None or not spec.submodule_search_locations:  # TensorFlow is missing, or this is another module
-            tensorflow()
-            return import_module(name)
-        path = Path(spec.submodule_search_locations[0], *name.split(".")[1:]).with_suffix(".py")
-        if not path.is_file():
-            raise ModuleNotFoundError(f"TensorFlow has no module {name!r}", name=name)
-        code = SourceFileLoader(name, str(path)).get_code(name)
-        assert code is not None
-        module = ModuleType(name)
-        module.__file__ = str(path)
-        module.__dict__["__builtins__"] = {**vars(builtins), "__import__": _import_message}
-        exec(code, module.__dict__)
-        _loaded_modules[name] = module
-    return _loaded_modules[name]
-
-
-def _import_message(name: str, *args: Any, **options: Any) -> Any:
-    """Replaces `__import__` inside the modules of this file, so that they import each other without TensorFlow."""
-    if name.partition(".")[0] != "tensorflow":
-        return builtins.__import__(name, *args, **options)
-    names = args[2]
-    return _module(name) if "*" in names else SimpleNamespace(**{one: _module(f"{name}.{one}") for one in names})

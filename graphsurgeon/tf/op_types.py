@@ -21,7 +21,8 @@ from ..graph.functions import BRANCHING, CALLS, functions_in_node, op_types_find
 from ..graph.graph import Graph, Mask
 from ..graph.types import TFNodeDef
 from ..graph.variables import FEED_TYPES, PLACEHOLDER_TYPES, QUERY_TYPES, READ_TYPES, TABLE_TYPES, VARIABLE_TYPES
-from .import_tensorflow import control_flow_pb2, is_loaded, op_def_pb2, queue_runner_pb2, saver_pb2, tf, variable_pb2
+from .import_tensorflow import is_loaded, tf
+from .messages import control_flow_pb2, op_def_pb2, queue_runner_pb2, saver_pb2, variable_pb2
 
 FOLDER = "op_definitions"
 _DISTRIBUTIONS = ("tensorflow", "tensorflow-cpu", "tensorflow-intel", "tensorflow-macos", "tensorflow-rocm")

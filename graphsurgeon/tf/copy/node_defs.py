@@ -19,7 +19,8 @@ from ...plan.shape_inference import frontier
 from ..edit.nodes import change_node, plan_nodes
 from ..functions.definitions import Library, rename_calls
 from ..functions.expand import constant
-from ..import_tensorflow import graph_pb2, node_def_pb2, tf
+from ..import_tensorflow import tf
+from ..messages import graph_pb2, node_def_pb2
 from ..op_types import op_definition
 from ..open import snapshot
 from ..private.graphs import op_finder

@@ -23,7 +23,8 @@ from ...graph.rewiring import MERGING, TURNING
 from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFOp, TFSession, TFTensor
 from ...plan.type_check import difference
-from ..import_tensorflow import node_def_pb2, tf
+from ..import_tensorflow import tf
+from ..messages import node_def_pb2
 from ..open.outputs import expand_arguments
 from ..private.contexts import context_of, loop_around
 from ..private.graphs import (

@@ -11,7 +11,8 @@ import numpy as np
 from ...errors import PlanError, counted, nearest
 from ...graph.types import TFGraphDef, TFNodeDef
 from ...plan.plan_result import NewNode, OpChange, PlanResult
-from ..import_tensorflow import attr_value_pb2, node_def_pb2, tf
+from ..import_tensorflow import tf
+from ..messages import attr_value_pb2, node_def_pb2
 from ..op_types import op_definition
 
 _EXAMPLES = {

@@ -13,7 +13,8 @@ from ...graph.names import colocate, rename_input
 from ...graph.types import TFGraph, TFNodeDef
 from ...plan.backend import BuiltSubgraph, InsertionSite
 from ..copy.imports import import_nodes
-from ..import_tensorflow import graph_pb2, tf
+from ..import_tensorflow import tf
+from ..messages import graph_pb2
 from ..op_types import op_definition
 from ..open.outputs import UNKNOWN, known_dtype
 from ..open.snapshot import snapshot

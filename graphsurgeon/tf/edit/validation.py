@@ -31,7 +31,8 @@ from ...plan.type_check import axis_text, base_dtype, shapes_differ
 from ..copy.imports import import_nodes
 from ..copy.node_defs import constant_node, convert_op
 from ..graph_parts import adopt_functions
-from ..import_tensorflow import graph_pb2, node_def_pb2, tf
+from ..import_tensorflow import tf
+from ..messages import graph_pb2, node_def_pb2
 from ..private.c_api import functions_of
 from ..private.graphs import copy_handle_data, tensor_info
 from ..protos import empty_graph, lacks_memory

@@ -26,7 +26,8 @@ from ...graph.names import free_name
 from ...graph.types import TFGraph, TFNodeDef, TFOp
 from ...plan.copy_result import CopyResult
 from ..copy.contexts import prepare_gradients
-from ..import_tensorflow import function_pb2, resource_handle_pb2, tf
+from ..import_tensorflow import tf
+from ..messages import function_pb2, resource_handle_pb2
 from ..op_types import CONTENT, effect_finder
 from ..private.c_api import functions_of
 from ..private.functions import (

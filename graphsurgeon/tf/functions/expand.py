@@ -26,7 +26,8 @@ from ...graph.lazy_graph import lazy_graph_of
 from ...graph.names import colocate, free_name, op_name, rename_input, tensor_name
 from ...graph.traversal import follow_chain, reachable_from
 from ...graph.types import TFNodeDef
-from ..import_tensorflow import attr_value_pb2, graph_pb2, is_loaded, node_def_pb2, tensor_shape_pb2, tf
+from ..import_tensorflow import is_loaded, tf
+from ..messages import attr_value_pb2, graph_pb2, node_def_pb2, tensor_shape_pb2
 from ..op_types import CONTENT, FED, RANDOM, effect_finder, op_definition
 from ..open.outputs import dtype_name, dtypes, output_start, shape_proto
 from ..protos import empty_graph, encode, lacks_memory

@@ -20,7 +20,8 @@ from ...graph.training import ASSIGNING, updates
 from ...graph.traversal import backward, forward, producers
 from ...graph.types import TFGraph
 from ..copy.imports import import_nodes
-from ..import_tensorflow import tensor_pb2, tf
+from ..import_tensorflow import tf
+from ..messages import tensor_pb2
 from ..open.outputs import array_in
 from ..open.snapshot import snapshot
 from ..private.c_api import functions_of

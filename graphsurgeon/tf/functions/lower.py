@@ -30,7 +30,8 @@ from ..copy.append import copy_into
 from ..copy.imports import import_nodes, import_with_shapes
 from ..copy.node_defs import setter_node
 from ..copy.python_state import attach_python_state
-from ..import_tensorflow import graph_pb2, node_def_pb2, tf
+from ..import_tensorflow import tf
+from ..messages import graph_pb2, node_def_pb2
 from ..op_types import is_stateful
 from ..open.snapshot import snapshot
 from ..private.contexts import conditional, join_context, loop

@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError
 from ...errors import OpenError, counted, few, nearest
 from ...graph.arrays import size_text
 from ...graph.open_graph import KINDS
-from ..import_tensorflow import checkpoint_state_pb2, graph_pb2, meta_graph_pb2, node_def_pb2, saved_model_pb2
+from ..messages import checkpoint_state_pb2, graph_pb2, meta_graph_pb2, node_def_pb2, saved_model_pb2
 from ..protos import decode
 
 #: The name of the state file of a folder, and the maximum number of bytes that are read.

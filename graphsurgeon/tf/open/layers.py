@@ -333,7 +333,7 @@ def _keras_metadata(data: bytes) -> list[tuple[str, str, str]] | None:
         data: the content of ``keras_metadata.pb``.
     """
     try:
-        from ..import_tensorflow import saved_metadata_pb2
+        from ..messages import saved_metadata_pb2
     except ImportError:
         return None
     try:

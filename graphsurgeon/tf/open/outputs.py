@@ -15,7 +15,8 @@ from ...graph.graph import DTYPES, Graph, TensorInfo
 from ...graph.lazy_graph import DeferredGraph, LiveGraphAttribute, is_materialized, materialize
 from ...graph.types import TFGraphDef, TFNodeDef
 from ...graph.variables import INPUT_TYPES, VARIABLE_TYPES
-from ..import_tensorflow import attr_value_pb2, tensor_shape_pb2, tf, types_pb2
+from ..import_tensorflow import tf
+from ..messages import attr_value_pb2, tensor_shape_pb2, types_pb2
 from ..op_types import op_definition
 from .file_reader import DENSEST, TRUSTED
 

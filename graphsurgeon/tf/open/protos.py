@@ -35,7 +35,7 @@ from ...graph.variables import (
     variable_from_def,
     variable_from_reads,
 )
-from ..import_tensorflow import control_flow_pb2, queue_runner_pb2, saver_pb2, types_pb2, variable_pb2
+from ..messages import control_flow_pb2, queue_runner_pb2, saver_pb2, types_pb2, variable_pb2
 from ..op_types import collection_message, is_registered_op, op_definition
 from ..protos import decode, encode
 from ..values.file_variables import CheckpointValues, asset_files, asset_path, init_ops_of, point_at

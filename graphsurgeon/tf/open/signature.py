@@ -16,15 +16,7 @@ from ...graph.open_graph import DEFAULT, Signature
 from ...graph.traversal import follow_chain, reachable_from
 from ...graph.types import TFGraphDef, TFNodeDef
 from ..functions.expand import FlattenedFunction, constant, copy_node, set_call
-from ..import_tensorflow import (
-    meta_graph_pb2,
-    node_def_pb2,
-    struct_pb2,
-    tensor_pb2,
-    tensor_shape_pb2,
-    types_pb2,
-    variable_pb2,
-)
+from ..messages import meta_graph_pb2, node_def_pb2, struct_pb2, tensor_pb2, tensor_shape_pb2, types_pb2, variable_pb2
 from ..op_types import op_definition
 from ..protos import encode
 from ..run.errors import errors_as

@@ -22,7 +22,7 @@ from ..copy.contexts import context_ops
 from ..copy.python_state import describe_item
 from ..copy.tables_and_queues import init_ops
 from ..functions.definitions import LiveFunctions, gradients_of
-from ..import_tensorflow import graph_pb2, node_def_pb2
+from ..messages import graph_pb2, node_def_pb2
 from ..private.graphs import LiveOutputs, collections_of, node_bytes, op_count
 from ..protos import naming_memory
 from ..values.variables import variable_infos

@@ -23,7 +23,8 @@ from ...graph.open_graph import DEFAULT, Ends, OpenedFile, OpenedGraph, ServingI
 from ...graph.provenance import COLLECTION
 from ...graph.security import GraphOrigin, add_origins, clear_origins, inherit_origins, may_reach_out, origins
 from ...graph.types import TFGraph, TFGraphDef
-from ..import_tensorflow import graph_pb2, meta_graph_pb2, tf
+from ..import_tensorflow import tf
+from ..messages import graph_pb2, meta_graph_pb2
 from ..protos import empty_graph, encode, naming_memory
 from ..values.checkpoint_reader import Checkpoint, refuse_incomplete
 from ..values.file_variables import (

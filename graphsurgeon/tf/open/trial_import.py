@@ -18,7 +18,8 @@ from google.protobuf.message import DecodeError
 
 from ...errors import OpenError
 from ...graph.types import TFGraphDef, TFNodeDef
-from ..import_tensorflow import graph_pb2, when_imported
+from ..import_tensorflow import when_imported
+from ..messages import graph_pb2
 from ..protos import encode
 from ..save.worker import PROGRAM, Worker
 

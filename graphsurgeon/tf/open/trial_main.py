@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from graphsurgeon.tf.import_tensorflow import graph_pb2, import_core
+from graphsurgeon.tf.import_tensorflow import import_core
+from graphsurgeon.tf.messages import graph_pb2
 from graphsurgeon.tf.protos import lacks_memory
 
 #: The stack for an import in bytes, half of the usual one, so that the import in the other process has enough of it.

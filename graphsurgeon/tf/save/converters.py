@@ -23,7 +23,8 @@ from ...errors import PlanError, exit_text
 from ...graph.conversion_verdict import MISSING, ConversionResult, ConverterMessage
 from ...graph.functions import nodes_in_calls
 from ...graph.types import TFGraphDef
-from ..import_tensorflow import graph_pb2, tf
+from ..import_tensorflow import tf
+from ..messages import graph_pb2
 from ..protos import decode, encode
 from .worker import TIMEOUT, WORKER, environment, late_text
 

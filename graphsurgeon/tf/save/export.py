@@ -29,7 +29,8 @@ from ...plan.plan import Plan
 from ..copy.append import apply_effect
 from ..copy.imports import LIMIT, import_nodes
 from ..copy.tables_and_queues import ready_fillers
-from ..import_tensorflow import saver_pb2, tf, variable_pb2
+from ..import_tensorflow import tf
+from ..messages import saver_pb2, variable_pb2
 from ..private.contexts import has_proto, hide_nested
 from ..private.graphs import differently_shaped
 from ..protos import empty_graph

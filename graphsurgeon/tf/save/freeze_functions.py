@@ -34,7 +34,8 @@ from ..copy.python_state import copy_shapes
 from ..copy.tables_and_queues import init_ops
 from ..functions.definitions import new_name, rename_calls
 from ..functions.expand import constant
-from ..import_tensorflow import function_pb2, graph_pb2, op_def_pb2, tf
+from ..import_tensorflow import tf
+from ..messages import function_pb2, graph_pb2, op_def_pb2
 from ..op_types import op_definition
 from ..open.outputs import expand_arguments
 from ..protos import empty_graph

@@ -21,7 +21,8 @@ from ...graph.open_graph import Ends, placeholders_in
 from ...graph.traversal import backward, producers
 from ...graph.types import TFTensor
 from ...graph.variables import VARIABLE_TYPES
-from ..import_tensorflow import tensor_pb2, tf
+from ..import_tensorflow import tf
+from ..messages import tensor_pb2
 from ..op_types import HARMLESS, RANDOM, effect_finder, op_definition
 from ..protos import decode, encode
 from ..run.errors import error_text

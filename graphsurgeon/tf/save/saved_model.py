@@ -18,7 +18,8 @@ from ...graph.open_graph import Ends
 from ...graph.traversal import reachable_from
 from ...graph.types import TFOp, TFTensor
 from ..copy.tables_and_queues import ready_fillers
-from ..import_tensorflow import meta_graph_pb2, saved_model_pb2, tf
+from ..import_tensorflow import tf
+from ..messages import meta_graph_pb2, saved_model_pb2
 from ..protos import encode
 from ..run.errors import errors_as
 from ..values.file_variables import INIT

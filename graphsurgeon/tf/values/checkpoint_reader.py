@@ -19,7 +19,8 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from ...errors import OpenError, one_of
-from ..import_tensorflow import tensor_bundle_pb2, tf, trackable_object_graph_pb2, types_pb2
+from ..import_tensorflow import tf
+from ..messages import tensor_bundle_pb2, trackable_object_graph_pb2, types_pb2
 from ..open.file_reader import newest_checkpoint, refuse_linked_away
 from ..open.outputs import dtype_name
 from ..protos import decode

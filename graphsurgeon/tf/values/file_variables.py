@@ -15,7 +15,8 @@ from ...graph.names import op_name, rename_input
 from ...graph.traversal import reachable_from
 from ...graph.types import TFGraph, TFSession
 from ...graph.variables import VARIABLE_TYPES
-from ..import_tensorflow import meta_graph_pb2, tensor_pb2, tf, types_pb2
+from ..import_tensorflow import tf
+from ..messages import meta_graph_pb2, tensor_pb2, types_pb2
 from ..run.errors import error_text, errors_as, suggested_fix
 from .checkpoint_reader import Checkpoint, StoredValue, refuse_incomplete
 

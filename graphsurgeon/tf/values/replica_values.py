@@ -23,7 +23,8 @@ from ...errors import OpenError, PlanError, counted, few, one_of
 from ...graph.types import PathLike, TFGraph, TFOp, TFSession, TFTensor
 from ...graph.variables import READ_TYPES, VariableInfo
 from ...plan.dependencies import REF_WRITERS
-from ..import_tensorflow import tf, trackable_object_graph_pb2
+from ..import_tensorflow import tf
+from ..messages import trackable_object_graph_pb2
 from ..open.file_reader import linked_away, state_checkpoints
 from ..private.eager import eager, variable_data
 from ..private.graphs import slice_of

@@ -19,7 +19,8 @@ from ...errors import PlanError, few
 from ...graph.arrays import variable_bytes
 from ...graph.types import TFOp, TFSession
 from ...graph.variables import VariableInfo
-from ..import_tensorflow import config_pb2, tf
+from ..import_tensorflow import tf
+from ..messages import config_pb2
 from ..private.graphs import callable_of
 from ..run.progress import Progress
 from .checkpoint_reader import StoredValue

@@ -15,7 +15,8 @@ from ...graph.graph import shape_text
 from ...graph.names import partitioned_name
 from ...graph.types import TFGraph, TFOp, TFSession, TFTensor, TFVariable
 from ...graph.variables import ASSIGN_TYPES, VARIABLE_TYPES, VariableInfo, variable_from_def, variable_from_reads
-from ..import_tensorflow import tf, variable_pb2
+from ..import_tensorflow import tf
+from ..messages import variable_pb2
 from ..private.contexts import innermost_context
 from ..private.graphs import all_collections, collections_of, from_proto, is_variable, take_scopes
 from .checkpoint_reader import StoredValue, array_of

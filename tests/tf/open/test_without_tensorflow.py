@@ -27,7 +27,7 @@ path, output = sys.argv[1:]
 ed = gs.open(path)
 svg, page = ed.to_svg(), ed.to_html()
 found = {"svg": svg, "page": page, "loaded": sorted(name for name in sys.modules if name.split(".")[0] == "tensorflow")}
-from graphsurgeon.tf.import_tensorflow import graph_pb2, tensor_pb2
+from graphsurgeon.tf.messages import graph_pb2, tensor_pb2
 kinds = graph_pb2.GraphDef, tensor_pb2.TensorProto
 """
 AFTER = """
