@@ -263,6 +263,8 @@ def test_a_failure_while_values_are_set_is_made_good_by_the_next_call(way):
         now.close()
 
     made, session, _ = settle(way)
+    made.ed.session(session)  # what is imported late is there by now
+    made, session, _ = settle(way)
     found = points(lambda: made.ed.session(session), ("tf/values/", "editor.py"))
     whole = ("tf/values/assign_values.py", "editor.py")
     steps = [p for p in found if p.file in whole or p.function in ("assign", "initialize", "_run", "fetch")]
