@@ -7,8 +7,11 @@ import { draw, h, make } from "./panels/vnodes";
 import { actionOf, Registry } from "./commands/registry";
 import { Inspector } from "./panels/inspector";
 import { LinkedPanes } from "./state/linked_panes";
+import { viewMenu } from "./commands/appearance";
+import { refreshCandidates } from "./canvas/drag_tensor";
+import { drawBanner, lensNames } from "./canvas/lens";
 import { Outline } from "./panels/outline";
-import { Pane, type PaneEvents } from "./canvas/pane";
+import { Pane } from "./canvas/pane";
 import { PlanBar } from "./panels/planbar";
 import { Popup } from "./panels/popup";
 import { WidgetSize } from "./panels/size";
@@ -25,7 +28,7 @@ const NARROW = 900,
   SMALL = 620,
   THREE = 1000,
   TWO = 1500;
-/** The delay before shapes are inferred, in ms, so that the first commands are handled first. */
+/** The delay before shapes are inferred, in ms, so that the first actions are handled first. */
 const LEISURE = 1000;
 
 const VIEW_NAMES = { before: "Before", after: "After", both: "Both" };
@@ -42,9 +45,9 @@ export function mount(model: Model, host: HTMLElement): () => void {
     width = 0,
     soon = 0,
     /** the panes that were shown last */ lastShape = "";
-  const commands = new Registry(model),
-    { actions } = commands,
-    { store, overlay, cameras } = actions;
+  const actions = new Registry(model),
+    { store, overlay, cameras } = actions,
+    banner = make("div");
 
   const api = new Api(
     model,
@@ -60,40 +63,25 @@ export function mount(model: Model, host: HTMLElement): () => void {
       if (root.querySelector(":disabled:focus")) actions.focusPane();
     },
   );
-  const events: PaneEvents = {
-    select: (pane, names, mode) => actions.select(pane, names, mode),
-    open: (pane, item) => actions.open(pane, item),
-    edge: (pane, edge) => {
-      actions.showEdge(pane, edge);
-      focus(pane.drawing.edge);
-    },
-    insert: (pane, edge) => commands.edits.insertOn(pane, edge),
-    inserts: pane => commands.inserts(pane),
-    menu: (pane, of, x, y) => commands.menu(pane, of, { x, y }),
-    drag: (pane, e) => commands.drag(pane, e),
-    move: pane => {
-      linked.moved(pane);
-      if (pane === actions.pane) top.zoom();
-    },
-    focus: (pane, onBox) => actions.paneFocused(pane, onBox),
-    alone: pane => linked.toggleAlone(pane),
-  };
-  const panes = { source: new Pane("source", events, overlay), destination: new Pane("destination", events, overlay) },
+  const panes = { source: new Pane("source", actions, overlay), destination: new Pane("destination", actions, overlay) },
     both = Object.values(panes),
     updateSizes = (anew = false) => both.forEach(pane => pane.updateSize(anew)),
     status = new StatusBar(actions),
-    inspector = new Inspector(id, commands),
-    plan = new PlanBar(id, commands),
+    inspector = new Inspector(id, actions),
+    plan = new PlanBar(id, actions),
     search = new Search(id, actions),
     popup = new Popup(root, id, api),
     widgetSize = new WidgetSize(root, !!model.get("still"), () => top.draw()),
     linked = new LinkedPanes(actions, wide),
     steps = new Changes(actions, linked);
-  Object.assign(actions, { api, panes, status, inspector, plan, search, popup, size: widgetSize });
-  Object.assign(commands, { linked, changes: steps });
+  const move = (pane: Pane) => {
+    linked.moved(pane);
+    if (pane === actions.pane) top.zoom();
+  };
+  Object.assign(actions, { api, panes, status, inspector, plan, search, popup, size: widgetSize, linked, changes: steps, move });
   const paneTabs = make("div"),
     outline = new Outline(actions),
-    top = new TopBar(commands, panel => sides(panel, true), search.element);
+    top = new TopBar(actions, panel => sides(panel, true), search.element);
   store.listen(() => {
     highlight();
     redraw();
@@ -110,7 +98,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
       "div.gs-panes",
       {},
       make("div.gs-pane-bar", {}, paneTabs, steps.element),
-      commands.lens.element,
+      banner,
       make("div.gs-pane-row", {}, panes.source.element, panes.destination.element),
     ),
     right,
@@ -136,11 +124,11 @@ export function mount(model: Model, host: HTMLElement): () => void {
   /** Updates selections, marks and the start of a connection, which change without a new scene. */
   function highlight(): void {
     const { active, selected, pendingEdit, edge, faded, candidates, picking, change } = store.state;
-    commands.lens.update();
+    drawBanner(banner, actions);
     for (const pane of both) {
       const here = candidates && (candidates.pane === pane.name || actions.isSingleGraph);
       pane.map.setActive(pane.name === active);
-      pane.drawing.only(commands.lens.names(pane));
+      pane.drawing.only(lensNames(actions, pane));
       pane.drawing.offer(here ? candidates.boxes : null);
       pane.drawing.dim(picking && (of => !!actions.refusal(pane) || (picking.ops ? isFold(of) : of.kind === "op" && !of.outputs)));
       pane.drawing.select(selected[pane.name]);
@@ -150,7 +138,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
         pendingEdit?.pane === pane.name ? pendingEdit.box : null,
       );
       pane.chooseEdge(edge);
-      pane.offer(...commands.atSelection(pane));
+      pane.offer(...actions.atSelection(pane));
       pane.drawing.fade(faded ?? pane.scene?.legend?.faded ?? []);
     }
     const { inputs, outputs } = model.get("boundary");
@@ -253,7 +241,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     linked.apart = back?.apart ?? false;
     if (!back) linked.lineUp();
     if (isTwoStage !== actions.isTwoStage) linked.cameraBefore = actions.isTwoStage ? before : undefined;
-    commands.tensorDrag.refresh();
+    refreshCandidates(actions);
     // an edge stays selected in a new scene, for example in one with shapes
     const now = holder?.scene?.edges.find(one => endsOf(one) === ends) ?? null;
     if (edge) store.set({ edge: now });
@@ -331,7 +319,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
       )
     )
       return;
-    if (!commands.offers(action)) {
+    if (!actions.offers(action)) {
       if (!api.kernelStopped) return; // a saved page has no such key
       consume(e);
       return status.show(NO_KERNEL_TEXT, "warn");
@@ -339,18 +327,18 @@ export function mount(model: Model, host: HTMLElement): () => void {
     consume(e);
     if (e.key === " " && actions.pane.pointer.pressSpace()) return; // it selects when the key is released, unless it has panned
     if (typing && action === "escape") actions.focusPane();
-    else commands.do(action, e.key);
+    else actions.do(action, e.key);
   });
 
   root.addEventListener("keyup", e => {
-    if (e.key === " " && actions.pane.pointer.releaseSpace()) commands.do(e.ctrlKey || e.metaKey ? "toggle" : "select");
+    if (e.key === " " && actions.pane.pointer.releaseSpace()) actions.do(e.ctrlKey || e.metaKey ? "toggle" : "select");
   });
 
   root.addEventListener("contextmenu", e => {
     if (e.defaultPrevented || (e.target as HTMLElement).matches("input, textarea")) return;
     consume(e); // otherwise, the notebook opens its own menu
     const { pane } = actions;
-    if (pane.canvas.contains(e.target as Node)) commands.appearance.menu(pane.name, { x: e.clientX, y: e.clientY });
+    if (pane.canvas.contains(e.target as Node)) viewMenu(actions, pane.name, { x: e.clientX, y: e.clientY });
   });
 
   const theme = followTheme(root, () => model.get("theme") ?? "auto");

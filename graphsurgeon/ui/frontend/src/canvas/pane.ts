@@ -18,8 +18,8 @@ import { type Size, type Transform, View } from "./view";
 export interface PaneEvents extends PointerEvents<Pane> {
   move(pane: Pane): void;
   /** The pane is the active one now; it has the focus on a box if `onBox` is true. */
-  focus(pane: Pane, onBox: boolean): void;
-  alone(pane: Pane): void;
+  paneFocused(pane: Pane, onBox: boolean): void;
+  toggleAlone(pane: Pane): void;
 }
 
 const FAR = 0.3,
@@ -45,7 +45,7 @@ export class Pane {
       label: "Only this pane",
       kind: "quiet",
       "aria-pressed": false,
-      onclick: () => this.events.alone(this),
+      onclick: () => this.events.toggleAlone(this),
     }),
   );
   readonly #empty = make("div.gs-empty");
@@ -98,7 +98,7 @@ export class Pane {
       const found = this.drawing.itemAt(e.target);
       const onBox = !!found && "g" in found;
       if (onBox && found.key !== this.#active) this.#rove(found.key, false);
-      events.focus(this, onBox);
+      events.paneFocused(this, onBox);
     });
   }
 
@@ -204,7 +204,7 @@ export class Pane {
 
   /** Goes to the goal if the scene now shows it; the pane becomes the active one. */
   arrive(): void {
-    this.events.focus(this, false);
+    this.events.paneFocused(this, false);
     this.glide(() => this.#arrive());
   }
 

@@ -1,6 +1,7 @@
 // The mouse on one pane: the effects of a press, a drag, a click and the wheel.
 import { focus, consume, focused } from "../panels/dom";
 import type { Overlay, WindowPoint } from "./overlay";
+import type { Position } from "../panels/parts";
 import { opens, overlap } from "../state/places";
 import type { Drawing, Item } from "./scene";
 import type { Box, Edge, Group, Mode, Rect, Scene } from "../model/types.generated";
@@ -68,12 +69,12 @@ export interface PointerEvents<P> {
   select(pane: P, names: string[], mode: Mode): void;
   /** Unfolds or folds: `Actions.open` sends the verb, a command of ui/commands/navigation.py. */
   open(pane: P, item: Box | Group): void;
-  edge(pane: P, edge: Edge): void;
+  showEdge(pane: P, edge: Edge): void;
   /** Asks for an op to insert on an edge. */
-  insert(pane: P, edge: Edge): void;
+  insertOn(pane: P, edge: Edge): void;
   /** Whether ops can be inserted now. */
   inserts(pane: P): boolean;
-  menu(pane: P, of: Item | Edge, x: number, y: number): void;
+  menu(pane: P, of: Item | Edge, at: Position): void;
   /** A drag begins here, on a box, a port or an edge; null for the default effect of a drag. */
   drag(pane: P, e: PointerEvent): Drag | null;
 }
@@ -222,8 +223,8 @@ export class Pointer<P extends PointerTarget> {
         pane.focus(found, false);
         events.select(pane, [found.of.name], e.ctrlKey || e.metaKey ? "toggle" : e.shiftKey ? "add" : "set");
       } else if (found) {
-        if (target.closest(".gs-plus") && !target.matches("rect")) events.insert(pane, found);
-        else events.edge(pane, found);
+        if (target.closest(".gs-plus") && !target.matches("rect")) events.insertOn(pane, found);
+        else events.showEdge(pane, found);
       } else {
         focus(pane.current?.g);
         events.select(pane, [], "set");
@@ -239,8 +240,8 @@ export class Pointer<P extends PointerTarget> {
       // otherwise, the notebook opens its own menu
       consume(e);
       if ("g" in found) pane.focus(found, false);
-      else events.edge(pane, found);
-      events.menu(pane, found, e.clientX, e.clientY);
+      else events.showEdge(pane, found);
+      events.menu(pane, found, { x: e.clientX, y: e.clientY });
     });
     canvas.addEventListener(
       "wheel",

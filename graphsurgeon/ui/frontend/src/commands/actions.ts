@@ -4,11 +4,15 @@ import { CommandError, NO_KERNEL_TEXT } from "../model/api";
 import { CameraHistory } from "../state/cameras";
 import type { Pane } from "../canvas/pane";
 import { Overlay } from "../canvas/overlay";
+import { focus } from "../panels/dom";
 import { isFold, isFoldName, isSame, opens } from "../state/places";
 import type { Choice, FormField, Popup, Values } from "../panels/popup";
 import { FORMS } from "../model/forms.generated";
 import type { WidgetSize } from "../panels/size";
 import { edgeTitle } from "../canvas/shapes";
+import type { Item } from "../canvas/scene";
+import type { Position } from "../panels/parts";
+import type { Action } from "./keys";
 import { type Picking, Store, type TwoEnds, type ViewState } from "../state/store";
 import type { Model } from "../model/api";
 import type {
@@ -55,7 +59,7 @@ export interface Panels {
 }
 
 /** The parts of the screen, and what the user can do with them. */
-export class Actions {
+export abstract class Actions {
   readonly store = new Store();
   readonly overlay = new Overlay();
   readonly cameras: CameraHistory;
@@ -127,6 +131,15 @@ export class Actions {
     const here = pane.name === "destination" || this.isSingleGraph;
     return here ? "" : `Edits are made in ${this.model.get("titles").destination}, on the right.`;
   }
+
+  /** Does an action, by default with the current item. A menu opens at the point `at`, if there is one. */
+  abstract do(action: Action, key?: string, at?: Position, given?: Item): void;
+
+  /** Whether an action is offered: a saved page answers few verbs, a stopped kernel none. */
+  abstract offers(action: Action): boolean;
+
+  /** An action as an item of a menu or a bar for a box of a pane; none if the action cannot be done with it. */
+  abstract choice(action: Action, pane: Pane, of?: Box | Group, more?: Partial<Choice>): Choice | false;
 
   /** Shows a message in the status line. */
   readonly notify = (text: string, level: Status["level"] = "info"): void => this.status.show(text, level);
@@ -336,6 +349,7 @@ export class Actions {
     void this.#edgeTensors(pane, edge).then(found => {
       if (found && asked === this.#request) show(found, edge.count - found.tensors.length);
     });
+    focus(pane.drawing.edge);
   }
 
   /** The boxes at the ends of an edge. */
@@ -441,6 +455,9 @@ export class Actions {
       end = this.canEdit(pane) && this.#end(pane, pendingEdit!.verb);
     if (end) picking!.take(end);
   }
+
+  /** Drops the first end of an edit. */
+  readonly cancelEdit = (): void => this.store.set({ pendingEdit: null, candidates: null });
 
   apply(): void {
     const plan = this.model.get("plan");

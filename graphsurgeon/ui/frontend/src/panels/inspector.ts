@@ -1,8 +1,8 @@
 // The inspector on the right: the selection, its tensors, and their mark buttons.
 import { count, figure, focus } from "./dom";
-import type { Actions } from "../commands/actions";
+import { askDevice, askName, askValue } from "../commands/edits";
 import type { Registry } from "../commands/registry";
-import { below, button, copyButton, image, link, muted, sends, small } from "./parts";
+import { belowButton, button, copyButton, image, link, muted, sends, small } from "./parts";
 import { type Child, make, draw, h, type VNode } from "./vnodes";
 import { displayName, opOf, sharedScope } from "../state/places";
 import type { Attributes, Details, EdgeTensors, Histogram, Numbers, TensorText, TensorValues } from "../model/types.generated";
@@ -29,16 +29,12 @@ export class Inspector {
     this.nothing();
   }
 
-  get #actions(): Actions {
-    return this.commands.actions;
-  }
-
   /** Whether the shown ops can be changed. */
   get #isEditable(): boolean {
-    return this.#actions.api.answers("set_attr") && !this.#actions.refusal(this.#actions.pane);
+    return this.commands.api.answers("set_attr") && !this.commands.refusal(this.commands.pane);
   }
 
-  #reveal = (name: string): void => this.#actions.reveal(this.#actions.state.active, name);
+  #reveal = (name: string): void => this.commands.reveal(this.commands.state.active, name);
 
   /** The tensor that i and o mark for an op: the one chosen here, or its first output. */
   tensorOf(op: string): string {
@@ -48,7 +44,7 @@ export class Inspector {
   /** Nothing is selected: shows the model in one line. */
   nothing(): void {
     this.#set("", () => {
-      const { model } = this.#actions.model.get("titles");
+      const { model } = this.commands.model.get("titles");
       return [model && h("p", model), muted("Select an op to see its type, its attributes and its tensors.")];
     });
   }
@@ -68,7 +64,7 @@ export class Inspector {
           text: "Boundary of the selection",
           verb: "mark_boundary",
           title: "Shift+B",
-          onclick: () => this.#actions.post("mark_boundary", {}),
+          onclick: () => this.commands.post("mark_boundary", {}),
         }),
       ),
       about && this.#facts(names, [["types", about.types.map(([t, n]) => `${figure(n)} ${t}`).join(", ")]], about),
@@ -103,7 +99,7 @@ export class Inspector {
       !!d.python &&
         h(
           "div.gs-row",
-          copyButton(d.python, `Copied: ${d.python.slice(0, 80)}`, this.#actions.notify, {
+          copyButton(d.python, `Copied: ${d.python.slice(0, 80)}`, this.commands.notify, {
             text: "Copy Python",
             kind: "small",
             title: d.python,
@@ -136,7 +132,7 @@ export class Inspector {
   #runValues(given: TensorValues, title = `:${/\d+$/.exec(given.tensor)?.[0] ?? 0}`): VNode {
     const of = this.#fetched.get(given.tensor) ?? given;
     const fetch = async () => {
-      const found = await this.#actions.send("fetch", { tensor: of.tensor });
+      const found = await this.commands.send("fetch", { tensor: of.tensor });
       if (!found) return;
       this.#fetched.set(of.tensor, { ...found, more: false });
       this.draw();
@@ -167,8 +163,8 @@ export class Inspector {
       if (!edits || !(a || isDevice || (key === "type" && names.length === 1))) return text;
       const value = a?.previous ? `${a.value} ${SIGN.changed} was ${a.previous}` : isDevice ? about.device || "any" : text;
       const change = (e: Event) => {
-        if (a) this.commands.edits.setAttribute(names, a, below(e));
-        else if (isDevice) this.commands.edits.place(names, about.device ?? "");
+        if (a) askValue(this.commands, names, a, belowButton(e));
+        else if (isDevice) askDevice(this.commands, names, about.device ?? "");
         else this.commands.do("type");
       };
       return h("button.gs-link.gs-set", { "data-verb": "set_attr", "aria-label": `${key}: ${value}, change it`, onclick: change }, value);
@@ -178,7 +174,7 @@ export class Inspector {
   /** A value is fetched on request only. */
   #valueOf(name: string): VNode {
     const fetch = async () => {
-      this.#value = await this.#actions.send("value", { name });
+      this.#value = await this.commands.send("value", { name });
       this.draw();
       focus(this.element.querySelector<HTMLElement>(".gs-value"));
     };
@@ -201,8 +197,8 @@ export class Inspector {
         path && path !== name && !name.endsWith("/") && h("span.gs-path", path),
         h("span.gs-leaf", name.endsWith("/") ? name : leaf),
       ),
-      copyButton(name, "Name copied.", this.#actions.notify, { icon: "copy", label: "Copy name", kind: "quiet" }),
-      this.#isEditable && !key.startsWith("~") && small("Rename", () => this.commands.edits.rename(key), { verb: "rename" }),
+      copyButton(name, "Name copied.", this.commands.notify, { icon: "copy", label: "Copy name", kind: "quiet" }),
+      this.#isEditable && !key.startsWith("~") && small("Rename", () => askName(this.commands, key), { verb: "rename" }),
       title && title !== name.replace(/\/$/, "") && h("div.gs-type", title),
     );
   }
@@ -255,8 +251,8 @@ export class Inspector {
   }
 
   #mark(tensor: string, as: "input" | "output"): VNode {
-    const on = this.#actions.model.get("boundary")[`${as}s`].some(t => t.tensor === tensor);
-    return sends(this.#actions.post, on ? "unmark" : `mark_${as}`, { tensor }, "", {
+    const on = this.commands.model.get("boundary")[`${as}s`].some(t => t.tensor === tensor);
+    return sends(this.commands.post, on ? "unmark" : `mark_${as}`, { tensor }, "", {
       icon: as,
       kind: as === "input" ? "mark-in" : "mark-out",
       verb: `mark_${as}`,

@@ -1,12 +1,11 @@
 // The bar at the bottom: the boundary and the copy, if a tensor is marked; the tabs and their details; the buttons of the plan. The tabs
 // have their own line if there is a plan. The buttons are next to the status.
 import { consume, count, figure, focused, hasFocus, rove } from "./dom";
-import type { Actions } from "../commands/actions";
+import { askStep } from "../commands/edits";
 import { openRunForm } from "../commands/forms";
 import type { Registry } from "../commands/registry";
 import { icon } from "./icons";
 import { button, copyButton, field, group, muted, select, sends } from "./parts";
-import { does } from "./command_button";
 import { tables } from "./plantabs";
 import { type Child, make, draw, h, type VNode } from "./vnodes";
 import type { MarkedBoundary, PaneName, Plan, Report, Unmapped, Waits } from "../model/types.generated";
@@ -50,12 +49,8 @@ export class PlanBar {
     private readonly commands: Registry,
   ) {}
 
-  get #actions(): Actions {
-    return this.commands.actions;
-  }
-
   #reveal = (name: string, pane?: PaneName): void => {
-    this.#actions.reveal(pane ?? this.#actions.run?.pane ?? "source", name);
+    this.commands.reveal(pane ?? this.commands.run?.pane ?? "source", name);
   };
 
   /** Opens a tab of the panel; the errors of a plan open when a step adds them. */
@@ -72,15 +67,15 @@ export class PlanBar {
   }
 
   focusSummary(): void {
-    if (isMarked(this.#actions.model.get("boundary"))) this.show("boundary", true);
-    else this.#actions.notify(UNMARKED);
+    if (isMarked(this.commands.model.get("boundary"))) this.show("boundary", true);
+    else this.commands.notify(UNMARKED);
   }
 
   copy(byKey = false, control: Waits = "auto"): void {
     const [to, unmapped] = [".gs-copy-to", ".gs-copying select"].map(
       fields => this.element.querySelector<HTMLInputElement>(fields)!.value,
     ) as [string, Unmapped];
-    void this.#actions.copy({ to: to.trim() || null, unmapped, control }, byKey);
+    void this.commands.copy({ to: to.trim() || null, unmapped, control }, byKey);
   }
 
   /** Focuses the first source field of the tab Mapping. */
@@ -93,8 +88,8 @@ export class PlanBar {
   }
 
   #tabs(): Tab[] {
-    const { model, post, pick, notify, api, run } = this.#actions,
-      edit = (step: number) => void this.commands.edits.editStep(step),
+    const { model, post, pick, notify, api, run } = this.commands,
+      edit = (step: number) => void askStep(this.commands, step),
       boundary = model.get("boundary"),
       plan = model.get("plan"),
       { saved, history: past, steps } = plan,
@@ -146,8 +141,8 @@ export class PlanBar {
   }
 
   draw(): void {
-    const boundary = this.#actions.model.get("boundary"),
-      plan = this.#actions.model.get("plan"),
+    const boundary = this.commands.model.get("boundary"),
+      plan = this.commands.model.get("plan"),
       faults = plan.faults.length,
       inTabs = hasFocus(this.element) && focused().closest(".gs-tabs, .gs-panel");
     // new errors are shown at once, not only counted
@@ -155,7 +150,7 @@ export class PlanBar {
     this.#faults = faults;
     this.#tabList = this.#tabs();
     const open = this.#tabList.find(t => t.id === this.#openTab),
-      canCopy = !!(boundary.ops || this.#actions.state.selected.source.size),
+      canCopy = !!(boundary.ops || this.commands.state.selected.source.size),
       copy = button({
         text: "Copy to scope\u2026",
         label: "Copy the region to a scope (c)",
@@ -266,13 +261,13 @@ export class PlanBar {
         verb: "run",
         label: "Run the graph before and after the last plan, and compare",
         hidden: !empty || !plan.applied,
-        onclick: () => void openRunForm(this.#actions, "applied"),
+        onclick: () => void openRunForm(this.commands, "applied"),
       }),
-      does(commands, "try", { text: "Try", hidden: empty }),
-      does(commands, "save", { text: "Save" }),
-      does(commands, "undo", { icon: "undo", kind: "quiet" }),
-      does(commands, "redo", { icon: "redo", kind: "quiet" }),
-      does(commands, "apply", { text: "Apply", kind: "primary" }),
+      commands.button("try", { text: "Try", hidden: empty }),
+      commands.button("save", { text: "Save" }),
+      commands.button("undo", { icon: "undo", kind: "quiet" }),
+      commands.button("redo", { icon: "redo", kind: "quiet" }),
+      commands.button("apply", { text: "Apply", kind: "primary" }),
     ];
   }
 
@@ -286,8 +281,8 @@ export class PlanBar {
       leaks > 0 &&
         h("button.gs-tag.gs-tag-leak", { title: LEAK, onclick: () => this.show("boundary", true) }, `\u26a0 ${count(leaks, "leak")}`),
       b.problem && h("span.gs-problem", { class: !b.outputs.length && "gs-muted", title: b.problem }, b.problem),
-      b.is_reversed && sends(this.#actions.post, "swap_boundary", {}, "Swap", { title: "Swap inputs and outputs" }),
-      sends(this.#actions.post, "clear_boundary", {}, "", { icon: "close", kind: "quiet", label: "Clear the boundary" }),
+      b.is_reversed && sends(this.commands.post, "swap_boundary", {}, "Swap", { title: "Swap inputs and outputs" }),
+      sends(this.commands.post, "clear_boundary", {}, "", { icon: "close", kind: "quiet", label: "Clear the boundary" }),
     ];
   }
 
@@ -295,14 +290,14 @@ export class PlanBar {
   #code(text: string, applied: number, past: unknown = null, note = ""): VNode {
     const history = !!past && this.#historyCode?.past === past && this.#historyCode.code,
       code = history || text,
-      { insertCell } = this.#actions.api;
-    if (applied && !text && !history && !this.#actions.api.kernelStopped) void this.#fetchHistory(past);
+      { insertCell } = this.commands.api;
+    if (applied && !text && !history && !this.commands.api.kernelStopped) void this.#fetchHistory(past);
     return h(
       "div.gs-code",
       note && muted(note),
       h(
         "div.gs-row",
-        !!code && copyButton(code, "Code copied.", this.#actions.notify, { icon: "copy", text: "Copy code" }),
+        !!code && copyButton(code, "Code copied.", this.commands.notify, { icon: "copy", text: "Copy code" }),
         !!code && !!insertCell && button({ text: "Insert into a new cell", onclick: () => insertCell(code) }),
         applied > 0 &&
           !history &&
@@ -315,7 +310,7 @@ export class PlanBar {
   async #fetchHistory(past: unknown): Promise<void> {
     if (this.#historyCode?.past === past) return;
     this.#historyCode = { past, code: "" };
-    const code = (await this.#actions.send("history_code", {}))?.code;
+    const code = (await this.commands.send("history_code", {}))?.code;
     if (this.#historyCode.past !== past) return;
     this.#historyCode = code ? { past, code } : null;
     if (code) this.draw();

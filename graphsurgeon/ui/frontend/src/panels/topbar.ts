@@ -1,9 +1,9 @@
 // The bar at the top: title, view, direction, search.
 import { count, countOf, rove, setTabStop } from "./dom";
 import type { IconName } from "./icons";
-import { below, button, type ButtonOptions, group, type Position } from "./parts";
-import { does } from "./command_button";
+import { belowButton, button, type ButtonOptions, group, type Position } from "./parts";
 import { make, draw, h, type VNode } from "./vnodes";
+import { colorMenu } from "../commands/appearance";
 import type { Action } from "../commands/keys";
 import { chooseSignature } from "../commands/navigation";
 import type { Registry } from "../commands/registry";
@@ -31,14 +31,13 @@ export class TopBar {
   }
 
   #zoomText(): string {
-    const { pane } = this.commands.actions;
+    const { pane } = this.commands;
     return `${Math.round(pane.view.k * 100)}%`;
   }
 
   draw(): void {
     const { commands } = this,
-      { actions, appearance } = commands,
-      { model, store, size } = actions,
+      { model, store, size } = commands,
       { source } = model.get("scenes"),
       stats = source?.stats,
       title = model.get("titles").source,
@@ -48,9 +47,9 @@ export class TopBar {
       figures = stats ? [count(stats.ops, "op"), ...hidden, stats.degraded].filter(Boolean).join(" \u00b7 ") : "";
     const tool = (icon: IconName, label: string, onclick: (e: Event) => void, more: ButtonOptions = {}) =>
       button({ icon, label, kind: "quiet", onclick, ...more });
-    const key = (icon: IconName, action: Action, more: ButtonOptions = {}) => does(commands, action, { icon, kind: "quiet", ...more });
+    const key = (icon: IconName, action: Action, more: ButtonOptions = {}) => commands.button(action, { icon, kind: "quiet", ...more });
     const menu = (icon: IconName, label: string, open: (at: Position) => void, more: ButtonOptions = {}) =>
-      tool(icon, label, e => open(below(e)), { "aria-haspopup": "menu", ...more });
+      tool(icon, label, e => open(belowButton(e)), { "aria-haspopup": "menu", ...more });
     const side = (icon: IconName, label: string, name: keyof Sides, more: ButtonOptions = {}) =>
       tool(icon, label, () => this.sides({ [name]: !store.state.sides[name] }), { "aria-pressed": store.state.sides[name], ...more });
     const signatures = "Signatures and functions of the file",
@@ -62,7 +61,7 @@ export class TopBar {
         { role: "toolbar", "aria-label": "Screen", onkeydown: rove, onfocusin: (e: Event) => setTabStop(this.element, e.target) },
         side("left", "Outline", "outline"),
         h("div.gs-title", { title }, title),
-        menu("down", signatures, at => chooseSignature(actions, at), {
+        menu("down", signatures, at => chooseSignature(commands, at), {
           text: `${views?.signature || "raw file"} \u25be`,
           "aria-label": signatures,
           icon: undefined,
@@ -78,25 +77,25 @@ export class TopBar {
           key("forward", "forward"),
           key("views", "views", { "aria-haspopup": "menu", verb: "save_view" }),
           rule(),
-          tool("fold", "Fold all scopes", () => actions.post("set_depth", { depth: 0, pane: store.state.active }), { verb: "set_depth" }),
+          tool("fold", "Fold all scopes", () => commands.post("set_depth", { depth: 0, pane: store.state.active }), { verb: "set_depth" }),
           tool(
             down ? "down" : "across",
             down ? "Draw from left to right" : "Draw from top to bottom",
-            () => actions.post("set_direction", { direction: down ? "LR" : "TB" }),
+            () => commands.post("set_direction", { direction: down ? "LR" : "TB" }),
             { verb: "set_direction" },
           ),
           key("eye", "seen", { "aria-haspopup": "menu" }),
-          menu("colors", "Colors", at => appearance.colors(at), { verb: "paint" }),
+          menu("colors", "Colors", at => colorMenu(commands, at), { verb: "paint" }),
           rule(),
           key("fit", "fit"),
           key("minus", "out"),
-          does(commands, "actual", { text: (this.#zoom = this.#zoomText()), kind: "quiet", class: "gs-scale" }),
+          commands.button("actual", { text: (this.#zoom = this.#zoomText()), kind: "quiet", class: "gs-scale" }),
           key("plus", "in"),
         ),
         h(
           "div.gs-top-end",
           key("recipes", "recipes", { text: "Recipes", "aria-label": "Recipes (Shift+R)", "aria-haspopup": "menu", class: "gs-recipes" }),
-          does(commands, "run", { icon: "run", text: "Run", class: "gs-run-button" }),
+          commands.button("run", { icon: "run", text: "Run", class: "gs-run-button" }),
           key("help", "help"),
           side("bottom", "Plan", "plan", { class: "gs-plan-switch" }),
           side("right", "Inspector", "inspector"),
