@@ -1,6 +1,6 @@
 // Builds the screen from its parts, and updates them from the model.
 import { Api, NO_KERNEL_TEXT } from "./model/api";
-import { Changes } from "./state/changes";
+import { drawChanges } from "./state/changes";
 import { consume, focus, hasFocus } from "./panels/dom";
 import { group } from "./panels/parts";
 import { draw, h, make } from "./panels/vnodes";
@@ -47,7 +47,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
     /** the panes that were shown last */ lastShape = "";
   const actions = new Registry(model),
     { store, overlay, cameras } = actions,
-    banner = make("div");
+    banner = make("div"),
+    changes = make("div");
 
   const api = new Api(
     model,
@@ -72,13 +73,12 @@ export function mount(model: Model, host: HTMLElement): () => void {
     search = new Search(id, actions),
     popup = new Popup(root, id, api),
     widgetSize = new WidgetSize(root, !!model.get("still"), () => top.draw()),
-    linked = new LinkedPanes(actions, wide),
-    steps = new Changes(actions, linked);
+    linked = new LinkedPanes(actions, wide);
   const move = (pane: Pane) => {
     linked.moved(pane);
     if (pane === actions.pane) top.zoom();
   };
-  Object.assign(actions, { api, panes, status, inspector, plan, search, popup, size: widgetSize, linked, changes: steps, move });
+  Object.assign(actions, { api, panes, status, inspector, plan, search, popup, size: widgetSize, linked, move });
   const paneTabs = make("div"),
     outline = new Outline(actions),
     top = new TopBar(actions, panel => sides(panel, true), search.element);
@@ -97,7 +97,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     make(
       "div.gs-panes",
       {},
-      make("div.gs-pane-bar", {}, paneTabs, steps.element),
+      make("div.gs-pane-bar", {}, paneTabs, changes),
       banner,
       make("div.gs-pane-row", {}, panes.source.element, panes.destination.element),
     ),
@@ -158,7 +158,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     root.classList.toggle("gs-staged", staged);
     if (shape !== lastShape) for (const pane of both) pane.forgetSize();
     lastShape = shape;
-    steps.update();
+    drawChanges(changes, actions, linked);
     const tab = (text: string, on: boolean, onclick: () => void) => h("button.gs-tab", { "aria-pressed": on, onclick }, text);
     draw(
       paneTabs,

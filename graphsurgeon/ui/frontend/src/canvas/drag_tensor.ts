@@ -9,7 +9,7 @@ import type { Pane } from "./pane";
 import type { Drag } from "./pointer";
 import type { Choice } from "../panels/popup";
 import type { Position } from "../panels/parts";
-import type { Item } from "./scene";
+import type { Item, Port } from "./scene";
 import type { Box, Edge, Group, InputCandidate, InputCandidates } from "../model/types.generated";
 
 const OFFERED = 12,
@@ -71,7 +71,7 @@ export function refreshCandidates(actions: Actions): void {
 }
 
 /** Begins a drag at an output of a box, or at an edge; null if there is no tensor. */
-export function dragTensor(actions: Actions, pane: Pane, start: { box: Box; port: number } | Edge, e: PointerEvent): Drag | null {
+export function dragTensor(actions: Actions, pane: Pane, start: Port | Edge, e: PointerEvent): Drag | null {
   const { notify, overlay } = actions;
   if ("tensor" in start && (start.count !== 1 || start.control)) {
     notify(
@@ -132,11 +132,10 @@ function under(
   e: PointerEvent,
 ): { pane: Pane | undefined; item: Item | undefined; candidate: InputCandidate | undefined } {
   const pane = Object.values(actions.panes).find(p => p.contains(e)),
-    target = pane?.elementAt(e),
-    candidate = pane && target ? pane.drawing.candidateAt(target) : null;
-  const found = pane && target ? pane.drawing.itemAt(target) : null;
-  const item = candidate && pane ? pane.drawing.find(candidate.box)! : found && "g" in found ? found : undefined;
-  return { pane, item, candidate: candidate?.candidate };
+    target = pane?.elementAt(e) ?? null,
+    candidate = pane?.drawing.portAt(target);
+  const found = candidate ? pane!.drawing.find(candidate.box.name) : pane?.drawing.itemAt(target);
+  return { pane, item: found && "g" in found ? found : undefined, candidate: candidate?.candidate };
 }
 
 /** The known inputs of a box, if it is in the pane with the possible consumers. */

@@ -26,25 +26,11 @@ export class Overlay {
     return r;
   }
 
-  /** A line through points of the window. */
-  draw(points: [number, number][], kind: string, closed = false): void {
-    const r = this.#clip();
-    setAttribute(this.#path, "class", `gs-over-line ${kind}`);
-    setAttribute(this.#path, "d", points.map(([x, y], i) => `${i ? "L" : "M"}${x - r.left},${y - r.top}`).join("") + (closed ? "Z" : ""));
-  }
-
-  /** A frame between two points. */
+  /** A frame between two points of the window. */
   frame({ clientX: x, clientY: y }: WindowPoint, { clientX: x2, clientY: y2 }: WindowPoint): void {
-    this.draw(
-      [
-        [x, y],
-        [x2, y],
-        [x2, y2],
-        [x, y2],
-      ],
-      "gs-loop",
-      true,
-    );
+    const { left, top } = this.#clip();
+    setAttribute(this.#path, "class", "gs-over-line gs-loop");
+    setAttribute(this.#path, "d", `M${x - left},${y - top}H${x2 - left}V${y2 - top}H${x - left}Z`);
   }
 
   /** A curve from where a tensor leaves a box to the pointer; `down`: ports are below boxes, and not to their right. */

@@ -97,7 +97,7 @@ export class Pane {
     this.canvas.addEventListener("focusin", e => {
       const found = this.drawing.itemAt(e.target);
       const onBox = !!found && "g" in found;
-      if (onBox && found.key !== this.#active) this.#rove(found.key, false);
+      if (onBox && found.of.name !== this.#active) this.#rove(found.of.name, false);
       events.paneFocused(this, onBox);
     });
   }
@@ -178,10 +178,8 @@ export class Pane {
     if (this.#seen[0] && old && !back && !this.#anchor && !scene.boxes.some(box => this.view.sees(box, this.#seen))) this.#hasView = false;
     const opened = anew && this.#anchor ? this.drawing.find(this.#anchor)?.of : undefined;
     if (anew) this.#anchor = null;
-    // an unfolded box is now a group, and a folded group is a box: it keeps the focus
-    const other = this.#active && (this.#active.startsWith("b:") ? "g:" : "b:") + this.#active.slice(2);
-    const next = [this.#active, other, this.drawing.items.keys().next().value].find(k => k && this.drawing.items.has(k));
-    this.#rove(next ?? null, hadFocus);
+    const { items } = this.drawing;
+    this.#rove(this.#active !== null && items.has(this.#active) ? this.#active : (items.keys().next().value ?? null), hadFocus);
     this.#applySize();
     // an opened box is made visible with its contents, if there is space
     if (opened && this.#seen[0]) this.view.show(opened, this.#seen);
@@ -213,7 +211,7 @@ export class Pane {
     if (!this.#goal || !item) return;
     // the target must be large enough to read
     if (this.#goal.read && this.view.k < 0.5) this.#zoom(0.75 / this.view.k);
-    this.#rove(item.key, this.#goal.focus);
+    this.#rove(item.of.name, this.#goal.focus);
     this.view.centre(headOf(item.of), this.size);
     this.#goal = null;
   }
@@ -335,12 +333,12 @@ export class Pane {
 
   /** The item that keys act on. */
   get current(): Item | null {
-    return (this.#active && this.drawing.items.get(this.#active)) || null;
+    return this.drawing.items.get(this.#active ?? "") ?? null;
   }
 
   /** Makes `item` the tab stop, and focuses it if requested. */
   focus(item: Item, show = true, keyboard = true): void {
-    this.#rove(item.key, keyboard);
+    this.#rove(item.of.name, keyboard);
     if (show) this.glide(() => this.view.show(headOf(item.of), this.size));
   }
 
@@ -368,10 +366,10 @@ export class Pane {
     this.view.zoom(factor, this.size[0] / 2, this.size[1] / 2);
   }
 
-  #rove(key: string | null, keyboard: boolean): void {
-    for (const [k, item] of this.drawing.items) setAttribute(item.g, "tabindex", k === key ? "0" : "-1");
-    this.#active = key;
-    if (keyboard && key) focus(this.drawing.items.get(key)?.g);
+  #rove(name: string | null, keyboard: boolean): void {
+    for (const [key, item] of this.drawing.items) setAttribute(item.g, "tabindex", key === name ? "0" : "-1");
+    this.#active = name;
+    if (keyboard) focus(this.current?.g);
   }
 
   #fixedPoint(next: Scene): { name: string; x: number; y: number } | null {

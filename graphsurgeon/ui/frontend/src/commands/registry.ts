@@ -7,7 +7,7 @@ import { openRecipes, openRunForm, openSaveForm } from "./forms";
 import { along, below, corner, openViews, showViewNumber } from "./navigation";
 import { type Action, keyOf, KEYS, verbOf } from "./keys";
 import { isolate, selectBetween, showPath, toggleLens } from "../canvas/lens";
-import type { Changes } from "../state/changes";
+import { stepChange } from "../state/changes";
 import type { LinkedPanes } from "../state/linked_panes";
 import { openPalette } from "./palette";
 import type { Pane, PaneEvents } from "../canvas/pane";
@@ -57,7 +57,6 @@ type Command = readonly [run: Effect, label?: Label, when?: When];
 
 export class Registry extends Actions implements PaneEvents {
   linked!: LinkedPanes;
-  changes!: Changes;
   /** A pane has moved. */
   move!: (pane: Pane) => void;
   readonly #table: Record<Action, Effect | Command> = this.#commands();
@@ -253,8 +252,8 @@ export class Registry extends Actions implements PaneEvents {
       try: [() => void openRunForm(this, "plan"), "Apply the plan to a copy, run the copy, and compare", ready],
       full: [() => this.size.fill(), "Full screen"],
       plan_view: () => this.linked.choose(),
-      change: () => this.changes.step(1, true),
-      change_before: () => this.changes.step(-1, true),
+      change: () => stepChange(this, this.linked, 1, true),
+      change_before: () => stepChange(this, this.linked, -1, true),
       fit: [pane => pane.fit(), "Fit to window"],
       in: [zoom(1.25), "Zoom in"],
       out: [zoom(1 / 1.25), "Zoom out"],
@@ -422,7 +421,8 @@ export class Registry extends Actions implements PaneEvents {
   /** The effect of a drag that begins here: on a port or an edge it drags a tensor. */
   drag(pane: Pane, e: PointerEvent): Drag | null {
     if (!this.api.answers("connect")) return null;
-    const found = pane.drawing.outputAt(e.target) ?? pane.itemAt(e);
+    const port = pane.drawing.portAt(e.target),
+      found = port && !port.candidate ? port : pane.itemAt(e);
     if (!found) return null;
     return "g" in found ? dragBoxes(this, pane, found) : dragTensor(this, pane, found, e);
   }

@@ -12,11 +12,8 @@ const WAIT = 160,
   QUERIES = "net/*, op:Conv2D, shape:?x8, attr:padding=SAME";
 
 /** The hits of one pane. */
-export interface PaneHits {
+interface PaneHits {
   pane: PaneName;
-  title: string;
-  /** Whether it is the graph of the source pane after the plan, with mostly the same ops. */
-  becomes: boolean;
   result: SearchResult;
 }
 interface HitLine {
@@ -53,21 +50,12 @@ export class Search {
 
   /** Searches the graphs of both panes. */
   #find(query: string): Promise<PaneHits[]> {
-    const { api, model, panes } = this.actions;
+    const { api, panes } = this.actions;
     return Promise.all(
       (["source", "destination"] as const)
         .filter(pane => pane === "source" || panes[pane].scene)
-        .map(async pane => ({
-          pane,
-          title: model.get("titles")[pane] ?? pane,
-          becomes: pane === "destination" && this.actions.isSingleGraph,
-          result: await api.call("find", { query, pane }),
-        })),
+        .map(async pane => ({ pane, result: await api.call("find", { query, pane }) })),
     );
-  }
-
-  #reveal({ pane, name }: HitLine, keyboard: boolean): void {
-    this.actions.reveal(pane, name, keyboard);
   }
 
   get #input(): HTMLInputElement {
@@ -105,7 +93,8 @@ export class Search {
   step(by: number): void {
     if (!this.#hits.length) return this.focus();
     this.#point(this.#index + by);
-    this.#reveal(this.#hits[this.#index]!, focused() !== this.#input);
+    const { pane, name } = this.#hits[this.#index]!;
+    this.actions.reveal(pane, name, focused() !== this.#input);
   }
 
   /** Searches again after a picture has changed: its boxes and its ops may differ. The list stays at its hit. */
@@ -158,15 +147,22 @@ export class Search {
   #list(all: PaneHits[], wrong = ""): void {
     // a preview has mostly the ops of its source: they are listed once
     const names = new Set(all[0]?.result.hits.map(hit => hit.name)),
-      parts = all.flatMap(({ pane, title, becomes, result: { hits: found } }) => {
-        const hits = found.filter(hit => !becomes || !names.has(hit.name));
-        return hits.length ? [{ pane, title, hits, found: found.length }] : [];
+      { model, isSingleGraph } = this.actions,
+      parts = all.flatMap(({ pane, result: { hits: found } }) => {
+        const hits = found.filter(hit => pane === "source" || !isSingleGraph || !names.has(hit.name));
+        return hits.length ? [{ pane, hits, found: found.length }] : [];
       }),
       total = Math.max(0, ...all.map(({ result }) => result.total)),
       plain = /^\w+$/.test(this.#query) ? ` by name; op:${this.#query} searches by type` : "";
-    this.#hits = parts.flatMap(({ pane, title, hits }) => {
+    this.#hits = parts.flatMap(({ pane, hits }) => {
       const shown = distinct(hits.map(hit => hit.name));
-      return hits.map(({ name, op }, i) => ({ pane, name, op, text: shown[i]!, head: !i && parts.length > 1 && title }));
+      return hits.map(({ name, op }, i) => ({
+        pane,
+        name,
+        op,
+        text: shown[i]!,
+        head: !i && parts.length > 1 && model.get("titles")[pane],
+      }));
     });
     this.#total = total;
     this.#note =
@@ -260,7 +256,7 @@ export class Search {
     if (!hit) return;
     if (keyboard && !this.#isDocked) this.#open = false;
     this.#point(i);
-    this.#reveal(hit, keyboard);
+    this.actions.reveal(hit.pane, hit.name, keyboard);
     if (keyboard) this.actions.focusPane();
   }
 
