@@ -16,7 +16,7 @@ import { PlanBar } from "./panels/planbar";
 import { Popup } from "./panels/popup";
 import { WidgetSize } from "./panels/size";
 import { isFold, opOf } from "./state/places";
-import { Search } from "./panels/search";
+import { searchBox } from "./panels/search";
 import { StatusBar } from "./panels/statusbar";
 import type { ViewState } from "./state/store";
 import { followTheme } from "./panels/theme";
@@ -70,7 +70,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     status = new StatusBar(actions),
     inspector = new Inspector(id, actions),
     plan = new PlanBar(id, actions),
-    search = new Search(id, actions),
+    search = searchBox(id, actions),
     popup = new Popup(root, id, api),
     widgetSize = new WidgetSize(root, !!model.get("still"), () => top.draw()),
     linked = new LinkedPanes(actions, wide);

@@ -25,9 +25,7 @@ import { middleOf } from "../canvas/edge_hit";
 const BY_KEY = new Map(KEYS.flatMap(([action, keys]) => keys.map(key => [key, action] as const)));
 
 /** Actions that are about a plan, and send nothing that must be answered. */
-const OF_PLANS: Action[] = ["plan_view", "change", "change_before"],
-  /** Actions on boxes, which do nothing while an edge is selected. */
-  ON_BOXES: Action[] = ["type", "attribute", "rename", "lens", "copy_to_clipboard", "cut", "duplicate"];
+const OF_PLANS: Action[] = ["plan_view", "change", "change_before"];
 
 type Pressed = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "shiftKey" | "altKey">;
 
@@ -79,8 +77,7 @@ export class Registry extends Actions implements PaneEvents {
     if (pendingEdit && picking && pane.current && second) return this.completeEdit(pane);
     const [run] = this.#command(action),
       can = this.#can(action, pane, item?.of);
-    if (edge && !given && ON_BOXES.includes(action)) this.notify("An edge is selected. Select a box first.", "warn");
-    else if (typeof can === "object") this.notify(can.reason, "warn");
+    if (typeof can === "object") this.notify(can.reason, "warn");
     else run(pane, item, key, at);
   }
 
@@ -124,6 +121,8 @@ export class Registry extends Actions implements PaneEvents {
     const { model } = this,
       refused = (reason: string) => (reason ? { reason } : true),
       editable: When = pane => refused(this.refusal(pane)),
+      boxes: When = (_pane, of) => refused(this.state.edge && !of ? "An edge is selected. Select a box first." : ""),
+      editableBoxes: When = (pane, of) => (boxes(pane, of) === true ? editable(pane) : boxes(pane, of)),
       markable: When = (pane, of) => !(of && isFold(of)) && refused(this.markRefusal(pane)),
       inSource: When = pane => pane.name === "source",
       two: When = pane => this.selected[pane.name].size === 2,
@@ -197,15 +196,15 @@ export class Registry extends Actions implements PaneEvents {
       output: [mark("mark_output"), "Mark as boundary output", markable],
       boundary: () => this.plan.focusSummary(),
       mark_boundary: [() => this.post("mark_boundary", {}), "Mark the boundary of the selection", inSource],
-      copy_to_clipboard: [onBoxes((names, pane) => this.post("copy_to_clipboard", { names, pane })), "Copy"],
-      cut: [onBoxes(names => this.post("cut", { names })), "Cut", editable],
+      copy_to_clipboard: [onBoxes((names, pane) => this.post("copy_to_clipboard", { names, pane })), "Copy", boxes],
+      cut: [onBoxes(names => this.post("cut", { names })), "Cut", editableBoxes],
       paste: [() => void this.paste("paste", { to: null, keep_inputs: false }), "Paste"],
       duplicate: [
         onBoxes(names => void this.paste("duplicate", { names, pane: "destination", to: null, keep_inputs: true })),
         "Duplicate",
-        editable,
+        editableBoxes,
       ],
-      lens: [pane => toggleLens(this, pane), "Focus on its neighborhood"],
+      lens: [pane => toggleLens(this, pane), "Focus on its neighborhood", boxes],
       isolate: pane => isolate(this, pane),
       between: [pane => selectBetween(this, pane), "Select all between the two", pane => inSource(pane) && two(pane)],
       show_path: [pane => void showPath(this, pane), "Why does one need the other?", two],
@@ -229,12 +228,12 @@ export class Registry extends Actions implements PaneEvents {
       reroute: pane => this.startEdit(pane, "reroute"),
       remove: [remove(false), "Remove", editable],
       stitch: [remove(true), "Remove and reconnect", editable],
-      type: [(pane, item) => item && replaceSimilar(this, pane, item.of), "Replace all similar ops\u2026", editable],
-      attribute: [(pane, item) => item && askAttribute(this, pane, item.of), "Set an attribute\u2026", editable],
+      type: [(pane, item) => item && replaceSimilar(this, pane, item.of), "Replace all similar ops\u2026", editableBoxes],
+      attribute: [(pane, item) => item && askAttribute(this, pane, item.of), "Set an attribute\u2026", editableBoxes],
       rename: [
         (_pane, item) => item && askName(this, item.of.name),
         "Rename\u2026",
-        (pane, of) => !of?.name.startsWith("~") && editable(pane, of),
+        (pane, of) => !of?.name.startsWith("~") && editableBoxes(pane, of),
       ],
       edit: [(pane, item) => (item ? editMenu(this, pane, item.of, below(pane)!) : menu(pane, item)), "Edit\u2026", editable],
       undo: [() => this.post("undo", {}), "Undo", can("undo")],
