@@ -248,7 +248,7 @@ export function searchBox(id: string, actions: Actions) {
   }
 
   function close(): void {
-    shown = { ...EMPTY, total: shown.total, note: shown.note };
+    shown = EMPTY;
     unroll(false);
     for (const pane of markedPanes) actions.panes[pane].drawing.markHits({});
     markedPanes = [];
