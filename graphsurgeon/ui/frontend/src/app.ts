@@ -5,22 +5,22 @@ import { consume, focus, hasFocus } from "./panels/dom";
 import { group } from "./panels/parts";
 import { draw, h, make } from "./panels/vnodes";
 import { actionOf, Registry } from "./commands/registry";
-import { Inspector } from "./panels/inspector";
+import { inspectorPanel } from "./panels/inspector";
 import { LinkedPanes } from "./state/linked_panes";
 import { viewMenu } from "./commands/appearance";
 import { refreshCandidates } from "./canvas/drag_tensor";
 import { drawBanner, lensNames } from "./canvas/lens";
-import { Outline } from "./panels/outline";
+import { outlinePanel } from "./panels/outline";
 import { Pane } from "./canvas/pane";
-import { PlanBar } from "./panels/planbar";
-import { Popup } from "./panels/popup";
-import { WidgetSize } from "./panels/size";
+import { planBar } from "./panels/planbar";
+import { popupLayer } from "./panels/popup";
+import { widgetSize } from "./panels/size";
 import { isFold, opOf } from "./state/places";
 import { searchBox } from "./panels/search";
-import { StatusBar } from "./panels/statusbar";
+import { statusBar } from "./panels/statusbar";
 import type { ViewState } from "./state/store";
 import { followTheme } from "./panels/theme";
-import { TopBar } from "./panels/topbar";
+import { topBar } from "./panels/topbar";
 import type { Model } from "./model/api";
 import type { Edge, State, Verbs } from "./model/types.generated";
 
@@ -67,21 +67,21 @@ export function mount(model: Model, host: HTMLElement): () => void {
   const panes = { source: new Pane("source", actions, overlay), destination: new Pane("destination", actions, overlay) },
     both = Object.values(panes),
     updateSizes = (anew = false) => both.forEach(pane => pane.updateSize(anew)),
-    status = new StatusBar(actions),
-    inspector = new Inspector(id, actions),
-    plan = new PlanBar(id, actions),
+    status = statusBar(actions),
+    inspector = inspectorPanel(id, actions),
+    plan = planBar(id, actions),
     search = searchBox(id, actions),
-    popup = new Popup(root, id, api),
-    widgetSize = new WidgetSize(root, !!model.get("still"), () => top.draw()),
+    popup = popupLayer(root, id, api),
+    size = widgetSize(root, !!model.get("still"), () => top.draw()),
     linked = new LinkedPanes(actions, wide);
   const move = (pane: Pane) => {
     linked.moved(pane);
     if (pane === actions.pane) top.zoom();
   };
-  Object.assign(actions, { api, panes, status, inspector, plan, search, popup, size: widgetSize, linked, move });
+  Object.assign(actions, { api, panes, status, inspector, plan, search, popup, size, linked, move });
   const paneTabs = make("div"),
-    outline = new Outline(actions),
-    top = new TopBar(actions, panel => sides(panel, true), search.element);
+    outline = outlinePanel(actions),
+    top = topBar(actions, panel => sides(panel, true), search.element);
   store.listen(() => {
     highlight();
     redraw();
@@ -103,7 +103,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     ),
     right,
   );
-  root.append(top.element, main, foot, widgetSize.grip, overlay.element, popup.layer);
+  root.append(top.element, main, foot, size.grip, overlay.element, popup.layer);
 
   /** Controls are offered if the verbs that they send are answered: else a saved page lacks them, and without a kernel they
    * are gray. */
@@ -342,13 +342,13 @@ export function mount(model: Model, host: HTMLElement): () => void {
   });
 
   const theme = followTheme(root, () => model.get("theme") ?? "auto");
-  const size =
+  const sizes =
     typeof ResizeObserver === "undefined"
       ? null
       : new ResizeObserver(seen => {
           const old = width;
           if (seen.some(e => e.target === root)) {
-            widgetSize.attach();
+            size.attach();
             width = root.clientWidth;
             const { className } = root;
             root.classList.toggle("gs-w-narrow", width < NARROW);
@@ -359,7 +359,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
           linked.moveByCode(() => updateSizes(width !== old));
           linked.lineUp();
         });
-  for (const element of [root, panes.source.canvas, panes.destination.canvas]) size?.observe(element);
+  for (const element of [root, panes.source.canvas, panes.destination.canvas]) sizes?.observe(element);
 
   sides();
   cameras.settle();
@@ -373,8 +373,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
     clearTimeout(soon);
     controls.disconnect();
     for (const [event, listener] of listeners) model.off(event, listener);
-    size?.disconnect();
-    widgetSize.stop();
+    sizes?.disconnect();
+    size.stop();
     theme.stop();
     search.stop();
     status.close();

@@ -45,12 +45,12 @@ export const TWO_END_EDITS: Record<
 /** What the actions use of the panels, which themselves import the actions. */
 export interface Panels {
   inspector: {
-    /** whether the shown tensors can be marked */ marks: boolean;
     nothing(): void;
     waiting(name: string): void;
     several(names: string[], about?: Attributes): void;
-    show(name: string, details: Details, isOp: boolean): void;
-    edge(title: string, way: string, found: EdgeTensors, more: number): void;
+    /** `marks`: whether the shown tensors can be marked. */
+    show(name: string, details: Details, isOp: boolean, marks: boolean): void;
+    edge(title: string, way: string, found: EdgeTensors, more: number, marks: boolean): void;
     tensorOf(op: string): string;
   };
   plan: { show(tab: string): void; copy(byKey: boolean): void; focusSummary(): void; focusMapping(): void };
@@ -321,14 +321,13 @@ export abstract class Actions {
       if (about && asked === this.#request) this.inspector.several(names, about);
       return;
     }
-    this.inspector.marks = !this.markRefusal(pane);
     this.inspector.waiting(name);
     const details = await this.api.call("details", { pane: pane.name, name }).catch((error: CommandError) => error);
     if (asked !== this.#request) return;
     if (details instanceof Error) {
       this.inspector.nothing();
       if (!again) this.#report(details);
-    } else if (details) this.inspector.show(name, details, !isFoldName(name));
+    } else if (details) this.inspector.show(name, details, !isFoldName(name), !this.markRefusal(pane));
   }
 
   /** Selects an edge and no box, or takes its tensor if one is asked for. With its `place` among the edges of a box, only selects it. */
@@ -337,11 +336,10 @@ export abstract class Actions {
     this.select(pane, [], "set");
     this.#request++;
     this.store.set({ edge });
-    this.inspector.marks = !this.markRefusal(pane);
     const [from, to] = this.ends(pane, edge).map(box => box.label),
       asked = this.#request,
       show = (found: EdgeTensors, more: number) => {
-        this.inspector.edge(edgeTitle(edge), `${from} \u2192 ${to}`, found, more);
+        this.inspector.edge(edgeTitle(edge), `${from} \u2192 ${to}`, found, more, !this.markRefusal(pane));
         const what = `${edge.control ? "" : "edge: "}${edgeTitle(edge)}${edge.count > 1 ? ` from ${from}` : ""} to ${to}`;
         pane.drawing.nameEdge([what, edge.count > 1 ? "" : found.tensors[0]?.text, place].filter(Boolean).join(", "));
       };

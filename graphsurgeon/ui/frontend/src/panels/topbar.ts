@@ -11,33 +11,25 @@ import type { ViewState } from "../state/store";
 
 type Sides = ViewState["sides"];
 
-export class TopBar {
-  readonly element = make("div");
-  #zoom = "";
+/** Makes the bar: `sides` opens or closes the panels at the sides; `search` is the search box. */
+export function topBar(commands: Registry, sides: (panel: Partial<Sides>) => void, search: HTMLElement) {
+  const element = make("div");
+  let zoom = "";
 
   /** `sides` opens or closes the panels at the sides; `search` is the search box. */
-  constructor(
-    private readonly commands: Registry,
-    private readonly sides: (panel: Partial<Sides>) => void,
-    search: HTMLElement,
-  ) {
-    this.draw();
-    this.element.querySelector(".gs-run-button")!.after(search);
-  }
 
   /** Shows another zoom. */
-  zoom(): void {
-    if (this.#zoomText() !== this.#zoom) this.draw();
+  function updateZoom(): void {
+    if (zoomText() !== zoom) redraw();
   }
 
-  #zoomText(): string {
-    const { pane } = this.commands;
+  function zoomText(): string {
+    const { pane } = commands;
     return `${Math.round(pane.view.k * 100)}%`;
   }
 
-  draw(): void {
-    const { commands } = this,
-      { model, store, size } = commands,
+  function redraw(): void {
+    const { model, store, size } = commands,
       { source } = model.get("scenes"),
       stats = source?.stats,
       title = model.get("titles").source,
@@ -51,14 +43,14 @@ export class TopBar {
     const menu = (icon: IconName, label: string, open: (at: Position) => void, more: ButtonOptions = {}) =>
       tool(icon, label, e => open(belowButton(e)), { "aria-haspopup": "menu", ...more });
     const side = (icon: IconName, label: string, name: keyof Sides, more: ButtonOptions = {}) =>
-      tool(icon, label, () => this.sides({ [name]: !store.state.sides[name] }), { "aria-pressed": store.state.sides[name], ...more });
+      tool(icon, label, () => sides({ [name]: !store.state.sides[name] }), { "aria-pressed": store.state.sides[name], ...more });
     const signatures = "Signatures and functions of the file",
       rule = (): VNode => h("span.gs-rule");
     draw(
-      this.element,
+      element,
       h(
         "div.gs-top",
-        { role: "toolbar", "aria-label": "Screen", onkeydown: rove, onfocusin: (e: Event) => setTabStop(this.element, e.target) },
+        { role: "toolbar", "aria-label": "Screen", onkeydown: rove, onfocusin: (e: Event) => setTabStop(element, e.target) },
         side("left", "Outline", "outline"),
         h("div.gs-title", { title }, title),
         menu("down", signatures, at => chooseSignature(commands, at), {
@@ -89,7 +81,7 @@ export class TopBar {
           rule(),
           key("fit", "fit"),
           key("minus", "out"),
-          commands.button("actual", { text: (this.#zoom = this.#zoomText()), kind: "quiet", class: "gs-scale" }),
+          commands.button("actual", { text: (zoom = zoomText()), kind: "quiet", class: "gs-scale" }),
           key("plus", "in"),
         ),
         h(
@@ -103,6 +95,11 @@ export class TopBar {
         ),
       ),
     );
-    setTabStop(this.element);
+    setTabStop(element);
   }
+
+  redraw();
+  element.querySelector(".gs-run-button")!.after(search);
+
+  return { element, draw: redraw, zoom: updateZoom };
 }
