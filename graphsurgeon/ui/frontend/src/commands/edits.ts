@@ -191,11 +191,6 @@ export function editMenu(actions: Actions, pane: Pane, of: Box | Group, at: Posi
   );
 }
 
-/** Asks for an op to insert on an edge. */
-export function insertOn(actions: Actions, pane: Pane, edge: Edge): void {
-  askInsert(actions, edge.tensor, [actions.ends(pane, edge)[1].name]);
-}
-
 /** The choices for the tensor of an edge. If the edge has several tensors, a menu to choose one comes first. */
 export async function edgeMenu(actions: Actions, pane: Pane, edge: Edge, at: Position): Promise<void> {
   const { popup } = actions;

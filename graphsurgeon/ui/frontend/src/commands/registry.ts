@@ -2,7 +2,7 @@
 // bars, the palette and the list of shortcuts use it.
 import { Actions } from "./actions";
 import { dragBoxes } from "../canvas/drag_boxes";
-import { askAttribute, askInsert, askName, edgeMenu, editMenu, findSimilar, insertOn, replaceSimilar } from "./edits";
+import { askAttribute, askInsert, askName, edgeMenu, editMenu, findSimilar, replaceSimilar } from "./edits";
 import { openRecipes, openRunForm, openSaveForm } from "./forms";
 import { along, below, corner, openViews, showViewNumber } from "./navigation";
 import { type Action, keyOf, KEYS, verbOf } from "./keys";
@@ -410,7 +410,7 @@ export class Registry extends Actions implements PaneEvents {
   }
 
   insertOn(pane: Pane, edge: Edge): void {
-    insertOn(this, pane, edge);
+    askInsert(this, edge.tensor, [this.ends(pane, edge)[1].name]);
   }
 
   toggleAlone(pane: Pane): void {

@@ -171,7 +171,7 @@ export function popupLayer(host: HTMLElement, id: string, api: Pick<Api, "answer
       finders = fields.map(
         (f, i) =>
           f.find &&
-          new Finder(
+          finder(
             f,
             `${id}-found-${i}`,
             () => inputs()[i],
@@ -179,7 +179,7 @@ export function popupLayer(host: HTMLElement, id: string, api: Pick<Api, "answer
             () => redraw(),
           ),
       );
-    const lacks = () => choosing && finders.some(finder => finder?.isEmpty);
+    const lacks = () => choosing && finders.some(finder => finder?.isEmpty());
     let typed: Record<string, string> = Object.fromEntries(fields.map(f => [f.name, f.value ?? ""])),
       problem = "",
       invalid = -1;
@@ -219,7 +219,7 @@ export function popupLayer(host: HTMLElement, id: string, api: Pick<Api, "answer
           "data-value": typed[f.name],
           placeholder: f.hint,
           list: f.names?.length ? `${id}-list-${i}` : undefined,
-          ...finders[i]?.attributes,
+          ...finders[i]?.attributes(),
           ...attributes,
         });
       const options = f.options.map(([value, text]) => [value, text, { defaultSelected: value === typed[f.name] }] as const);
@@ -385,48 +385,46 @@ function walk(e: KeyboardEvent, items: HTMLElement[], texts: string[], typed: { 
 }
 
 /** The entries of a field, which are searched while the user types. */
-class Finder {
-  #entries: Entry[] = [];
-  #answered = false;
-  #index = 0;
-  #last: Promise<void> | undefined;
+function finder(
+  field: FormField,
+  id: string,
+  input: () => HTMLInputElement | HTMLSelectElement | undefined,
+  values: () => Values,
+  redraw: () => void,
+) {
+  let entries: Entry[] = [],
+    answered = false,
+    index = 0,
+    answer: Promise<void> | undefined;
 
-  constructor(
-    private readonly field: FormField,
-    private readonly id: string,
-    private readonly input: () => HTMLInputElement | HTMLSelectElement | undefined,
-    private readonly values: () => Values,
-    private readonly redraw: () => void,
-  ) {}
-
-  get attributes(): Attributes {
-    return { ...combobox(this.id, !this.isEmpty, this.#index), oninput: () => this.ask() };
+  function attributes(): Attributes {
+    return { ...combobox(id, !isEmpty(), index), oninput: ask };
   }
 
   /** Whether there is nothing to choose, or not yet. */
-  get isEmpty(): boolean {
-    return !this.#entries.length;
+  function isEmpty(): boolean {
+    return !entries.length;
   }
 
   /** The list of the entries; a click on one takes it, and calls `chosen`. */
-  list(chosen: () => void): Child {
-    if (this.#answered && this.isEmpty) return h("p.gs-docs.gs-muted", "Nothing found.");
+  function list(chosen: () => void): Child {
+    if (answered && isEmpty()) return h("p.gs-docs.gs-muted", "Nothing found.");
     return h(
       "div.gs-hits.gs-docs",
-      { id: this.id, role: "listbox", "aria-label": this.field.label, hidden: this.isEmpty },
-      this.#entries.map((entry, i) =>
+      { id, role: "listbox", "aria-label": field.label, hidden: isEmpty() },
+      entries.map((entry, i) =>
         option(
-          this.id,
+          id,
           i,
-          this.#index,
+          index,
           {
             onpointerdown: (e: PointerEvent) => {
               e.preventDefault();
               if (entry.drag && !e.button && e.pointerType !== "touch") dragFrom(e, entry.drag);
             },
             onclick: () => {
-              this.input()!.value = entry.name;
-              this.#point(i);
+              input()!.value = entry.name;
+              point(i);
               chosen();
             },
           },
@@ -437,38 +435,40 @@ class Finder {
     );
   }
 
-  key(e: KeyboardEvent): void {
+  function key(e: KeyboardEvent): void {
     const step = { ArrowDown: 1, ArrowUp: -1 }[e.key],
-      n = this.#entries.length;
+      n = entries.length;
     if (!step || !n) return;
     e.preventDefault();
-    this.#point((this.#index + step + n) % n);
+    point((index + step + n) % n);
   }
 
   /** Waits for the list, and takes the highlighted entry, unless the typed text is an entry itself, or matches no entry. */
-  async settle(): Promise<void> {
-    await this.#last;
-    const on = this.#entries[this.#index],
-      input = this.input()!;
-    if (on && !this.#entries.some(e => e.name === input.value.trim())) input.value = on.name;
+  async function settle(): Promise<void> {
+    await answer;
+    const on = entries[index],
+      shown = input()!;
+    if (on && !entries.some(e => e.name === shown.value.trim())) shown.value = on.name;
   }
 
   /** Searches the typed text. */
-  ask(): void {
-    const typed = () => this.input()?.value.trim(),
+  function ask(): void {
+    const typed = () => input()?.value.trim(),
       query = typed() ?? "";
-    this.#last = this.field.find!(query, this.values).then(found => {
+    answer = field.find!(query, values).then(found => {
       if (query !== typed() || !found) return;
-      this.#answered = true;
-      this.#entries = found;
-      this.#point(0);
+      answered = true;
+      entries = found;
+      point(0);
     });
   }
 
-  #point(at: number): void {
-    this.#index = at;
-    this.redraw();
-    const on = document.getElementById(`${this.id}-${at}`);
+  function point(at: number): void {
+    index = at;
+    redraw();
+    const on = document.getElementById(`${id}-${at}`);
     if (on) scrollToEntry(on, on.parentElement!);
   }
+
+  return { attributes, isEmpty, list, key, settle, ask };
 }
