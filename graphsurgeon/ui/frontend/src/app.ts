@@ -82,10 +82,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
   const paneTabs = make("div"),
     outline = outlinePanel(actions),
     top = topBar(actions, panel => sides(panel, true), search.element);
-  store.listen(() => {
+  store.onChange = () => {
     highlight();
     redraw();
-  });
+  };
 
   const dock = make("div.gs-dock"),
     right = make("div.gs-right", {}, inspector.element),
@@ -338,7 +338,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     if (e.defaultPrevented || (e.target as HTMLElement).matches("input, textarea")) return;
     consume(e); // otherwise, the notebook opens its own menu
     const { pane } = actions;
-    if (pane.canvas.contains(e.target as Node)) viewMenu(actions, pane.name, { x: e.clientX, y: e.clientY });
+    if (pane.canvas.contains(e.target as Node)) viewMenu(actions, pane.name, e);
   });
 
   const theme = followTheme(root, () => model.get("theme") ?? "auto");

@@ -4,7 +4,7 @@ import { CommandError } from "../model/api";
 import { countOf } from "../panels/dom";
 import { below } from "../commands/navigation";
 import { askInsert } from "../commands/edits";
-import { capital, centre, gives, isFoldName, opOf } from "../state/places";
+import { capital, centre, gives, isFoldName, opOf, type Point } from "../state/places";
 import type { Pane } from "./pane";
 import type { Drag } from "./pointer";
 import type { Choice } from "../panels/popup";
@@ -82,7 +82,7 @@ export function dragTensor(actions: Actions, pane: Pane, start: Port | Edge, e: 
   }
   const tensor = "tensor" in start ? start.tensor : tensorAt(start.box, start.port),
     box = "tensor" in start ? opOf(tensor) : start.box.name,
-    from: [number, number] = "tensor" in start ? [e.clientX, e.clientY] : pane.portOnScreen(start.box, start.port);
+    from: Position = "tensor" in start ? e : pane.portOnScreen(start.box, start.port);
   let isDropped = false,
     isOver = false,
     suggestion = "",
@@ -108,13 +108,12 @@ export function dragTensor(actions: Actions, pane: Pane, start: Port | Edge, e: 
     move,
     drop: now => {
       isDropped = true;
-      const at = { x: now.clientX, y: now.clientY },
-        { candidate, item, pane: there } = under(actions, now);
+      const { candidate, item, pane: there } = under(actions, now);
       overlay.clear();
       void answer.then(candidates => {
         if (!candidates || !there || (item && !("kind" in item.of))) actions.cancelEdit();
-        else if (item) dropOn(actions, there, item, candidate)[2](at);
-        else chooseConsumer(actions, there, at, there.toScene(now.clientX, now.clientY));
+        else if (item) dropOn(actions, there, item, candidate)[2](now);
+        else chooseConsumer(actions, there, now, there.toScene(now));
       });
     },
     end: () => {
@@ -191,7 +190,7 @@ function dropOn(
 }
 
 /** Lists all possible consumers in the picture, the nearest first, and other edits of the tensor. */
-function chooseConsumer(actions: Actions, pane: Pane, at?: Position, near: [number, number] = [0, 0]): void {
+function chooseConsumer(actions: Actions, pane: Pane, at?: Position, near: Point = [0, 0]): void {
   const { candidates } = actions.state;
   if (!candidates) return;
   const far = (name: string) => {

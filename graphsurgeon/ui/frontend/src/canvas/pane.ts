@@ -1,9 +1,9 @@
 // A pane: a drawing, its view, and the mouse. Its owner receives the box, port or edge at the pointer, and decides what to do.
 import type { Camera } from "../state/cameras";
 import { fill, focus, hasFocus, setAttribute, s } from "../panels/dom";
-import { button } from "../panels/parts";
+import { button, type Position } from "../panels/parts";
 import { create, h, make } from "../panels/vnodes";
-import { around, entry, fresh, nearest } from "../state/places";
+import { around, entry, fresh, nearest, type Point } from "../state/places";
 import { load, store } from "../state/stored";
 import { Minimap } from "./minimap";
 import type { Overlay } from "./overlay";
@@ -396,32 +396,32 @@ export class Pane {
   }
 
   /** A point of the window in the picture. */
-  toScene(clientX: number, clientY: number): [number, number] {
+  toScene({ x, y }: Position): Point {
     const r = this.canvas.getBoundingClientRect();
-    return this.view.toScene(clientX - r.left, clientY - r.top);
+    return this.view.toScene(x - r.left, y - r.top);
   }
 
   /** The position of an output of a box in the window. */
-  portOnScreen(box: Box, port: number): [number, number] {
+  portOnScreen(box: Box, port: number): Position {
     const r = this.canvas.getBoundingClientRect(),
       [x, y] = this.view.toPane(...portOf(box, port, "output", this.scene?.direction ?? "TB"));
-    return [x + r.left, y + r.top];
+    return { x: x + r.left, y: y + r.top };
   }
 
   /** Whether a point of the window is in the picture. */
-  contains({ clientX: x, clientY: y }: MouseEvent): boolean {
+  contains({ x, y }: Position): boolean {
     const r = this.canvas.getBoundingClientRect();
     return !!r.width && x >= r.left && x < r.right && y >= r.top && y < r.bottom;
   }
 
   /** The element under a point of the window, even if another element has captured the pointer. */
-  elementAt({ clientX, clientY }: { clientX: number; clientY: number }): Element | null {
-    return (this.canvas.getRootNode() as Document).elementFromPoint(clientX, clientY);
+  elementAt({ x, y }: Position): Element | null {
+    return (this.canvas.getRootNode() as Document).elementFromPoint(x, y);
   }
 
   /** The box, group or edge of an event; by default of its target. */
   itemAt(e: MouseEvent, target: EventTarget | null = e.target): Item | Edge | null {
-    return this.drawing.itemAt(target, this.toScene(e.clientX, e.clientY));
+    return this.drawing.itemAt(target, this.toScene(e));
   }
 
   /** Cancels a pending move, because the user has moved the camera. */

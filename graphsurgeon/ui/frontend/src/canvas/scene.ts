@@ -1,7 +1,7 @@
 // Draws a scene into a <g>. Elements are reused by name in the next scene, so that focus and style stay.
 import { arrange, clean, hasFocus, setAttribute as write, s } from "../panels/dom";
 import { type BoxMarks, chipsOf, isPart, labelOf, marksOf } from "../state/marks";
-import { gives, isSame, opens, overlap } from "../state/places";
+import { gives, isSame, opens, overlap, type Point } from "../state/places";
 import { edgeAt } from "./edge_hit";
 import type { Transform } from "./view";
 import {
@@ -220,12 +220,12 @@ export class Drawing {
   }
 
   /** The positions of all items, by name. */
-  positions(): Map<string, [number, number]> {
+  positions(): Map<string, Point> {
     return new Map([...this.items].map(([name, { of }]) => [name, [of.x, of.y]]));
   }
 
   /** Moves items from their old positions to the new ones, if they are in sight; new items and the edges fade in meanwhile. */
-  moveFrom(oldPositions: Map<string, [number, number]>, from: Transform, to: Transform, seen: (r: Rect) => boolean): void {
+  moveFrom(oldPositions: Map<string, Point>, from: Transform, to: Transform, seen: (r: Rect) => boolean): void {
     const at = (x: number, y: number) => ({ transform: `translate(${x}px,${y}px)` });
     for (const [name, { g, of }] of this.items) {
       const was = oldPositions.get(name);
@@ -282,7 +282,7 @@ export class Drawing {
   /** Shows the outputs of the box at the pointer, to drag tensors from, and highlights its edges, or the edge at the pointer. These
    * are drawn over the picture, so that the picture does not change. With the point at which the pointer has come to the edge of one
    * tensor, there is a button next to it that inserts an op. */
-  hover(found: Item | Edge | null, point?: [number, number]): void {
+  hover(found: Item | Edge | null, point?: Point): void {
     if (found === this.#hoverTarget) return;
     this.#hoverTarget = found;
     const { scene } = this,
@@ -354,7 +354,7 @@ export class Drawing {
   }
 
   /** The box, group or edge of an event, which may be at a point of the picture; a group only by its heading. */
-  itemAt(target: EventTarget | null, point?: [number, number]): Item | Edge | null {
+  itemAt(target: EventTarget | null, point?: Point): Item | Edge | null {
     for (let e = target as Element | null; e && e !== this.root; e = e.parentElement) {
       const found = this.#byElement.get(e);
       if (!found) continue;

@@ -26,7 +26,6 @@ import type {
   PaneName,
   RunReport,
   Status,
-  TensorText,
   Verbs,
 } from "../model/types.generated";
 
@@ -280,7 +279,7 @@ export abstract class Actions {
     if (no) return this.notify(no.replace("Edits are made", "Choose a tensor"), "warn");
     if (picking.ops && !isFoldName(name)) return picking.take(name);
     if (picking.ops) return this.notify("Choose an op: unfold the scope (Enter).", "warn");
-    const answer = edge ? await this.tensorsOf(pane, edge) : (await this.send("details", { pane: pane.name, name }))?.outputs,
+    const answer = edge ? (await this.edgeTensors(pane, edge))?.tensors : (await this.send("details", { pane: pane.name, name }))?.outputs,
       found = answer?.map(t => t.tensor);
     if (!found || this.state.picking !== picking) return;
     const { take } = picking;
@@ -344,7 +343,7 @@ export abstract class Actions {
         pane.drawing.nameEdge([what, edge.count > 1 ? "" : found.tensors[0]?.text, place].filter(Boolean).join(", "));
       };
     show({ tensors: [], values: [] }, 0);
-    void this.#edgeTensors(pane, edge).then(found => {
+    void this.edgeTensors(pane, edge).then(found => {
       if (found && asked === this.#request) show(found, edge.count - found.tensors.length);
     });
     focus(pane.drawing.edge);
@@ -356,14 +355,10 @@ export abstract class Actions {
     return [box(from), box(to)];
   }
 
-  #edgeTensors(pane: Pane, edge: Edge): Promise<EdgeTensors | null> {
+  /** The tensors of an edge, and their values in a run. */
+  edgeTensors(pane: Pane, edge: Edge): Promise<EdgeTensors | null> {
     const [{ name: source }, { name: target }] = this.ends(pane, edge);
     return this.send("edge_tensors", { source, target, control: !!edge.control, pane: pane.name });
-  }
-
-  /** The tensors of an edge. */
-  async tensorsOf(pane: Pane, edge: Edge): Promise<TensorText[] | undefined> {
-    return (await this.#edgeTensors(pane, edge))?.tensors;
   }
 
   open(pane: Pane, item: Box | Group): void {

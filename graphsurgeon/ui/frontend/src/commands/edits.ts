@@ -196,7 +196,7 @@ export async function edgeMenu(actions: Actions, pane: Pane, edge: Edge, at: Pos
   const { popup } = actions;
   if (edge.control) return popup.choose(edgeTitle(edge), order(actions, pane, edge), at);
   if (edge.count === 1) return tensorMenu(actions, pane, edge, edge.tensor, at);
-  const tensors = await actions.tensorsOf(pane, edge);
+  const tensors = (await actions.edgeTensors(pane, edge))?.tensors;
   if (!tensors || actions.state.edge !== edge) return; // meanwhile, the user has gone elsewhere
   popup.choose(
     edgeTitle(edge),

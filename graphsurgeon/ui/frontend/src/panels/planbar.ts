@@ -273,7 +273,7 @@ export function planBar(id: string, commands: Registry) {
   function codeOf(text: string, applied: number, past: unknown = null, note = ""): VNode {
     const history = !!past && historyCode?.past === past && historyCode.code,
       code = history || text,
-      { insertCell } = commands.api;
+      { insertCell } = commands.model;
     if (applied && !text && !history && !commands.api.kernelStopped) void fetchHistory(past);
     return h(
       "div.gs-code",

@@ -1,4 +1,4 @@
-// The view state: state that the page changes before Python, or without it. Listeners receive each change.
+// The view state: state that the page changes before Python, or without it.
 import type { Boundary, Edge, InputCandidates, PaneName, Verbs } from "../model/types.generated";
 
 /** An edit with two ends: the first arms it, the second completes it. */
@@ -71,24 +71,21 @@ export class Store {
     sides: { outline: true, inspector: true, plan: true },
     alone: false,
   };
-  #listeners: (() => void)[] = [];
+  /** Is called after each change. */
+  onChange = (): void => {};
 
   get state(): Readonly<ViewState> {
     return this.#state;
   }
 
-  /** Changes parts of the state; each listener is called once. */
+  /** Changes parts of the state. */
   set(changes: Partial<ViewState>): void {
     this.#state = { ...this.#state, ...changes };
-    for (const call of this.#listeners) call();
+    this.onChange();
   }
 
   /** Changes the selection of one pane. */
   select(pane: PaneName, names: Iterable<string>, more: Partial<ViewState> = {}): void {
     this.set({ ...more, selected: { ...this.#state.selected, [pane]: new Set(names) } });
-  }
-
-  listen(call: () => void): void {
-    this.#listeners.push(call);
   }
 }
