@@ -15,7 +15,7 @@ const ALL = 9;
 export function toggleLens(actions: Actions, pane: Pane): void {
   const item = pane.current;
   if (actions.state.lens) actions.store.set({ lens: null });
-  else if (item) open(actions, pane, { kind: "near", names: [item.of.name], near: 1, text: "" });
+  else if (item) open(actions, pane, { names: [item.of.name], near: 1, text: "" });
 }
 
 /** Shows only the region with its ports, or without a region only the selection. */
@@ -27,7 +27,7 @@ export function isolate(actions: Actions, pane: Pane): void {
   const names = region ? [...Object.keys(boxes), ...ports] : [...actions.selected[pane.name]];
   if (actions.state.lens) actions.store.set({ lens: null });
   else if (!names.length) actions.notify("Mark a boundary, or select boxes first.", "warn");
-  else open(actions, pane, { kind: "alone", names, near: 0, text: region ? "Only the region" : "Only the selection" });
+  else open(actions, pane, { names, near: 0, text: region ? "Only the region" : "Only the selection" });
 }
 
 /** Selects all boxes between two selected boxes. */
@@ -43,7 +43,7 @@ export async function showPath(actions: Actions, pane: Pane): Promise<void> {
     path = two && (await actions.send("show_path", { a: two[0], b: two[1], pane: pane.name }));
   if (!path || !pane.scene) return;
   const at = (op: string) => (pane.scene && placeOf(pane.scene, op)?.name) ?? op;
-  open(actions, pane, { kind: "alone", names: path.steps.map(step => at(step.op)), near: 0, text: path.text });
+  open(actions, pane, { names: path.steps.map(step => at(step.op)), near: 0, text: path.text });
   actions.popup.choose(
     path.text,
     path.steps.map(step => ({
@@ -73,7 +73,7 @@ export function lensNames(actions: Actions, pane: Pane): Set<string> | null {
   const { lens } = actions.state,
     { scene } = pane;
   if (!lens || lens.pane !== pane.name || !scene) return null;
-  if (lens.kind === "alone") return new Set(lens.names);
+  if (!lens.near) return new Set(lens.names);
   const selected = actions.selected[pane.name],
     names = new Set(selected.size ? selected : lens.names);
   const ids = scene.boxes.filter(box => names.has(box.name)).map(box => box.id),
@@ -102,13 +102,13 @@ export function drawBanner(element: HTMLElement, actions: Actions): void {
     h(
       "div.gs-lens",
       { role: "group", "aria-label": "Focus", hidden: !lens },
-      h("span.gs-word", lens?.kind === "near" ? steps : lens?.text),
+      h("span.gs-word", near ? steps : lens?.text),
       h("input", {
         type: "range",
         min: 1,
         max: ALL,
         value: String(near),
-        hidden: lens?.kind !== "near",
+        hidden: !near,
         "aria-label": "Number of steps",
         "aria-valuetext": steps,
         oninput: (e: Event) => actions.store.set({ lens: { ...lens!, near: +valueOf(e) } }),

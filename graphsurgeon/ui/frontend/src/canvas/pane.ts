@@ -336,9 +336,9 @@ export class Pane {
     return this.drawing.items.get(this.#active ?? "") ?? null;
   }
 
-  /** Makes `item` the tab stop, and focuses it if requested. */
-  focus(item: Item, show = true, keyboard = true): void {
-    this.#rove(item.of.name, keyboard);
+  /** Makes `item` the tab stop, and focuses it. */
+  focus(item: Item, show = true): void {
+    this.#rove(item.of.name, true);
     if (show) this.glide(() => this.view.show(headOf(item.of), this.size));
   }
 

@@ -1,7 +1,7 @@
 // Actions: the verb that a gesture sends, and the state of the page before the answer.
 import type { Api, Result } from "../model/api";
 import { CommandError, NO_KERNEL_TEXT } from "../model/api";
-import { CameraHistory } from "../state/cameras";
+import { cameraHistory } from "../state/cameras";
 import type { Pane } from "../canvas/pane";
 import { Overlay } from "../canvas/overlay";
 import { focus } from "../panels/dom";
@@ -61,7 +61,7 @@ export interface Panels {
 export abstract class Actions {
   readonly store = new Store();
   readonly overlay = new Overlay();
-  readonly cameras: CameraHistory;
+  readonly cameras;
   api!: Api;
   panes!: Record<PaneName, Pane>;
   inspector!: Panels["inspector"];
@@ -73,7 +73,7 @@ export abstract class Actions {
   #request = 0;
 
   constructor(readonly model: Model) {
-    this.cameras = new CameraHistory(model);
+    this.cameras = cameraHistory(model);
   }
 
   /** The view state. */
@@ -249,7 +249,7 @@ export abstract class Actions {
     if (first || isSame(old, now)) return;
     void this.inspect(this.panes.source, true);
     // the view goes to a selection of Python; its scene may come with the same message
-    if (now.size && !this.cameras.returning) queueMicrotask(() => this.panes.source.lookAt([...now]));
+    if (now.size && !this.cameras.isReturning()) queueMicrotask(() => this.panes.source.lookAt([...now]));
   }
 
   /** Asks for a tensor of the graph that the plan changes: of the next box or edge that is clicked or chosen by Enter or Space. */

@@ -382,7 +382,7 @@ export class Registry extends Actions implements PaneEvents {
         entry("copy_to_clipboard"),
         entry("paste"),
         entry("duplicate"),
-        entry("lens", { on: lens?.kind === "near" }),
+        entry("lens", { on: !!lens?.near }),
         entry("between"),
         entry("show_path"),
         ...hideType(this, of),

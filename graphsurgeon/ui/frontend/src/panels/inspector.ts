@@ -1,5 +1,5 @@
 // The inspector on the right: the selection, its tensors, and their mark buttons.
-import { count, figure, focus } from "./dom";
+import { figure, focus } from "./dom";
 import { askDevice, askName, askValue } from "../commands/edits";
 import type { Registry } from "../commands/registry";
 import { belowButton, button, copyButton, image, link, muted, sends, small } from "./parts";
@@ -213,7 +213,7 @@ export function inspectorPanel(id: string, commands: Registry) {
       h(
         "ul",
         items.slice(0, MOST).map(item => h("li", show(item))),
-        rest > 0 && h("li.gs-muted", `and ${count(rest, "more", "more")}`),
+        rest > 0 && h("li.gs-muted", `and ${figure(rest)} more`),
       ),
     );
   }

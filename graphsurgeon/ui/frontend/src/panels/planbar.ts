@@ -1,6 +1,6 @@
 // The bar at the bottom: the boundary and the copy, if a tensor is marked; the tabs and their details; the buttons of the plan. The tabs
 // have their own line if there is a plan. The buttons are next to the status.
-import { consume, count, figure, focused, hasFocus, rove } from "./dom";
+import { consume, countOf, figure, focused, hasFocus, rove } from "./dom";
 import { askStep } from "../commands/edits";
 import { openRunForm } from "../commands/forms";
 import type { Registry } from "../commands/registry";
@@ -260,9 +260,10 @@ export function planBar(id: string, commands: Registry) {
     return [
       h("span.gs-tag.gs-tag-in", `\u25b7 ${b.inputs.length} in`),
       h("span.gs-tag.gs-tag-out", `\u25c1 ${b.outputs.length} out`),
-      h("span.gs-figure", { title: REGION }, count(b.ops, "op")),
-      b.variables > 0 && h("span.gs-figure", count(b.variables, "variable")),
-      leaks > 0 && h("button.gs-tag.gs-tag-leak", { title: LEAK, onclick: () => show("boundary", true) }, `\u26a0 ${count(leaks, "leak")}`),
+      h("span.gs-figure", { title: REGION }, countOf(b.ops, "ops")),
+      b.variables > 0 && h("span.gs-figure", countOf(b.variables, "variables")),
+      leaks > 0 &&
+        h("button.gs-tag.gs-tag-leak", { title: LEAK, onclick: () => show("boundary", true) }, `\u26a0 ${countOf(leaks, "leaks")}`),
       b.problem && h("span.gs-problem", { class: !b.outputs.length && "gs-muted", title: b.problem }, b.problem),
       b.is_reversed && sends(commands.post, "swap_boundary", {}, "Swap", { title: "Swap inputs and outputs" }),
       sends(commands.post, "clear_boundary", {}, "", { icon: "close", kind: "quiet", label: "Clear the boundary" }),
@@ -284,7 +285,7 @@ export function planBar(id: string, commands: Registry) {
         !!code && !!insertCell && button({ text: "Insert into a new cell", onclick: () => insertCell(code) }),
         applied > 0 &&
           !history &&
-          button({ text: `Code of ${count(applied, "applied plan")}`, verb: "history_code", onclick: () => fetchHistory(past) }),
+          button({ text: `Code of ${countOf(applied, "applied plans")}`, verb: "history_code", onclick: () => fetchHistory(past) }),
       ),
       !!code && h("pre", { tabindex: 0, role: "region", "aria-label": "Python code" }, code),
     );

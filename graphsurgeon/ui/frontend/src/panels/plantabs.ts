@@ -1,5 +1,5 @@
 // The details below the plan bar: tables of the boundary and of the plan's effects.
-import { count, figure } from "./dom";
+import { countOf, figure } from "./dom";
 import { enterField, group, link, muted, type Option, select, sends, small, valueOf } from "./parts";
 import { type Child, h, type VNode } from "./vnodes";
 import { kindsOf } from "../state/places";
@@ -150,12 +150,12 @@ export const tables = {
       plan.also_copied.map(a => muted(`Also copied: ${a}`)),
       muted(
         [
-          count(c.ops, "new op"),
-          count(c.variables, "variable"),
-          count(c.placeholders, "placeholder"),
-          count(c.connections, "connection"),
-          c.changed && count(c.changed, "op changed", "ops changed"),
-          c.removed && count(c.removed, "op removed", "ops removed"),
+          countOf(c.ops, "new ops"),
+          countOf(c.variables, "variables"),
+          countOf(c.placeholders, "placeholders"),
+          countOf(c.connections, "connections"),
+          c.changed && countOf(c.changed, "ops changed"),
+          c.removed && countOf(c.removed, "ops removed"),
         ]
           .filter(Boolean)
           .join(" \u00b7 "),

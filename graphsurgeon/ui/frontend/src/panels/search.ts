@@ -1,7 +1,7 @@
 // The search box with its list of hits of both panes; the list stays until it is hidden, above the inspector, which it does not cover.
 import type { Actions } from "../commands/actions";
 import { CommandError } from "../model/api";
-import { consume, count, figure, focused, scrollToEntry } from "./dom";
+import { consume, countOf, figure, focused, scrollToEntry } from "./dom";
 import { icon } from "./icons";
 import { button, combobox, field, option } from "./parts";
 import { type Child, make, draw, h } from "./vnodes";
@@ -191,7 +191,7 @@ export function searchBox(id: string, actions: Actions) {
         { hidden: !some && !noted, class: isDocked && "gs-docked" },
         h(
           "div.gs-hits-head",
-          h("span.gs-muted", count(total, "hit")),
+          h("span.gs-muted", countOf(total, "hits")),
           button({ icon: "close", label: "Hide results (Esc)", kind: "quiet", onclick: hide }),
         ),
         h(

@@ -1,5 +1,5 @@
 // The bar at the top: title, view, direction, search.
-import { count, countOf, rove, setTabStop } from "./dom";
+import { countOf, rove, setTabStop } from "./dom";
 import type { IconName } from "./icons";
 import { belowButton, button, type ButtonOptions, group, type Position } from "./parts";
 import { make, draw, h, type VNode } from "./vnodes";
@@ -36,7 +36,7 @@ export function topBar(commands: Registry, sides: (panel: Partial<Sides>) => voi
       views = model.get("views"),
       down = source?.direction !== "LR";
     const hidden = Object.entries(stats?.hidden ?? {}).flatMap(([what, n]) => (n ? `${countOf(n, what)} hidden` : [])),
-      figures = stats ? [count(stats.ops, "op"), ...hidden, stats.degraded].filter(Boolean).join(" \u00b7 ") : "";
+      figures = stats ? [countOf(stats.ops, "ops"), ...hidden, stats.degraded].filter(Boolean).join(" \u00b7 ") : "";
     const tool = (icon: IconName, label: string, onclick: (e: Event) => void, more: ButtonOptions = {}) =>
       button({ icon, label, kind: "quiet", onclick, ...more });
     const key = (icon: IconName, action: Action, more: ButtonOptions = {}) => commands.button(action, { icon, kind: "quiet", ...more });

@@ -1,7 +1,7 @@
 // Steps through the changes of a plan.
 import type { Actions } from "../commands/actions";
 import type { LinkedPanes } from "./linked_panes";
-import { count } from "../panels/dom";
+import { countOf } from "../panels/dom";
 import { button } from "../panels/parts";
 import { draw, h } from "../panels/vnodes";
 import { centre, contains } from "./places";
@@ -66,7 +66,7 @@ export function drawChanges(element: HTMLElement, actions: Actions, linked: Link
       "div.gs-changes",
       { role: "group", "aria-label": "Changes", hidden: !all.length },
       move(-1, "back", "Previous change (Shift+Z)"),
-      h("span.gs-muted.gs-change-at", at < 0 ? count(all.length, "change") : `${at + 1} of ${all.length}`),
+      h("span.gs-muted.gs-change-at", at < 0 ? countOf(all.length, "changes") : `${at + 1} of ${all.length}`),
       move(1, "forward", "Next change (z)"),
     ),
   );

@@ -6,10 +6,9 @@ export type TwoEnds = Extract<keyof Verbs, "connect" | "reroute" | "swap" | "add
 
 /** The only boxes that a pane shows: boxes of some names, or all up to a number of steps from them. */
 export interface LensOf {
-  kind: "near" | "alone";
   pane: PaneName;
   names: string[];
-  near: number;
+  /** The number of steps; 0 for the boxes alone. */ near: number;
   text: string;
 }
 
