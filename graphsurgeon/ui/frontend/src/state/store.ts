@@ -55,7 +55,7 @@ export interface ViewState {
 }
 
 export class Store {
-  #state: ViewState = {
+  state: Readonly<ViewState> = {
     selected: { source: new Set(), destination: new Set() },
     pendingEdit: null,
     candidates: null,
@@ -73,18 +73,14 @@ export class Store {
   /** Is called after each change. */
   onChange = (): void => {};
 
-  get state(): Readonly<ViewState> {
-    return this.#state;
-  }
-
   /** Changes parts of the state. */
   set(changes: Partial<ViewState>): void {
-    this.#state = { ...this.#state, ...changes };
+    this.state = { ...this.state, ...changes };
     this.onChange();
   }
 
   /** Changes the selection of one pane. */
   select(pane: PaneName, names: Iterable<string>, more: Partial<ViewState> = {}): void {
-    this.set({ ...more, selected: { ...this.#state.selected, [pane]: new Set(names) } });
+    this.set({ ...more, selected: { ...this.state.selected, [pane]: new Set(names) } });
   }
 }
