@@ -123,7 +123,9 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   /** Updates selections, marks and the start of a connection, which change without a new scene. */
   function highlight(): void {
-    const { active, selected, pendingEdit, edge, faded, candidates, picking, change } = store.state;
+    const { active, selected, connecting, edge, faded, picking, change } = store.state,
+      candidates = connecting?.candidates,
+      start = connecting ?? picking?.from;
     drawBanner(banner, actions);
     for (const pane of both) {
       const here = candidates && (candidates.pane === pane.name || actions.isSingleGraph);
@@ -135,7 +137,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
       pane.drawing.point(change?.pane === pane.name ? change.name : null);
       pane.drawing.mark(
         pane.name === "source" ? (store.state.suggestedBoundary ?? model.get("boundary")) : null,
-        pendingEdit?.pane === pane.name ? pendingEdit.box : null,
+        start?.pane === pane.name ? start.box : null,
       );
       pane.chooseEdge(edge);
       pane.offer(...actions.atSelection(pane));

@@ -21,15 +21,19 @@ const OFFERED = 12,
 /** The first m chooses the tensor, the second m the box that should read it. On the same box, it lists all possible consumers. */
 export async function connect(actions: Actions, pane: Pane): Promise<void> {
   const { panes } = actions,
-    { pendingEdit } = actions.state,
+    { connecting } = actions.state,
     item = pane.current;
-  if (pendingEdit?.verb !== "connect") {
-    actions.startEdit(pane, "connect");
-    const now = actions.state.pendingEdit;
-    if (now?.verb === "connect" && !(await offer(actions, pane, now.tensor)) && actions.state.pendingEdit === now) actions.cancelEdit();
-  } else if (item && (actions.state.candidates ?? (await offer(actions, panes[pendingEdit.pane], pendingEdit.tensor)))) {
+  if (!connecting) {
+    const tensor = actions.tensor(pane, true),
+      box = actions.startBox(pane);
+    if (!tensor || box === undefined) return;
+    const now = { tensor, pane: pane.name, box };
+    actions.store.set({ connecting: now, picking: null, edge: null });
+    actions.notify(`${tensor.slice(0, 80)}: go to the box that should read it and press m again; Esc cancels.`);
+    if (!(await offer(actions, pane, tensor)) && actions.state.connecting === now) actions.cancelConnection();
+  } else if (item && (connecting.candidates ?? (await offer(actions, panes[connecting.pane], connecting.tensor)))) {
     const at = below(pane);
-    if (item.of.name === pendingEdit.box && pane.name === pendingEdit.pane) chooseConsumer(actions, pane, at, centre(item.of));
+    if (item.of.name === connecting.box && pane.name === connecting.pane) chooseConsumer(actions, pane, at, centre(item.of));
     else dropOn(actions, pane, item)[2](at);
   }
 }
@@ -47,8 +51,9 @@ async function offer(
     notify(error instanceof CommandError ? error.explanation : error.message, "error");
     refused(error instanceof CommandError ? error.parts.suggestion : error.message);
   });
-  if (actions.state.pendingEdit?.tensor !== tensor || !answer) return null;
-  store.set({ candidates: answer });
+  const { connecting } = actions.state;
+  if (connecting?.tensor !== tensor || !answer) return null;
+  store.set({ connecting: { ...connecting, candidates: answer } });
   const fits = new Set(
     Object.values(answer.boxes)
       .flat()
@@ -63,10 +68,10 @@ async function offer(
 
 /** Requests the consumers again if the picture has changed. */
 export function refreshCandidates(actions: Actions): void {
-  const { pendingEdit, candidates } = actions.state;
-  if (pendingEdit?.verb === "connect" && candidates) {
-    actions.store.set({ candidates: null });
-    void offer(actions, actions.panes[pendingEdit.pane], pendingEdit.tensor);
+  const { connecting } = actions.state;
+  if (connecting?.candidates) {
+    actions.store.set({ connecting: { ...connecting, candidates: undefined } });
+    void offer(actions, actions.panes[connecting.pane], connecting.tensor);
   }
 }
 
@@ -87,7 +92,7 @@ export function dragTensor(actions: Actions, pane: Pane, start: Port | Edge, e: 
     isOver = false,
     suggestion = "",
     last = e;
-  actions.store.set({ pendingEdit: { verb: "connect", tensor, pane: pane.name, box }, candidates: null });
+  actions.store.set({ connecting: { tensor, pane: pane.name, box } });
   const answer = offer(actions, pane, tensor, text => (suggestion = text));
   const move = (now: PointerEvent): void => {
     last = now;
@@ -111,7 +116,7 @@ export function dragTensor(actions: Actions, pane: Pane, start: Port | Edge, e: 
       const { candidate, item, pane: there } = under(actions, now);
       overlay.clear();
       void answer.then(candidates => {
-        if (!candidates || !there || (item && !("kind" in item.of))) actions.cancelEdit();
+        if (!candidates || !there || (item && !("kind" in item.of))) actions.cancelConnection();
         else if (item) dropOn(actions, there, item, candidate)[2](now);
         else chooseConsumer(actions, there, now, there.toScene(now));
       });
@@ -120,7 +125,7 @@ export function dragTensor(actions: Actions, pane: Pane, start: Port | Edge, e: 
       isOver = true;
       for (const p of Object.values(actions.panes)) p.drawing.aim(null);
       overlay.clear();
-      if (!isDropped) actions.cancelEdit();
+      if (!isDropped) actions.cancelConnection();
     },
   };
 }
@@ -139,7 +144,7 @@ function under(
 
 /** The known inputs of a box, if it is in the pane with the possible consumers. */
 function inputsOf(actions: Actions, pane: Pane, name: string): InputCandidate[] | null {
-  const { candidates } = actions.state;
+  const candidates = actions.state.connecting?.candidates;
   if (!candidates || (candidates.pane !== pane.name && !actions.isSingleGraph)) return null;
   return candidates.boxes[name] ?? [];
 }
@@ -153,7 +158,7 @@ function dropOn(
   candidate?: InputCandidate,
 ): [text: string, good: boolean, drop: (at?: Position) => void] {
   const { state, notify, popup, model } = actions,
-    { candidates } = state,
+    candidates = state.connecting?.candidates,
     { destination } = model.get("titles"),
     inputs = inputsOf(actions, pane, of.name);
   if (!candidates) return ["\u2026", false, () => {}];
@@ -175,7 +180,7 @@ function dropOn(
     title = `Which input should read ${candidates.tensor}?`;
   if (fit.length) {
     const text = fit.length === 1 ? fits(fit[0]!) : `${fit.length} of its inputs fit${copied}`;
-    return [text, true, at => popup.choose(title, choices(at), at, actions.cancelEdit)];
+    return [text, true, at => popup.choose(title, choices(at), at, actions.cancelConnection)];
   }
   const adaptables = inputs.filter(t => t.adaptable).slice(0, ADAPTED);
   return [
@@ -183,7 +188,7 @@ function dropOn(
     false,
     at => {
       if (!adaptables.length) return join(actions, candidates, first, at);
-      actions.cancelEdit();
+      actions.cancelConnection();
       void adapt(actions, candidates, adaptables, at);
     },
   ];
@@ -191,7 +196,7 @@ function dropOn(
 
 /** Lists all possible consumers in the picture, the nearest first, and other edits of the tensor. */
 function chooseConsumer(actions: Actions, pane: Pane, at?: Position, near: Point = [0, 0]): void {
-  const { candidates } = actions.state;
+  const candidates = actions.state.connecting?.candidates;
   if (!candidates) return;
   const far = (name: string) => {
     const of = pane.drawing.find(name)?.of;
@@ -209,7 +214,7 @@ function chooseConsumer(actions: Actions, pane: Pane, at?: Position, near: Point
     `Possible consumers of ${tensor}${rest}`,
     [...fits.slice(0, OFFERED).map(t => candidateChoice(actions, candidates, t)), ...more],
     at,
-    actions.cancelEdit,
+    actions.cancelConnection,
   );
 }
 
@@ -221,7 +226,7 @@ function candidateChoice(actions: Actions, candidates: InputCandidates, t: Input
 function join(actions: Actions, candidates: InputCandidates, t: InputCandidate, at?: Position): void {
   const { tensor } = candidates,
     place = { tensor, to: t.op, input: t.input };
-  actions.cancelEdit();
+  actions.cancelConnection();
   if (t.adaptable) void adapt(actions, candidates, [t], at);
   else if (t.reason) actions.notify(`${no(candidates, t)}.`, "warn");
   else
@@ -232,14 +237,14 @@ function join(actions: Actions, candidates: InputCandidates, t: InputCandidate, 
 
 /** Whether the tensor can replace the output of a box without inputs. */
 function isReplaced(actions: Actions, of: Box | Group): boolean {
-  const { candidates } = actions.state;
+  const candidates = actions.state.connecting?.candidates;
   return gives(of) && !!candidates && (candidates.copies > 0 || opOf(candidates.tensor) !== of.name);
 }
 
 /** Makes the consumers of an op without inputs read the tensor. */
 function replaceOutput(actions: Actions, candidates: InputCandidates, op: string, at?: Position): void {
   const { tensor } = candidates;
-  actions.cancelEdit();
+  actions.cancelConnection();
   confirm(actions, candidates, `Replace ${op}:0 by ${tensor}`, "use the copy", at, () =>
     candidates.copies
       ? actions.post("copy_and_connect", { tensor, to: op, input: 0, kinds: [] })

@@ -13,7 +13,7 @@ import { edgeTitle } from "../canvas/shapes";
 import type { Item } from "../canvas/scene";
 import type { Position } from "../panels/parts";
 import type { Action } from "./keys";
-import { type Picking, Store, type TwoEnds, type ViewState } from "../state/store";
+import { type Picking, Store, type TwoEndEdit, type ViewState } from "../state/store";
 import type { Model } from "../model/api";
 import type {
   Attributes,
@@ -28,8 +28,6 @@ import type {
   Status,
   Verbs,
 } from "../model/types.generated";
-
-export type TwoEndEdit = Exclude<TwoEnds, "connect">;
 
 export const TWO_END_EDITS: Record<
   TwoEndEdit,
@@ -265,7 +263,7 @@ export abstract class Actions {
   /** A request that ends when something is chosen. */
   #once(asked: Picking): Picking {
     const take = (chosen: string) => {
-      this.store.set({ picking: null, pendingEdit: null });
+      this.store.set({ picking: null, connecting: null });
       asked.take(chosen);
     };
     return { ...asked, take };
@@ -410,47 +408,45 @@ export abstract class Actions {
   }
 
   /** An end of an edit with two ends: an op for edits of control inputs, else a tensor. */
-  #end(pane: Pane, verb: TwoEnds): string | null {
+  #end(pane: Pane, verb: TwoEndEdit): string | null {
     const of = pane.current?.of;
-    return verb !== "connect" && TWO_END_EDITS[verb].order && of && !isFold(of) ? of.name : this.tensor(pane, verb === "connect");
+    return TWO_END_EDITS[verb].order && of && !isFold(of) ? of.name : this.tensor(pane);
+  }
+
+  /** The box that the first end of an edit is at: the start of the selected edge, or else the current box. */
+  startBox(pane: Pane): string | undefined {
+    const { edge } = this.state;
+    return (edge ? this.ends(pane, edge)[0] : pane.current?.of)?.name;
   }
 
   /** Takes the first of two ends: the end of the current box, or a tensor of an edge. */
-  startEdit(pane: Pane, verb: TwoEnds, of?: { tensor: string; box: string; only: string[] }): void {
+  startEdit(pane: Pane, verb: TwoEndEdit, of?: { tensor: string; box: string; only: string[] }): void {
     const tensor = of?.tensor ?? this.#end(pane, verb),
-      box = of?.box ?? (this.state.edge ? this.ends(pane, this.state.edge)[0]! : pane.current?.of)?.name;
-    if (!tensor || box === undefined) return;
-    if (verb !== "connect" && !this.canEdit(pane)) return;
+      box = of?.box ?? this.startBox(pane);
+    if (!tensor || box === undefined || !this.canEdit(pane)) return;
     const only = of?.only ?? [],
       act = (to: string) => {
         if (verb === "reroute") this.post(verb, { old: tensor, to, only });
         else if (verb === "swap") this.post(verb, { a: tensor, b: to });
         else if (verb === "add_control") this.post(verb, { op: tensor, after: to });
-        else if (verb === "reroute_control") this.post(verb, { old: tensor, to });
+        else this.post(verb, { old: tensor, to });
       };
-    const second = verb === "connect" ? null : TWO_END_EDITS[verb],
+    const { other, key, order } = TWO_END_EDITS[verb],
       purpose = tensor.slice(0, 80),
-      picking = second && { purpose, how: `click ${second.other}`, ops: second.order, take: act };
+      picking = { purpose, how: `click ${other}`, ops: order, from: { verb, pane: pane.name, box }, take: act };
     // the edge that was chosen for the first end must not be the second end
-    this.store.set({
-      pendingEdit: { verb, tensor, pane: pane.name, box },
-      picking: picking && this.#once(picking),
-      candidates: null,
-      edge: null,
-    });
-    const ask = second ? `go to ${second.other} and press ${second.key ?? "Enter"}` : "go to the box that should read it and press m again";
-    this.notify(`${purpose}: ${ask}; Esc cancels.`);
+    this.store.set({ picking: this.#once(picking), connecting: null, edge: null });
+    this.notify(`${purpose}: go to ${other} and press ${key ?? "Enter"}; Esc cancels.`);
   }
 
   /** Takes the second end of an edit by a key. */
   completeEdit(pane: Pane): void {
-    const { pendingEdit, picking } = this.state,
-      end = this.canEdit(pane) && this.#end(pane, pendingEdit!.verb);
-    if (end) picking!.take(end);
+    const { from, take } = this.state.picking!,
+      end = this.canEdit(pane) && this.#end(pane, from!.verb);
+    if (end) take(end);
   }
 
-  /** Drops the first end of an edit. */
-  readonly cancelEdit = (): void => this.store.set({ pendingEdit: null, candidates: null });
+  readonly cancelConnection = (): void => this.store.set({ connecting: null });
 
   apply(): void {
     const plan = this.model.get("plan");
@@ -473,8 +469,8 @@ export abstract class Actions {
   /** Esc cancels a connection, else a running layout, else it clears the selections. */
   escape(pane: Pane): void {
     const drags = Object.values(this.panes).map(one => one.pointer.stop());
-    if (this.state.pendingEdit || this.state.picking || drags.includes(true)) {
-      this.store.set({ pendingEdit: null, candidates: null, picking: null });
+    if (this.state.connecting || this.state.picking || drags.includes(true)) {
+      this.store.set({ connecting: null, picking: null });
       this.notify("Cancelled.");
     } else if (this.state.lens) this.store.set({ lens: null });
     else if (this.model.get("status").level === "busy" || this.api.pending()) this.post("cancel", {});

@@ -1,6 +1,7 @@
 // Edits of existing ops: the second menu of a box, the menu of an edge, and the forms of their items, of the inspector and of the plan.
 import { CommandError } from "../model/api";
-import { type Actions, TWO_END_EDITS, type TwoEndEdit } from "./actions";
+import { type Actions, TWO_END_EDITS } from "./actions";
+import type { TwoEndEdit } from "../state/store";
 import { dragType } from "../canvas/drag_boxes";
 import type { Action } from "./keys";
 import type { Pane } from "../canvas/pane";

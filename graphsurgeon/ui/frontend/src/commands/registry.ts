@@ -71,10 +71,10 @@ export class Registry extends Actions implements PaneEvents {
 
   do(action: Action, key = "", at?: Position, given?: Item): void {
     const { pane } = this,
-      { pendingEdit, picking, edge } = this.state,
+      { picking, edge } = this.state,
       item = given ?? (edge ? null : pane.current);
     const second = ["open", "reroute", "connect"].includes(action) && !(action === "open" && item && opens(item.of));
-    if (pendingEdit && picking && pane.current && second) return this.completeEdit(pane);
+    if (picking?.from && pane.current && second) return this.completeEdit(pane);
     const [run] = this.#command(action),
       can = this.#can(action, pane, item?.of);
     if (typeof can === "object") this.notify(can.reason, "warn");
@@ -222,7 +222,7 @@ export class Registry extends Actions implements PaneEvents {
       ],
       connect: [
         pane => void connect(this, pane),
-        () => (this.state.pendingEdit ? "Connect to this op" : "Connect from here"),
+        () => (this.state.connecting ? "Connect to this op" : "Connect from here"),
         (_pane, of) => !!of && !isFold(of),
       ],
       reroute: pane => this.startEdit(pane, "reroute"),
@@ -296,17 +296,17 @@ export class Registry extends Actions implements PaneEvents {
 
   /** Whether ops can be inserted on the edges of a pane now. */
   inserts(pane: Pane): boolean {
-    const { picking, pendingEdit } = this.state;
-    return !picking && !pendingEdit && !this.refusal(pane) && this.api.answers("insert");
+    const { picking, connecting } = this.state;
+    return !picking && !connecting && !this.refusal(pane) && this.api.answers("insert");
   }
 
   /** The selected boxes or the selected edge of a pane, and the actions of the bar there. */
   atSelection(pane: Pane): [Rect | null, Choice[]] {
     const { api, model } = this,
-      { edge, picking, pendingEdit } = this.state,
+      { edge, picking, connecting } = this.state,
       boxes = [...this.selected[pane.name]].flatMap(name => pane.drawing.find(name)?.of ?? []),
       of = boxes.at(-1);
-    if (!pane.scene || pane !== this.pane || picking || pendingEdit || !api.answers("rename") || (!edge && !of)) return [null, []];
+    if (!pane.scene || pane !== this.pane || picking || connecting || !api.answers("rename") || (!edge && !of)) return [null, []];
     if (edge && !pane.scene.edges.includes(edge)) return [null, []]; // it is in the other pane
     const off = !!this.refusal(pane),
       place = (): Position => {
@@ -349,7 +349,7 @@ export class Registry extends Actions implements PaneEvents {
   }
 
   boxMenu(pane: Pane, of: Box | Group, at: Position): void {
-    const { pendingEdit, lens } = this.state,
+    const { picking, lens } = this.state,
       entry = (action: Action, more: Partial<Choice> = {}) => this.choice(action, pane, of, more);
     /** Selects the box, unless there is a selection, before an action on the selection. */
     const selected = (act: () => unknown) => ({
@@ -358,7 +358,7 @@ export class Registry extends Actions implements PaneEvents {
         act();
       },
     });
-    const second = pendingEdit && pendingEdit.verb !== "connect" && { verb: pendingEdit.verb, key: keyOf("open") };
+    const second = picking?.from && { verb: picking.from.verb, key: keyOf("open") };
     this.popup.choose(
       of.label || of.name,
       [

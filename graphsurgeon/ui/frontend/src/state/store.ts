@@ -2,7 +2,15 @@
 import type { Boundary, Edge, InputCandidates, PaneName, Verbs } from "../model/types.generated";
 
 /** An edit with two ends: the first arms it, the second completes it. */
-export type TwoEnds = Extract<keyof Verbs, "connect" | "reroute" | "swap" | "add_control" | "reroute_control">;
+export type TwoEndEdit = Extract<keyof Verbs, "reroute" | "swap" | "add_control" | "reroute_control">;
+
+/** A tensor that is being connected, the box that makes it, and its possible consumers after the answer of the kernel. */
+export interface Connecting {
+  tensor: string;
+  pane: PaneName;
+  box: string;
+  candidates?: InputCandidates | undefined;
+}
 
 /** The only boxes that a pane shows: boxes of some names, or all up to a number of steps from them. */
 export interface LensOf {
@@ -17,21 +25,14 @@ export interface Picking {
   purpose: string;
   /** what to click */ how: string;
   /** whether ops are chosen, not tensors */ ops?: true | undefined;
+  /** the first end, if the second end of an edit is requested */ from?: { verb: TwoEndEdit; pane: PaneName; box: string };
   take(chosen: string): void;
 }
 
 export interface ViewState {
   /** The selection of each pane. For the source it is Python's `selected`, with the changes that Python has not answered yet. */
   selected: Record<PaneName, ReadonlySet<string>>;
-  /** The first of two ends: the tensor of a connection, or the op or tensor of an edit. */
-  pendingEdit: {
-    verb: TwoEnds;
-    tensor: string;
-    pane: PaneName;
-    box: string;
-  } | null;
-  /** The possible consumers of the tensor of a connection, after the answer of the kernel. */
-  candidates: InputCandidates | null;
+  connecting: Connecting | null;
   /** The only boxes that are not faded. */
   lens: LensOf | null;
   /** A suggested boundary that is previewed. */
@@ -57,8 +58,7 @@ export interface ViewState {
 export class Store {
   state: Readonly<ViewState> = {
     selected: { source: new Set(), destination: new Set() },
-    pendingEdit: null,
-    candidates: null,
+    connecting: null,
     lens: null,
     suggestedBoundary: null,
     picking: null,
