@@ -1,14 +1,13 @@
 // The bar at the bottom: the boundary and the copy, if a tensor is marked; the tabs and their details; the buttons of the plan. The tabs
 // have their own line if there is a plan. The buttons are next to the status.
 import { consume, countOf, figure, focused, hasFocus, rove } from "./dom";
-import { askStep } from "../commands/edits";
 import { openRunForm } from "../commands/forms";
 import type { Registry } from "../commands/registry";
 import { icon } from "./icons";
 import { button, copyButton, field, group, muted, select, sends } from "./parts";
 import { tables } from "./plantabs";
 import { type Child, make, draw, h, type VNode } from "./vnodes";
-import type { MarkedBoundary, PaneName, Plan, Report, Unmapped, Waits } from "../model/types.generated";
+import type { MarkedBoundary, Plan, Report, Unmapped, Waits } from "../model/types.generated";
 import { runPanel } from "./runpanel";
 
 const LOST = "The kernel stopped. Copy this code, run the cell again, then run the code in a new cell.";
@@ -43,10 +42,6 @@ export function planBar(id: string, commands: Registry) {
     tabList: Tab[] = [],
     lastFaults = 0,
     /** the code of the applied plans, and the history that it is for */ historyCode: { past: unknown; code: string } | null = null;
-
-  const reveal = (name: string, pane?: PaneName): void => {
-    commands.reveal(pane ?? commands.run?.pane ?? "source", name);
-  };
 
   /** Opens a tab of the panel; the errors of a plan open when a step adds them. */
   function show(id: string, focus = false): void {
@@ -84,8 +79,7 @@ export function planBar(id: string, commands: Registry) {
   }
 
   function allTabs(): Tab[] {
-    const { model, post, pick, notify, api, run } = commands,
-      edit = (step: number) => void askStep(commands, step),
+    const { model, api, run } = commands,
       boundary = model.get("boundary"),
       plan = model.get("plan"),
       { saved, history: past, steps } = plan,
@@ -108,23 +102,23 @@ export function planBar(id: string, commands: Registry) {
           "boundary",
           "Boundary",
           boundary.inputs.length + boundary.outputs.length,
-          () => tables.boundary(boundary, post, plan.same, control => copyRegion(false, control)),
+          () => tables.boundary(boundary, commands, control => copyRegion(false, control)),
           boundary.leaks.length + boundary.control_leaks.length > 0,
         ),
       faults + warnings > 0 &&
-        tab("problems", faults ? "Errors" : "Warnings", faults || warnings, () => tables.problems(plan, post, edit, reveal), true),
+        tab("problems", faults ? "Errors" : "Warnings", faults || warnings, () => tables.problems(plan, commands), true),
       steps.length > 0 && [
         plan.inputs.length + Object.keys(plan.scopes).length > 0 &&
-          tab("mapping", "Mapping", plan.inputs.length, () => tables.mapping(plan, post, pick)),
-        tab("steps", "Steps", steps.length, () => tables.steps(plan, post, edit)),
-        tab("variables", "Variables", plan.rows, () => tables.variables(plan, post)),
-        tab("names", "New ops", plan.counts.ops, () => tables.names(plan, post)),
+          tab("mapping", "Mapping", plan.inputs.length, () => tables.mapping(plan, commands)),
+        tab("steps", "Steps", steps.length, () => tables.steps(plan, commands)),
+        tab("variables", "Variables", plan.rows, () => tables.variables(plan, commands)),
+        tab("names", "New ops", plan.counts.ops, () => tables.names(plan, commands)),
         tab("connections", "Connections", plan.counts.connections, () => tables.connections(plan)),
       ],
       steps.length + applied > 0 && tab("code", "Code", 0, () => codeOf(plan.code, applied, past, api.kernelStopped ? LOST : "")),
-      past.length > 0 && tab("history", "History", past.length, () => tables.history(past, post)),
+      past.length > 0 && tab("history", "History", past.length, () => tables.history(past, commands)),
       "lines" in saved && tab("saved", saved.title, 0, () => report(saved as Report)),
-      run && tab("run", "Run", 0, () => runPanel(run, post, model.get("look")?.name ?? "", reveal, notify), !!(run.bad || run.stop_reason)),
+      run && tab("run", "Run", 0, () => runPanel(run, commands), !!(run.bad || run.stop_reason)),
     ];
     return tabs.flat().filter(one => !!one);
   }
