@@ -54,7 +54,7 @@ def open_in(page):
 def test_the_page_holds_the_graph_and_asks_for_nothing():
     page = opened().to_html()
     found = data_of(page)
-    assert found["title"] == "a title"
+    assert found["state"]["titles"]["source"] == "a title"
     assert found["rows"]["name"][:3] == ["net/", "net/opa0", "net/opb1"]
     assert found["facts"][found["details"]["rows"][2]] == [["type", "Neg"], ["T", "float32"]]
     code = re.search(r"<script>(.*?)</script>", page, re.S).group(1)

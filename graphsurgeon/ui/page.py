@@ -14,6 +14,7 @@ from typing import Any
 from ..errors import SurgeryError, counted
 from ..graph.concurrency import gc_paused
 from ..graph.graph import Graph
+from ..plan.plan import Plan
 from ..view.edge_paths import CONTROL_MOST
 from ..view.layout import PlacedScene, place
 from ..view.nesting import Nesting, nest
@@ -23,7 +24,9 @@ from ..view.scene import MAX_BOXES, Scene, build
 from ..view.svg import escape, to_svg
 from ..view.tree import Tree
 from .inspector import all_details
+from .page_data import boundary_data, plan_data
 from .state import Facts
+from .state import Marks as Boundary
 
 ROWS = 12_000
 """The maximum number of boxes in a page. Deeper boxes stay folded, and the page shows the number of these folds."""
@@ -89,8 +92,7 @@ def _pack(tree: Tree, first: Scene, layout: PlacedScene, facts: Facts, marks: Ma
     while True:
         nesting = nest(tree, first, layout, marks, rows)
         data = {
-            "title": graph.title,
-            "theme": theme,
+            "state": _state(graph, nesting, theme),
             "rows": _columns(nesting),
             **_insides(nesting),
             "open": nesting.open,
@@ -98,7 +100,6 @@ def _pack(tree: Tree, first: Scene, layout: PlacedScene, facts: Facts, marks: Ma
             "ops": graph.size,
             "families": DESCRIPTIONS,
             "limits": {"boxes": MAX_BOXES, "controls": CONTROL_MOST},
-            "shut": nesting.closed_count,
             "edges": nesting.edges,
             "controls": nesting.controls,
             "names": list(graph.names[:NAMES]),
@@ -113,6 +114,23 @@ def _pack(tree: Tree, first: Scene, layout: PlacedScene, facts: Facts, marks: Ma
         if len(packed) <= LARGEST or rows < 200:
             return packed
         rows = int(0.8 * LARGEST / len(packed) * len(nesting.rows))
+
+
+def _state(graph: Graph, nesting: Nesting, theme: str) -> dict[str, Any]:
+    """Returns what the page shows first; it draws the picture itself."""
+    left = f" {nesting.closed_count:,} of its scopes are too deep for this page and stay folded."
+    text = "A saved picture: it folds, unfolds and searches without a kernel."
+    return {
+        "scenes": {"source": None, "destination": None},
+        "titles": {"source": graph.title, "destination": ""},
+        "selected": [],
+        "boundary": {**boundary_data(graph, Boundary(), None, "", None), "is_reversed": False},
+        "plan": {**plan_data(Plan(graph), "", graph), "same": True, "saved": {}, "history": []},
+        "status": {"text": text + left if nesting.closed_count else text, "level": "info"},
+        "outline": {"rows": []},
+        "theme": theme,
+        "still": True,
+    }
 
 
 def _columns(nesting: Nesting) -> dict[str, list[Any]]:

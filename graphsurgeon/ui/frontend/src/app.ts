@@ -1,23 +1,26 @@
 // Builds the screen from its parts, and updates them from the model.
 import { Api, NO_KERNEL_TEXT } from "./model/api";
-import { Changes } from "./state/changes";
+import { drawChanges } from "./state/changes";
 import { consume, focus, hasFocus } from "./panels/dom";
 import { group } from "./panels/parts";
 import { draw, h, make } from "./panels/vnodes";
 import { actionOf, Registry } from "./commands/registry";
-import { Inspector } from "./panels/inspector";
+import { inspectorPanel } from "./panels/inspector";
 import { LinkedPanes } from "./state/linked_panes";
-import { Outline } from "./panels/outline";
-import { Pane, type PaneEvents } from "./canvas/pane";
-import { PlanBar } from "./panels/planbar";
-import { Popup } from "./panels/popup";
-import { WidgetSize } from "./panels/size";
+import { viewMenu } from "./commands/appearance";
+import { refreshCandidates } from "./canvas/drag_tensor";
+import { drawBanner, lensNames } from "./canvas/lens";
+import { outlinePanel } from "./panels/outline";
+import { Pane } from "./canvas/pane";
+import { planBar } from "./panels/planbar";
+import { popupLayer } from "./panels/popup";
+import { widgetSize } from "./panels/size";
 import { isFold, opOf } from "./state/places";
-import { Search } from "./panels/search";
-import { StatusBar } from "./panels/statusbar";
+import { searchBox } from "./panels/search";
+import { statusBar } from "./panels/statusbar";
 import type { ViewState } from "./state/store";
 import { followTheme } from "./panels/theme";
-import { TopBar } from "./panels/topbar";
+import { topBar } from "./panels/topbar";
 import type { Model } from "./model/api";
 import type { Edge, State, Verbs } from "./model/types.generated";
 
@@ -25,7 +28,7 @@ const NARROW = 900,
   SMALL = 620,
   THREE = 1000,
   TWO = 1500;
-/** The delay before shapes are inferred, in ms, so that the first commands are handled first. */
+/** The delay before shapes are inferred, in ms, so that the first actions are handled first. */
 const LEISURE = 1000;
 
 const VIEW_NAMES = { before: "Before", after: "After", both: "Both" };
@@ -42,9 +45,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
     width = 0,
     soon = 0,
     /** the panes that were shown last */ lastShape = "";
-  const commands = new Registry(model),
-    { actions } = commands,
-    { store, overlay, cameras } = actions;
+  const actions = new Registry(model),
+    { store, overlay, cameras } = actions,
+    banner = make("div"),
+    changes = make("div");
 
   const api = new Api(
     model,
@@ -60,44 +64,28 @@ export function mount(model: Model, host: HTMLElement): () => void {
       if (root.querySelector(":disabled:focus")) actions.focusPane();
     },
   );
-  const events: PaneEvents = {
-    select: (pane, names, mode) => actions.select(pane, names, mode),
-    open: (pane, item) => actions.open(pane, item),
-    edge: (pane, edge) => {
-      actions.showEdge(pane, edge);
-      focus(pane.drawing.edge);
-    },
-    insert: (pane, edge) => commands.edits.insertOn(pane, edge),
-    inserts: pane => commands.inserts(pane),
-    menu: (pane, of, x, y) => commands.menu(pane, of, { x, y }),
-    drag: (pane, e) => commands.drag(pane, e),
-    move: pane => {
-      linked.moved(pane);
-      if (pane === actions.pane) top.zoom();
-    },
-    focus: (pane, onBox) => actions.paneFocused(pane, onBox),
-    alone: pane => linked.toggleAlone(pane),
-  };
-  const panes = { source: new Pane("source", events, overlay), destination: new Pane("destination", events, overlay) },
+  const panes = { source: new Pane("source", actions, overlay), destination: new Pane("destination", actions, overlay) },
     both = Object.values(panes),
     updateSizes = (anew = false) => both.forEach(pane => pane.updateSize(anew)),
-    status = new StatusBar(actions),
-    inspector = new Inspector(id, commands),
-    plan = new PlanBar(id, commands),
-    search = new Search(id, actions),
-    popup = new Popup(root, id, api),
-    widgetSize = new WidgetSize(root, !!model.get("still"), () => top.draw()),
-    linked = new LinkedPanes(actions, wide),
-    steps = new Changes(actions, linked);
-  Object.assign(actions, { api, panes, status, inspector, plan, search, popup, size: widgetSize });
-  Object.assign(commands, { linked, changes: steps });
+    status = statusBar(actions),
+    inspector = inspectorPanel(id, actions),
+    plan = planBar(id, actions),
+    search = searchBox(id, actions),
+    popup = popupLayer(root, id, api),
+    size = widgetSize(root, !!model.get("still"), () => top.draw()),
+    linked = new LinkedPanes(actions, wide);
+  const move = (pane: Pane) => {
+    linked.moved(pane);
+    if (pane === actions.pane) top.zoom();
+  };
+  Object.assign(actions, { api, panes, status, inspector, plan, search, popup, size, linked, move });
   const paneTabs = make("div"),
-    outline = new Outline(actions),
-    top = new TopBar(commands, panel => sides(panel, true), search.element);
-  store.listen(() => {
+    outline = outlinePanel(actions),
+    top = topBar(actions, panel => sides(panel, true), search.element);
+  store.onChange = () => {
     highlight();
     redraw();
-  });
+  };
 
   const dock = make("div.gs-dock"),
     right = make("div.gs-right", {}, inspector.element),
@@ -109,13 +97,13 @@ export function mount(model: Model, host: HTMLElement): () => void {
     make(
       "div.gs-panes",
       {},
-      make("div.gs-pane-bar", {}, paneTabs, steps.element),
-      commands.lens.element,
+      make("div.gs-pane-bar", {}, paneTabs, changes),
+      banner,
       make("div.gs-pane-row", {}, panes.source.element, panes.destination.element),
     ),
     right,
   );
-  root.append(top.element, main, foot, widgetSize.grip, overlay.element, popup.layer);
+  root.append(top.element, main, foot, size.grip, overlay.element, popup.layer);
 
   /** Controls are offered if the verbs that they send are answered: else a saved page lacks them, and without a kernel they
    * are gray. */
@@ -135,22 +123,24 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   /** Updates selections, marks and the start of a connection, which change without a new scene. */
   function highlight(): void {
-    const { active, selected, pendingEdit, edge, faded, candidates, picking, change } = store.state;
-    commands.lens.update();
+    const { active, selected, connecting, edge, faded, picking, change } = store.state,
+      candidates = connecting?.candidates,
+      start = connecting ?? picking?.from;
+    drawBanner(banner, actions);
     for (const pane of both) {
       const here = candidates && (candidates.pane === pane.name || actions.isSingleGraph);
       pane.map.setActive(pane.name === active);
-      pane.drawing.only(commands.lens.names(pane));
+      pane.drawing.only(lensNames(actions, pane));
       pane.drawing.offer(here ? candidates.boxes : null);
       pane.drawing.dim(picking && (of => !!actions.refusal(pane) || (picking.ops ? isFold(of) : of.kind === "op" && !of.outputs)));
       pane.drawing.select(selected[pane.name]);
       pane.drawing.point(change?.pane === pane.name ? change.name : null);
       pane.drawing.mark(
         pane.name === "source" ? (store.state.suggestedBoundary ?? model.get("boundary")) : null,
-        pendingEdit?.pane === pane.name ? pendingEdit.box : null,
+        start?.pane === pane.name ? start.box : null,
       );
       pane.chooseEdge(edge);
-      pane.offer(...commands.atSelection(pane));
+      pane.offer(...actions.atSelection(pane));
       pane.drawing.fade(faded ?? pane.scene?.legend?.faded ?? []);
     }
     const { inputs, outputs } = model.get("boundary");
@@ -170,7 +160,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     root.classList.toggle("gs-staged", staged);
     if (shape !== lastShape) for (const pane of both) pane.forgetSize();
     lastShape = shape;
-    steps.update();
+    drawChanges(changes, actions, linked);
     const tab = (text: string, on: boolean, onclick: () => void) => h("button.gs-tab", { "aria-pressed": on, onclick }, text);
     draw(
       paneTabs,
@@ -253,7 +243,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     linked.apart = back?.apart ?? false;
     if (!back) linked.lineUp();
     if (isTwoStage !== actions.isTwoStage) linked.cameraBefore = actions.isTwoStage ? before : undefined;
-    commands.tensorDrag.refresh();
+    refreshCandidates(actions);
     // an edge stays selected in a new scene, for example in one with shapes
     const now = holder?.scene?.edges.find(one => endsOf(one) === ends) ?? null;
     if (edge) store.set({ edge: now });
@@ -331,7 +321,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
       )
     )
       return;
-    if (!commands.offers(action)) {
+    if (!actions.offers(action)) {
       if (!api.kernelStopped) return; // a saved page has no such key
       consume(e);
       return status.show(NO_KERNEL_TEXT, "warn");
@@ -339,28 +329,28 @@ export function mount(model: Model, host: HTMLElement): () => void {
     consume(e);
     if (e.key === " " && actions.pane.pointer.pressSpace()) return; // it selects when the key is released, unless it has panned
     if (typing && action === "escape") actions.focusPane();
-    else commands.do(action, e.key);
+    else actions.do(action, e.key);
   });
 
   root.addEventListener("keyup", e => {
-    if (e.key === " " && actions.pane.pointer.releaseSpace()) commands.do(e.ctrlKey || e.metaKey ? "toggle" : "select");
+    if (e.key === " " && actions.pane.pointer.releaseSpace()) actions.do(e.ctrlKey || e.metaKey ? "toggle" : "select");
   });
 
   root.addEventListener("contextmenu", e => {
     if (e.defaultPrevented || (e.target as HTMLElement).matches("input, textarea")) return;
     consume(e); // otherwise, the notebook opens its own menu
     const { pane } = actions;
-    if (pane.canvas.contains(e.target as Node)) commands.appearance.menu(pane.name, { x: e.clientX, y: e.clientY });
+    if (pane.canvas.contains(e.target as Node)) viewMenu(actions, pane.name, e);
   });
 
   const theme = followTheme(root, () => model.get("theme") ?? "auto");
-  const size =
+  const sizes =
     typeof ResizeObserver === "undefined"
       ? null
       : new ResizeObserver(seen => {
           const old = width;
           if (seen.some(e => e.target === root)) {
-            widgetSize.attach();
+            size.attach();
             width = root.clientWidth;
             const { className } = root;
             root.classList.toggle("gs-w-narrow", width < NARROW);
@@ -371,7 +361,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
           linked.moveByCode(() => updateSizes(width !== old));
           linked.lineUp();
         });
-  for (const element of [root, panes.source.canvas, panes.destination.canvas]) size?.observe(element);
+  for (const element of [root, panes.source.canvas, panes.destination.canvas]) sizes?.observe(element);
 
   sides();
   cameras.settle();
@@ -385,8 +375,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
     clearTimeout(soon);
     controls.disconnect();
     for (const [event, listener] of listeners) model.off(event, listener);
-    size?.disconnect();
-    widgetSize.stop();
+    sizes?.disconnect();
+    size.stop();
     theme.stop();
     search.stop();
     status.close();

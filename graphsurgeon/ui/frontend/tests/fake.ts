@@ -1,8 +1,57 @@
 // A model and scenes for tests.
-import { LocalModel, NO_BOUNDARY, NO_PLAN } from "../src/page/model";
-import type { Box, Edge, Group, Scene, State, TensorRow } from "../src/model/types.generated";
+import { LocalModel } from "../src/page/model";
+import type { Box, Details, Edge, Group, MarkedBoundary, Plan, Scene, State, TensorRow, Views } from "../src/model/types.generated";
 
-export { NO_BOUNDARY, NO_PLAN };
+export const NO_BOUNDARY: MarkedBoundary = {
+  inputs: [],
+  outputs: [],
+  included: [],
+  ops: 0,
+  boxes: {},
+  leak_count: 0,
+  leaks: [],
+  control_leaks: [],
+  variables: 0,
+  problem: "",
+  is_reversed: false,
+};
+export const NO_PLAN: Plan = {
+  inputs: [],
+  scopes: {},
+  steps: [],
+  mode: "append",
+  also_copied: [],
+  faults: [],
+  warnings: [],
+  links: {},
+  counts: { ops: 0, variables: 0, placeholders: 0, connections: 0, changed: 0, removed: 0 },
+  rows: 0,
+  new: [],
+  variables: [],
+  connections: [],
+  code: "",
+  ready: false,
+  applied: "",
+  same: true,
+  saved: {},
+  history: [],
+};
+
+export const NO_DETAILS: Details = {
+  title: "",
+  rows: [],
+  inputs: [],
+  outputs: [],
+  control_inputs: [],
+  consumers: [],
+  totals: {},
+  doc: "",
+  histogram: null,
+  value: false,
+  python: "",
+};
+
+export const NO_VIEWS: Views = { back: 0, forward: 0, undo: 0, redo: 0, restored: 0, saved: [], signatures: [], signature: "" };
 
 export function box(name: string, more: Partial<Box> = {}): Box {
   return {

@@ -68,7 +68,7 @@ test("in a pane of another size the scale stays, and so does what is in view; an
   expect(one.camera).toEqual(first);
   // without marks, the box that keys act on
   one.keepVisible = [];
-  one.focus(one.drawing.find("b6")!, false, false);
+  one.focus(one.drawing.find("b6")!, false);
   expect(resize(200)).toBe(1);
   expect(one.view.contains(one.scene!.boxes[6]!, [200, 400])).toBe(true);
   resize(800);

@@ -1,10 +1,9 @@
 // What is shown and in which colors: menus, keys, legend, and what the inspector fetches.
 import { beforeEach, expect, test } from "vitest";
 import { countOf } from "../src/panels/dom";
-import { NO_DETAILS } from "../src/page/model";
 import type { Details, Legend } from "../src/model/types.generated";
 import { sharedScope } from "../src/state/places";
-import { box, edge, scene } from "./fake";
+import { box, edge, NO_DETAILS, scene } from "./fake";
 import { click, drawing, host, item, key, model, settled, start } from "./mounted";
 
 const LOOK = { shown: [], hidden: [], training: true, by: "family", name: "", faded: [], budget: 200, plan_view: "both" as const };

@@ -1,8 +1,7 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import { Minimap } from "../src/canvas/minimap";
 import { View } from "../src/canvas/view";
-import { box, edge, NO_PLAN, scene } from "./fake";
-import { NO_VIEWS } from "../src/page/model";
+import { box, edge, NO_PLAN, NO_VIEWS, scene } from "./fake";
 import { choices, click, host, item, key, model, settled, start } from "./mounted";
 
 beforeEach(() =>

@@ -147,8 +147,8 @@ test("boxes move from where they stood, over the pan that keeps the clicked one 
     g.animate = ((frames: Keyframe[]) => moves.push([key, frames[0]!["transform"] ?? frames[0]!["opacity"]])) as never;
   d.moveFrom(stood, { x: 0, y: 0, k: 1 }, { x: -40, y: 0, k: 1 }, () => true);
   expect(moves).toEqual([
-    ["b:b", "translate(140px,0px)"],
-    ["b:c", 0],
+    ["b", "translate(140px,0px)"],
+    ["c", 0],
   ]);
 });
 

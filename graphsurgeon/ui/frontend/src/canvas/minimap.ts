@@ -53,7 +53,7 @@ export class Minimap {
       const r = this.#svg.getBoundingClientRect(),
         [w, hh] = this.size(),
         k = this.view.k;
-      this.view.pan(w / 2 - this.view.x - ((e.clientX - r.left) / this.#k) * k, hh / 2 - this.view.y - ((e.clientY - r.top) / this.#k) * k);
+      this.view.pan(w / 2 - this.view.x - ((e.x - r.left) / this.#k) * k, hh / 2 - this.view.y - ((e.y - r.top) / this.#k) * k);
     };
     // the pane below must not pan
     for (const name of ["click", "dblclick", "contextmenu"]) this.element.addEventListener(name, e => e.stopPropagation());

@@ -1,8 +1,7 @@
 // The overlay of the whole widget during a drag: a line, a frame, and a text at the pointer.
 import { fill, s, setAttribute } from "../panels/dom";
+import type { Position } from "../panels/parts";
 import { make } from "../panels/vnodes";
-
-export type WindowPoint = { clientX: number; clientY: number };
 
 export class Overlay {
   readonly #path = s("path", { class: "gs-over-line" });
@@ -26,31 +25,17 @@ export class Overlay {
     return r;
   }
 
-  /** A line through points of the window. */
-  draw(points: [number, number][], kind: string, closed = false): void {
-    const r = this.#clip();
-    setAttribute(this.#path, "class", `gs-over-line ${kind}`);
-    setAttribute(this.#path, "d", points.map(([x, y], i) => `${i ? "L" : "M"}${x - r.left},${y - r.top}`).join("") + (closed ? "Z" : ""));
-  }
-
-  /** A frame between two points. */
-  frame({ clientX: x, clientY: y }: WindowPoint, { clientX: x2, clientY: y2 }: WindowPoint): void {
-    this.draw(
-      [
-        [x, y],
-        [x2, y],
-        [x2, y2],
-        [x, y2],
-      ],
-      "gs-loop",
-      true,
-    );
+  /** A frame between two points of the window. */
+  frame({ x, y }: Position, { x: x2, y: y2 }: Position): void {
+    const { left, top } = this.#clip();
+    setAttribute(this.#path, "class", "gs-over-line gs-loop");
+    setAttribute(this.#path, "d", `M${x - left},${y - top}H${x2 - left}V${y2 - top}H${x - left}Z`);
   }
 
   /** A curve from where a tensor leaves a box to the pointer; `down`: ports are below boxes, and not to their right. */
-  wire([x, y]: [number, number], to: WindowPoint, fits: boolean, down = true): void {
+  wire({ x, y }: Position, to: Position, fits: boolean, down = true): void {
     const r = this.#clip(),
-      [ax, ay, bx, by] = [x - r.left, y - r.top, to.clientX - r.left, to.clientY - r.top],
+      [ax, ay, bx, by] = [x - r.left, y - r.top, to.x - r.left, to.y - r.top],
       // against the flow, it bends just enough to show that it leaves the port
       bend = Math.max(20, (down ? by - ay : bx - ax) / 2),
       [dx, dy] = down ? [0, bend] : [bend, 0];
@@ -59,14 +44,14 @@ export class Overlay {
   }
 
   /** Words next to the pointer: the effect of a drop, or the reason why it has none. */
-  showTip(text: string, at: WindowPoint, good: boolean): void {
+  showTip(text: string, at: Position, good: boolean): void {
     const r = this.element.getBoundingClientRect();
     this.#tip.hidden = !text;
     this.#tip.classList.toggle("gs-no", !good);
     fill(this.#tip, good ? text : `\u2715 ${text}`);
     const { offsetWidth: w, offsetHeight: hh } = this.#tip;
-    this.#tip.style.left = `${Math.max(4, Math.min(at.clientX - r.left + 14, r.width - w - 6))}px`;
-    this.#tip.style.top = `${Math.min(at.clientY - r.top + 16, r.height - hh - 6)}px`;
+    this.#tip.style.left = `${Math.max(4, Math.min(at.x - r.left + 14, r.width - w - 6))}px`;
+    this.#tip.style.top = `${Math.min(at.y - r.top + 16, r.height - hh - 6)}px`;
   }
 
   clear(): void {

@@ -1,9 +1,9 @@
 // A pane: a drawing, its view, and the mouse. Its owner receives the box, port or edge at the pointer, and decides what to do.
 import type { Camera } from "../state/cameras";
 import { fill, focus, hasFocus, setAttribute, s } from "../panels/dom";
-import { button } from "../panels/parts";
+import { button, type Position } from "../panels/parts";
 import { create, h, make } from "../panels/vnodes";
-import { around, entry, fresh, nearest } from "../state/places";
+import { around, entry, fresh, nearest, type Point } from "../state/places";
 import { load, store } from "../state/stored";
 import { Minimap } from "./minimap";
 import type { Overlay } from "./overlay";
@@ -18,8 +18,8 @@ import { type Size, type Transform, View } from "./view";
 export interface PaneEvents extends PointerEvents<Pane> {
   move(pane: Pane): void;
   /** The pane is the active one now; it has the focus on a box if `onBox` is true. */
-  focus(pane: Pane, onBox: boolean): void;
-  alone(pane: Pane): void;
+  paneFocused(pane: Pane, onBox: boolean): void;
+  toggleAlone(pane: Pane): void;
 }
 
 const FAR = 0.3,
@@ -45,7 +45,7 @@ export class Pane {
       label: "Only this pane",
       kind: "quiet",
       "aria-pressed": false,
-      onclick: () => this.events.alone(this),
+      onclick: () => this.events.toggleAlone(this),
     }),
   );
   readonly #empty = make("div.gs-empty");
@@ -97,8 +97,8 @@ export class Pane {
     this.canvas.addEventListener("focusin", e => {
       const found = this.drawing.itemAt(e.target);
       const onBox = !!found && "g" in found;
-      if (onBox && found.key !== this.#active) this.#rove(found.key, false);
-      events.focus(this, onBox);
+      if (onBox && found.of.name !== this.#active) this.#rove(found.of.name, false);
+      events.paneFocused(this, onBox);
     });
   }
 
@@ -178,10 +178,8 @@ export class Pane {
     if (this.#seen[0] && old && !back && !this.#anchor && !scene.boxes.some(box => this.view.sees(box, this.#seen))) this.#hasView = false;
     const opened = anew && this.#anchor ? this.drawing.find(this.#anchor)?.of : undefined;
     if (anew) this.#anchor = null;
-    // an unfolded box is now a group, and a folded group is a box: it keeps the focus
-    const other = this.#active && (this.#active.startsWith("b:") ? "g:" : "b:") + this.#active.slice(2);
-    const next = [this.#active, other, this.drawing.items.keys().next().value].find(k => k && this.drawing.items.has(k));
-    this.#rove(next ?? null, hadFocus);
+    const { items } = this.drawing;
+    this.#rove(this.#active !== null && items.has(this.#active) ? this.#active : (items.keys().next().value ?? null), hadFocus);
     this.#applySize();
     // an opened box is made visible with its contents, if there is space
     if (opened && this.#seen[0]) this.view.show(opened, this.#seen);
@@ -204,7 +202,7 @@ export class Pane {
 
   /** Goes to the goal if the scene now shows it; the pane becomes the active one. */
   arrive(): void {
-    this.events.focus(this, false);
+    this.events.paneFocused(this, false);
     this.glide(() => this.#arrive());
   }
 
@@ -213,7 +211,7 @@ export class Pane {
     if (!this.#goal || !item) return;
     // the target must be large enough to read
     if (this.#goal.read && this.view.k < 0.5) this.#zoom(0.75 / this.view.k);
-    this.#rove(item.key, this.#goal.focus);
+    this.#rove(item.of.name, this.#goal.focus);
     this.view.centre(headOf(item.of), this.size);
     this.#goal = null;
   }
@@ -335,12 +333,12 @@ export class Pane {
 
   /** The item that keys act on. */
   get current(): Item | null {
-    return (this.#active && this.drawing.items.get(this.#active)) || null;
+    return this.drawing.items.get(this.#active ?? "") ?? null;
   }
 
-  /** Makes `item` the tab stop, and focuses it if requested. */
-  focus(item: Item, show = true, keyboard = true): void {
-    this.#rove(item.key, keyboard);
+  /** Makes `item` the tab stop, and focuses it. */
+  focus(item: Item, show = true): void {
+    this.#rove(item.of.name, true);
     if (show) this.glide(() => this.view.show(headOf(item.of), this.size));
   }
 
@@ -368,10 +366,10 @@ export class Pane {
     this.view.zoom(factor, this.size[0] / 2, this.size[1] / 2);
   }
 
-  #rove(key: string | null, keyboard: boolean): void {
-    for (const [k, item] of this.drawing.items) setAttribute(item.g, "tabindex", k === key ? "0" : "-1");
-    this.#active = key;
-    if (keyboard && key) focus(this.drawing.items.get(key)?.g);
+  #rove(name: string | null, keyboard: boolean): void {
+    for (const [key, item] of this.drawing.items) setAttribute(item.g, "tabindex", key === name ? "0" : "-1");
+    this.#active = name;
+    if (keyboard) focus(this.current?.g);
   }
 
   #fixedPoint(next: Scene): { name: string; x: number; y: number } | null {
@@ -398,32 +396,32 @@ export class Pane {
   }
 
   /** A point of the window in the picture. */
-  toScene(clientX: number, clientY: number): [number, number] {
+  toScene({ x, y }: Position): Point {
     const r = this.canvas.getBoundingClientRect();
-    return this.view.toScene(clientX - r.left, clientY - r.top);
+    return this.view.toScene(x - r.left, y - r.top);
   }
 
   /** The position of an output of a box in the window. */
-  portOnScreen(box: Box, port: number): [number, number] {
+  portOnScreen(box: Box, port: number): Position {
     const r = this.canvas.getBoundingClientRect(),
       [x, y] = this.view.toPane(...portOf(box, port, "output", this.scene?.direction ?? "TB"));
-    return [x + r.left, y + r.top];
+    return { x: x + r.left, y: y + r.top };
   }
 
   /** Whether a point of the window is in the picture. */
-  contains({ clientX: x, clientY: y }: MouseEvent): boolean {
+  contains({ x, y }: Position): boolean {
     const r = this.canvas.getBoundingClientRect();
     return !!r.width && x >= r.left && x < r.right && y >= r.top && y < r.bottom;
   }
 
   /** The element under a point of the window, even if another element has captured the pointer. */
-  elementAt({ clientX, clientY }: { clientX: number; clientY: number }): Element | null {
-    return (this.canvas.getRootNode() as Document).elementFromPoint(clientX, clientY);
+  elementAt({ x, y }: Position): Element | null {
+    return (this.canvas.getRootNode() as Document).elementFromPoint(x, y);
   }
 
   /** The box, group or edge of an event; by default of its target. */
   itemAt(e: MouseEvent, target: EventTarget | null = e.target): Item | Edge | null {
-    return this.drawing.itemAt(target, this.toScene(e.clientX, e.clientY));
+    return this.drawing.itemAt(target, this.toScene(e));
   }
 
   /** Cancels a pending move, because the user has moved the camera. */

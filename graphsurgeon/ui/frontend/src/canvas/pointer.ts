@@ -1,7 +1,8 @@
 // The mouse on one pane: the effects of a press, a drag, a click and the wheel.
 import { focus, consume, focused } from "../panels/dom";
-import type { Overlay, WindowPoint } from "./overlay";
-import { opens, overlap } from "../state/places";
+import type { Overlay } from "./overlay";
+import type { Position } from "../panels/parts";
+import { opens, overlap, type Point } from "../state/places";
 import type { Drawing, Item } from "./scene";
 import type { Box, Edge, Group, Mode, Rect, Scene } from "../model/types.generated";
 import type { View } from "./view";
@@ -45,7 +46,7 @@ export function dragFrom(first: PointerEvent, begin: () => Drag): void {
 
 /** Whether the pointer has not moved enough for a drag. */
 function isClick(from: PointerEvent, to: PointerEvent): boolean {
-  return Math.hypot(to.clientX - from.clientX, to.clientY - from.clientY) < CLICK_TOLERANCE;
+  return Math.hypot(to.x - from.x, to.y - from.y) < CLICK_TOLERANCE;
 }
 
 /** The parts of its pane that it needs. */
@@ -55,7 +56,7 @@ export interface PointerTarget {
   readonly view: View;
   readonly scene: Scene | null;
   readonly current: Item | null;
-  toScene(x: number, y: number): [number, number];
+  toScene(at: Position): Point;
   itemAt(e: MouseEvent, target?: EventTarget | null): Item | Edge | null;
   focus(item: Item, show?: boolean): void;
   /** Cancels a pending move, because the user has moved the camera. */
@@ -68,12 +69,12 @@ export interface PointerEvents<P> {
   select(pane: P, names: string[], mode: Mode): void;
   /** Unfolds or folds: `Actions.open` sends the verb, a command of ui/commands/navigation.py. */
   open(pane: P, item: Box | Group): void;
-  edge(pane: P, edge: Edge): void;
+  showEdge(pane: P, edge: Edge): void;
   /** Asks for an op to insert on an edge. */
-  insert(pane: P, edge: Edge): void;
+  insertOn(pane: P, edge: Edge): void;
   /** Whether ops can be inserted now. */
   inserts(pane: P): boolean;
-  menu(pane: P, of: Item | Edge, x: number, y: number): void;
+  menu(pane: P, of: Item | Edge, at: Position): void;
   /** A drag begins here, on a box, a port or an edge; null for the default effect of a drag. */
   drag(pane: P, e: PointerEvent): Drag | null;
 }
@@ -139,7 +140,7 @@ export class Pointer<P extends PointerTarget> {
     this.pane.canvas.classList.add("gs-panning");
     return {
       move: e => {
-        this.pane.view.pan(e.clientX - last.clientX, e.clientY - last.clientY);
+        this.pane.view.pan(e.x - last.x, e.y - last.y);
         last = e;
       },
       drop: () => {},
@@ -152,16 +153,16 @@ export class Pointer<P extends PointerTarget> {
     const pane = this.pane,
       overlay = this.overlay;
     const { left, right, top, bottom } = pane.canvas.getBoundingClientRect();
-    let last: WindowPoint = first;
+    let last: Position = first;
     const touched = (): Box[] => {
-      const [a, b] = [pane.toScene(first.clientX, first.clientY), pane.toScene(last.clientX, last.clientY)];
+      const [a, b] = [pane.toScene(first), pane.toScene(last)];
       const r: Rect = { x: Math.min(a[0], b[0]), y: Math.min(a[1], b[1]), w: Math.abs(a[0] - b[0]), h: Math.abs(a[1] - b[1]) };
       return (pane.scene?.boxes ?? []).filter(box => overlap(r, box));
     };
     return {
       move: e => {
         // the frame ends at the edges of the pane: boxes outside are not selected
-        last = { clientX: Math.max(left, Math.min(right, e.clientX)), clientY: Math.max(top, Math.min(bottom, e.clientY)) };
+        last = { x: Math.max(left, Math.min(right, e.x)), y: Math.max(top, Math.min(bottom, e.y)) };
         overlay.frame(first, last);
         pane.drawing.markTouched(touched());
       },
@@ -191,7 +192,7 @@ export class Pointer<P extends PointerTarget> {
       pane.cancelMove();
     });
     canvas.addEventListener("pointermove", e => {
-      if (!from) return drawing.hover(pane.itemAt(e), events.inserts(pane) ? pane.toScene(e.clientX, e.clientY) : undefined);
+      if (!from) return drawing.hover(pane.itemAt(e), events.inserts(pane) ? pane.toScene(e) : undefined);
       if (!this.#hasMoved) {
         if (isClick(from, e)) return;
         this.#hasMoved = true;
@@ -222,8 +223,8 @@ export class Pointer<P extends PointerTarget> {
         pane.focus(found, false);
         events.select(pane, [found.of.name], e.ctrlKey || e.metaKey ? "toggle" : e.shiftKey ? "add" : "set");
       } else if (found) {
-        if (target.closest(".gs-plus") && !target.matches("rect")) events.insert(pane, found);
-        else events.edge(pane, found);
+        if (target.closest(".gs-plus") && !target.matches("rect")) events.insertOn(pane, found);
+        else events.showEdge(pane, found);
       } else {
         focus(pane.current?.g);
         events.select(pane, [], "set");
@@ -239,8 +240,8 @@ export class Pointer<P extends PointerTarget> {
       // otherwise, the notebook opens its own menu
       consume(e);
       if ("g" in found) pane.focus(found, false);
-      else events.edge(pane, found);
-      events.menu(pane, found, e.clientX, e.clientY);
+      else events.showEdge(pane, found);
+      events.menu(pane, found, e);
     });
     canvas.addEventListener(
       "wheel",
@@ -249,7 +250,7 @@ export class Pointer<P extends PointerTarget> {
         if (!zooms && !this.#ownsWheel) return;
         e.preventDefault();
         const r = canvas.getBoundingClientRect();
-        if (zooms) pane.view.zoom(Math.exp(-e.deltaY * 0.002), e.clientX - r.left, e.clientY - r.top);
+        if (zooms) pane.view.zoom(Math.exp(-e.deltaY * 0.002), e.x - r.left, e.y - r.top);
         else {
           const unit = e.deltaMode === 1 ? LINE : 1;
           pane.view.pan(-e.deltaX * unit, -e.deltaY * unit);

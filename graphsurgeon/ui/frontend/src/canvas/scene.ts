@@ -1,7 +1,7 @@
 // Draws a scene into a <g>. Elements are reused by name in the next scene, so that focus and style stay.
 import { arrange, clean, hasFocus, setAttribute as write, s } from "../panels/dom";
 import { type BoxMarks, chipsOf, isPart, labelOf, marksOf } from "../state/marks";
-import { gives, isSame, opens, overlap } from "../state/places";
+import { gives, isSame, opens, overlap, type Point } from "../state/places";
 import { edgeAt } from "./edge_hit";
 import type { Transform } from "./view";
 import {
@@ -23,7 +23,7 @@ import {
   widthOf,
 } from "./shapes";
 import { LABEL, measure } from "../model/text";
-import type { Boundary, Box, Edge, Group, InputCandidate, Rect, Scene } from "../model/types.generated";
+import type { Boundary, Box, Edge, Group, InputCandidate, Paint, Rect, Scene } from "../model/types.generated";
 
 /** The timing of movements. */
 export const MOTION = { duration: 200, easing: "ease-out" };
@@ -34,8 +34,14 @@ const FOCUSABLE = { role: "treeitem", tabindex: -1, "data-lm-suppress-shortcuts"
 /** The marks of boxes that their edges have too. */
 const EDGE_MARKS = ["lit", "faded", "away"] as const;
 
+/** An output of a box, or an input that could read a tensor. */
+export interface Port {
+  box: Box;
+  port: number;
+  candidate?: InputCandidate;
+}
+
 export interface Item {
-  key: string;
   g: SVGGElement;
   of: Box | Group;
   drawnKey: string;
@@ -45,6 +51,7 @@ export interface Item {
 
 export class Drawing {
   readonly root = s("g", { class: "gs-root", role: "presentation" });
+  /** The boxes and groups by name: a box keeps its element when it becomes a group. */
   readonly items = new Map<string, Item>();
   scene: Scene | null = null;
   #byElement = new WeakMap<Element, Item | Edge>();
@@ -77,8 +84,7 @@ export class Drawing {
   #outputs = s("g");
   #inputs = s("g");
   #hoverTarget: Item | Edge | null = null;
-  #outs = new WeakMap<Element, { box: Box; port: number }>();
-  #ins = new WeakMap<Element, { box: string; candidate: InputCandidate }>();
+  #ports = new WeakMap<Element, Port>();
   #isDimmed = false;
   #candidates: Record<string, InputCandidate[]> | null = null;
 
@@ -99,13 +105,13 @@ export class Drawing {
       this.#end(e.to)[0] += e.count;
     }
     const seen = new Set<string>();
-    const put = (key: string, of: Box | Group, layer: SVGGElement) => {
-      seen.add(key);
-      let item = this.items.get(key);
+    const put = (of: Box | Group, layer: SVGGElement) => {
+      seen.add(of.name);
+      let item = this.items.get(of.name);
       if (!item) {
         const g = s("g", { ...FOCUSABLE, "data-name": of.name.slice(0, 2000) });
-        item = { key, g, of, drawnKey: "", marksKey: "" };
-        this.items.set(key, item);
+        item = { g, of, drawnKey: "", marksKey: "" };
+        this.items.set(of.name, item);
       }
       item.of = of;
       this.#byElement.set(item.g, item);
@@ -116,7 +122,7 @@ export class Drawing {
         item.drawnKey = drawn;
         item.marksKey = "";
         write(item.g, "class", classOf(of));
-        if ("kind" in of) tint(item.g, of);
+        tint(item.g, "kind" in of ? of.paint : undefined);
         write(item.g, "aria-level", levelOf(of));
         if (opens(of)) write(item.g, "aria-expanded", !("kind" in of));
       }
@@ -124,12 +130,12 @@ export class Drawing {
       // re-appending a focused element would blur it: only misplaced elements move
       if (item.g.parentNode !== layer) layer.append(item.g);
     };
-    for (const group of scene.groups) put("g:" + group.name, group, this.#layers.groups);
-    for (const box of scene.boxes) put("b:" + box.name, box, this.#layers.boxes);
-    for (const [key, item] of this.items)
-      if (!seen.has(key)) {
+    for (const group of scene.groups) put(group, this.#layers.groups);
+    for (const box of scene.boxes) put(box, this.#layers.boxes);
+    for (const [name, item] of this.items)
+      if (!seen.has(name)) {
         item.g.remove();
-        this.items.delete(key);
+        this.items.delete(name);
       }
     this.#order(scene);
     this.#drawEdges();
@@ -176,7 +182,8 @@ export class Drawing {
 
   /** Draws a box as an empty frame until the next scene has its contents. */
   opening(name: string, on: boolean): void {
-    this.items.get("b:" + name)?.g.classList.toggle("gs-opening", on);
+    const item = this.items.get(name);
+    if (item && "kind" in item.of) item.g.classList.toggle("gs-opening", on);
   }
 
   /** Highlights the selected boxes; called at once on a click, before Python's answer. */
@@ -212,16 +219,16 @@ export class Drawing {
     if (!isSame(old, names)) this.#drawEdges();
   }
 
-  /** The positions of all items, by key. */
-  positions(): Map<string, [number, number]> {
-    return new Map([...this.items].map(([key, { of }]) => [key, [of.x, of.y]]));
+  /** The positions of all items, by name. */
+  positions(): Map<string, Point> {
+    return new Map([...this.items].map(([name, { of }]) => [name, [of.x, of.y]]));
   }
 
   /** Moves items from their old positions to the new ones, if they are in sight; new items and the edges fade in meanwhile. */
-  moveFrom(oldPositions: Map<string, [number, number]>, from: Transform, to: Transform, seen: (r: Rect) => boolean): void {
+  moveFrom(oldPositions: Map<string, Point>, from: Transform, to: Transform, seen: (r: Rect) => boolean): void {
     const at = (x: number, y: number) => ({ transform: `translate(${x}px,${y}px)` });
-    for (const [key, { g, of }] of this.items) {
-      const was = oldPositions.get(key) ?? oldPositions.get((key.startsWith("b:") ? "g:" : "b:") + key.slice(2));
+    for (const [name, { g, of }] of this.items) {
+      const was = oldPositions.get(name);
       if (!was) seen(of) && g.animate?.([{ opacity: 0 }, { opacity: 1 }], MOTION);
       else {
         const x = (was[0] * from.k + from.x - to.x) / to.k,
@@ -275,7 +282,7 @@ export class Drawing {
   /** Shows the outputs of the box at the pointer, to drag tensors from, and highlights its edges, or the edge at the pointer. These
    * are drawn over the picture, so that the picture does not change. With the point at which the pointer has come to the edge of one
    * tensor, there is a button next to it that inserts an op. */
-  hover(found: Item | Edge | null, point?: [number, number]): void {
+  hover(found: Item | Edge | null, point?: Point): void {
     if (found === this.#hoverTarget) return;
     this.#hoverTarget = found;
     const { scene } = this,
@@ -287,7 +294,7 @@ export class Drawing {
     this.#outputs.replaceChildren(
       ...Array.from({ length: box ? outputsOf(box) : 0 }, (_, port) => {
         const g = drawPort(portOf(box!, port, "output", this.scene!.direction), "out");
-        this.#outs.set(g, { box: box!, port });
+        this.#ports.set(g, { box: box!, port });
         this.#byElement.set(g, item!);
         return g;
       }),
@@ -320,9 +327,9 @@ export class Drawing {
       item.g.classList.toggle("gs-fits", fits);
       item.g.classList.toggle("gs-fits-not", !!candidates && "kind" in item.of && !fits && (inputs.length > 0 || !gives(item.of)));
       if (!fits || !("kind" in item.of)) continue;
-      for (const [i, candidate] of inputs.entries()) {
-        const g = drawPort(portOf(item.of, i, "input", this.scene!.direction, inputs.length), candidate.reason ? "no" : "in");
-        this.#ins.set(g, { box: item.of.name, candidate });
+      for (const [port, candidate] of inputs.entries()) {
+        const g = drawPort(portOf(item.of, port, "input", this.scene!.direction, inputs.length), candidate.reason ? "no" : "in");
+        this.#ports.set(g, { box: item.of, port, candidate });
         ports.push(g);
       }
     }
@@ -340,20 +347,14 @@ export class Drawing {
     this.#toggle("gs-aimed", one => one === item);
   }
 
-  /** The output that an event happened on. */
-  outputAt(target: EventTarget | null): { box: Box; port: number } | null {
+  /** The output, or the highlighted input, of an event. */
+  portAt(target: EventTarget | null): Port | undefined {
     const g = (target as Element | null)?.closest(".gs-port");
-    return (g && this.#outs.get(g)) ?? null;
-  }
-
-  /** The highlighted input at an event, and its box. */
-  candidateAt(target: EventTarget | null): { box: string; candidate: InputCandidate } | null {
-    const g = (target as Element | null)?.closest(".gs-port");
-    return (g && this.#ins.get(g)) ?? null;
+    return g ? this.#ports.get(g) : undefined;
   }
 
   /** The box, group or edge of an event, which may be at a point of the picture; a group only by its heading. */
-  itemAt(target: EventTarget | null, point?: [number, number]): Item | Edge | null {
+  itemAt(target: EventTarget | null, point?: Point): Item | Edge | null {
     for (let e = target as Element | null; e && e !== this.root; e = e.parentElement) {
       const found = this.#byElement.get(e);
       if (!found) continue;
@@ -366,7 +367,7 @@ export class Drawing {
 
   /** The box or group of a name; for a scope without one, the first below it (a chain of scopes is one box). */
   find(name: string): Item | undefined {
-    const own = this.items.get("b:" + name) ?? this.items.get("g:" + name);
+    const own = this.items.get(name);
     if (own || !name.endsWith("/")) return own;
     const below = [...this.items.values()].filter(i => i.of.name.startsWith(name));
     return below.sort((a, b) => a.of.name.length - b.of.name.length)[0];
@@ -470,7 +471,7 @@ export class Drawing {
       const sorted = [...list].sort((a, b) => ("depth" in a && "depth" in b ? a.depth - b.depth : 0) || a.y - b.y || a.x - b.x);
       arrange(
         layer,
-        sorted.map(b => this.items.get(("kind" in b ? "b:" : "g:") + b.name)!.g),
+        sorted.map(b => this.items.get(b.name)!.g),
       );
     }
   }
@@ -497,10 +498,10 @@ function classOf(of: Box | Group): string {
 }
 
 /** Sets the color of a box. */
-function tint(g: SVGGElement, of: Box): void {
-  if (!of.paint) return g.style.removeProperty("--gs-hue") as unknown as void;
-  g.classList.add(of.paint.color ? "gs-tinted" : "gs-untinted");
-  if (of.paint.color) g.style.setProperty("--gs-hue", safeColor(of.paint.color));
+function tint(g: SVGGElement, paint: Paint | undefined): void {
+  if (!paint) return g.style.removeProperty("--gs-hue") as unknown as void;
+  g.classList.add(paint.color ? "gs-tinted" : "gs-untinted");
+  if (paint.color) g.style.setProperty("--gs-hue", safeColor(paint.color));
 }
 
 function levelOf(of: Box | Group): number {

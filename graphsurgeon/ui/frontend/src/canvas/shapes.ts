@@ -3,6 +3,7 @@ import { clean, figure, setAttribute, s } from "../panels/dom";
 import { type Chip, count, share, subOf } from "../state/marks";
 import { OP_RADIUS, QUIET_WIDTH, RADIUS, SIGN, WIDTHS } from "../model/drawing.generated";
 import { type FlowWay, reach } from "../state/neighbors";
+import type { Point } from "../state/places";
 import { textWidthAttributes, LABEL, LEADING, measure, SUB } from "../model/text";
 import type { Box, Direction, Edge, Group, Mark, Scene } from "../model/types.generated";
 
@@ -171,14 +172,14 @@ export function outputsOf(b: Box): number {
 }
 
 /** The position of a port of a box in the picture. */
-export function portOf(b: Box, at: number, side: "input" | "output", direction: Direction, of = outputsOf(b)): [number, number] {
+export function portOf(b: Box, at: number, side: "input" | "output", direction: Direction, of = outputsOf(b)): Point {
   const share = (at + 0.5) / Math.max(1, of),
     far = side === "output" ? 1 : 0;
   return direction === "TB" ? [b.x + b.w * share, b.y + b.h * far] : [b.x + b.w * far, b.y + b.h * share];
 }
 
 /** A port: a dot, with space around it that also reacts to clicks. */
-export function drawPort([x, y]: [number, number], kind: string): SVGGElement {
+export function drawPort([x, y]: Point, kind: string): SVGGElement {
   const g = s("g", { class: `gs-port gs-port-${kind}`, transform: `translate(${round(x)},${round(y)})` });
   g.append(s("circle", { class: "gs-port-hit", r: 10 }), s("circle", { class: "gs-port-dot", r: 4.5 }));
   if (kind === "no") g.append(s("path", { class: "gs-port-cross", d: "M-2,-2L2,2M2,-2L-2,2" }));
@@ -187,7 +188,7 @@ export function drawPort([x, y]: [number, number], kind: string): SVGGElement {
 
 /** The button that inserts an op, next to a point of an edge. It also reacts to the pointer in the space between, so that the pointer
  * can go there. */
-export function drawPlus([px, py]: [number, number], direction: Direction): SVGGElement {
+export function drawPlus([px, py]: Point, direction: Direction): SVGGElement {
   const down = direction === "TB",
     [x, y] = down ? [px - PLUS, py] : [px, py - PLUS];
   const g = s("g", { class: "gs-plus", transform: `translate(${round(x)},${round(y)})` });

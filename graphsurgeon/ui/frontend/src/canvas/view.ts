@@ -1,5 +1,5 @@
 // Pan and zoom of a pane. Nothing here sends a message.
-import { around, centre, nearest, overlap } from "../state/places";
+import { around, centre, nearest, overlap, type Point } from "../state/places";
 import type { Rect, Scene } from "../model/types.generated";
 
 export const LEAST = 0.1,
@@ -143,11 +143,11 @@ export class View {
     this.pan(width / 2 - x, height / 2 - y);
   }
 
-  toPane(x: number, y: number): [number, number] {
+  toPane(x: number, y: number): Point {
     return [x * this.k + this.x, y * this.k + this.y];
   }
 
-  toScene(px: number, py: number): [number, number] {
+  toScene(px: number, py: number): Point {
     return [(px - this.x) / this.k, (py - this.y) / this.k];
   }
 }

@@ -1,15 +1,19 @@
 // Actions: the verb that a gesture sends, and the state of the page before the answer.
 import type { Api, Result } from "../model/api";
 import { CommandError, NO_KERNEL_TEXT } from "../model/api";
-import { CameraHistory } from "../state/cameras";
+import { cameraHistory } from "../state/cameras";
 import type { Pane } from "../canvas/pane";
 import { Overlay } from "../canvas/overlay";
+import { focus } from "../panels/dom";
 import { isFold, isFoldName, isSame, opens } from "../state/places";
 import type { Choice, FormField, Popup, Values } from "../panels/popup";
 import { FORMS } from "../model/forms.generated";
 import type { WidgetSize } from "../panels/size";
 import { edgeTitle } from "../canvas/shapes";
-import { type Picking, Store, type TwoEnds, type ViewState } from "../state/store";
+import type { Item } from "../canvas/scene";
+import type { Position } from "../panels/parts";
+import type { Action } from "./keys";
+import { type Picking, Store, type TwoEndEdit, type ViewState } from "../state/store";
 import type { Model } from "../model/api";
 import type {
   Attributes,
@@ -22,11 +26,8 @@ import type {
   PaneName,
   RunReport,
   Status,
-  TensorText,
   Verbs,
 } from "../model/types.generated";
-
-export type TwoEndEdit = Exclude<TwoEnds, "connect">;
 
 export const TWO_END_EDITS: Record<
   TwoEndEdit,
@@ -41,12 +42,12 @@ export const TWO_END_EDITS: Record<
 /** What the actions use of the panels, which themselves import the actions. */
 export interface Panels {
   inspector: {
-    /** whether the shown tensors can be marked */ marks: boolean;
     nothing(): void;
     waiting(name: string): void;
     several(names: string[], about?: Attributes): void;
-    show(name: string, details: Details, isOp: boolean): void;
-    edge(title: string, way: string, found: EdgeTensors, more: number): void;
+    /** `marks`: whether the shown tensors can be marked. */
+    show(name: string, details: Details, isOp: boolean, marks: boolean): void;
+    edge(title: string, way: string, found: EdgeTensors, more: number, marks: boolean): void;
     tensorOf(op: string): string;
   };
   plan: { show(tab: string): void; copy(byKey: boolean): void; focusSummary(): void; focusMapping(): void };
@@ -55,10 +56,10 @@ export interface Panels {
 }
 
 /** The parts of the screen, and what the user can do with them. */
-export class Actions {
+export abstract class Actions {
   readonly store = new Store();
   readonly overlay = new Overlay();
-  readonly cameras: CameraHistory;
+  readonly cameras;
   api!: Api;
   panes!: Record<PaneName, Pane>;
   inspector!: Panels["inspector"];
@@ -70,7 +71,7 @@ export class Actions {
   #request = 0;
 
   constructor(readonly model: Model) {
-    this.cameras = new CameraHistory(model);
+    this.cameras = cameraHistory(model);
   }
 
   /** The view state. */
@@ -127,6 +128,15 @@ export class Actions {
     const here = pane.name === "destination" || this.isSingleGraph;
     return here ? "" : `Edits are made in ${this.model.get("titles").destination}, on the right.`;
   }
+
+  /** Does an action, by default with the current item. A menu opens at the point `at`, if there is one. */
+  abstract do(action: Action, key?: string, at?: Position, given?: Item): void;
+
+  /** Whether an action is offered: a saved page answers few verbs, a stopped kernel none. */
+  abstract offers(action: Action): boolean;
+
+  /** An action as an item of a menu or a bar for a box of a pane; none if the action cannot be done with it. */
+  abstract choice(action: Action, pane: Pane, of?: Box | Group, more?: Partial<Choice>): Choice | false;
 
   /** Shows a message in the status line. */
   readonly notify = (text: string, level: Status["level"] = "info"): void => this.status.show(text, level);
@@ -237,7 +247,7 @@ export class Actions {
     if (first || isSame(old, now)) return;
     void this.inspect(this.panes.source, true);
     // the view goes to a selection of Python; its scene may come with the same message
-    if (now.size && !this.cameras.returning) queueMicrotask(() => this.panes.source.lookAt([...now]));
+    if (now.size && !this.cameras.isReturning()) queueMicrotask(() => this.panes.source.lookAt([...now]));
   }
 
   /** Asks for a tensor of the graph that the plan changes: of the next box or edge that is clicked or chosen by Enter or Space. */
@@ -253,7 +263,7 @@ export class Actions {
   /** A request that ends when something is chosen. */
   #once(asked: Picking): Picking {
     const take = (chosen: string) => {
-      this.store.set({ picking: null, pendingEdit: null });
+      this.store.set({ picking: null, connecting: null });
       asked.take(chosen);
     };
     return { ...asked, take };
@@ -267,7 +277,7 @@ export class Actions {
     if (no) return this.notify(no.replace("Edits are made", "Choose a tensor"), "warn");
     if (picking.ops && !isFoldName(name)) return picking.take(name);
     if (picking.ops) return this.notify("Choose an op: unfold the scope (Enter).", "warn");
-    const answer = edge ? await this.tensorsOf(pane, edge) : (await this.send("details", { pane: pane.name, name }))?.outputs,
+    const answer = edge ? (await this.edgeTensors(pane, edge))?.tensors : (await this.send("details", { pane: pane.name, name }))?.outputs,
       found = answer?.map(t => t.tensor);
     if (!found || this.state.picking !== picking) return;
     const { take } = picking;
@@ -308,14 +318,13 @@ export class Actions {
       if (about && asked === this.#request) this.inspector.several(names, about);
       return;
     }
-    this.inspector.marks = !this.markRefusal(pane);
     this.inspector.waiting(name);
     const details = await this.api.call("details", { pane: pane.name, name }).catch((error: CommandError) => error);
     if (asked !== this.#request) return;
     if (details instanceof Error) {
       this.inspector.nothing();
       if (!again) this.#report(details);
-    } else if (details) this.inspector.show(name, details, !isFoldName(name));
+    } else if (details) this.inspector.show(name, details, !isFoldName(name), !this.markRefusal(pane));
   }
 
   /** Selects an edge and no box, or takes its tensor if one is asked for. With its `place` among the edges of a box, only selects it. */
@@ -324,18 +333,18 @@ export class Actions {
     this.select(pane, [], "set");
     this.#request++;
     this.store.set({ edge });
-    this.inspector.marks = !this.markRefusal(pane);
     const [from, to] = this.ends(pane, edge).map(box => box.label),
       asked = this.#request,
       show = (found: EdgeTensors, more: number) => {
-        this.inspector.edge(edgeTitle(edge), `${from} \u2192 ${to}`, found, more);
+        this.inspector.edge(edgeTitle(edge), `${from} \u2192 ${to}`, found, more, !this.markRefusal(pane));
         const what = `${edge.control ? "" : "edge: "}${edgeTitle(edge)}${edge.count > 1 ? ` from ${from}` : ""} to ${to}`;
         pane.drawing.nameEdge([what, edge.count > 1 ? "" : found.tensors[0]?.text, place].filter(Boolean).join(", "));
       };
     show({ tensors: [], values: [] }, 0);
-    void this.#edgeTensors(pane, edge).then(found => {
+    void this.edgeTensors(pane, edge).then(found => {
       if (found && asked === this.#request) show(found, edge.count - found.tensors.length);
     });
+    focus(pane.drawing.edge);
   }
 
   /** The boxes at the ends of an edge. */
@@ -344,14 +353,10 @@ export class Actions {
     return [box(from), box(to)];
   }
 
-  #edgeTensors(pane: Pane, edge: Edge): Promise<EdgeTensors | null> {
+  /** The tensors of an edge, and their values in a run. */
+  edgeTensors(pane: Pane, edge: Edge): Promise<EdgeTensors | null> {
     const [{ name: source }, { name: target }] = this.ends(pane, edge);
     return this.send("edge_tensors", { source, target, control: !!edge.control, pane: pane.name });
-  }
-
-  /** The tensors of an edge. */
-  async tensorsOf(pane: Pane, edge: Edge): Promise<TensorText[] | undefined> {
-    return (await this.#edgeTensors(pane, edge))?.tensors;
   }
 
   open(pane: Pane, item: Box | Group): void {
@@ -403,44 +408,45 @@ export class Actions {
   }
 
   /** An end of an edit with two ends: an op for edits of control inputs, else a tensor. */
-  #end(pane: Pane, verb: TwoEnds): string | null {
+  #end(pane: Pane, verb: TwoEndEdit): string | null {
     const of = pane.current?.of;
-    return verb !== "connect" && TWO_END_EDITS[verb].order && of && !isFold(of) ? of.name : this.tensor(pane, verb === "connect");
+    return TWO_END_EDITS[verb].order && of && !isFold(of) ? of.name : this.tensor(pane);
+  }
+
+  /** The box that the first end of an edit is at: the start of the selected edge, or else the current box. */
+  startBox(pane: Pane): string | undefined {
+    const { edge } = this.state;
+    return (edge ? this.ends(pane, edge)[0] : pane.current?.of)?.name;
   }
 
   /** Takes the first of two ends: the end of the current box, or a tensor of an edge. */
-  startEdit(pane: Pane, verb: TwoEnds, of?: { tensor: string; box: string; only: string[] }): void {
+  startEdit(pane: Pane, verb: TwoEndEdit, of?: { tensor: string; box: string; only: string[] }): void {
     const tensor = of?.tensor ?? this.#end(pane, verb),
-      box = of?.box ?? (this.state.edge ? this.ends(pane, this.state.edge)[0]! : pane.current?.of)?.name;
-    if (!tensor || box === undefined) return;
-    if (verb !== "connect" && !this.canEdit(pane)) return;
+      box = of?.box ?? this.startBox(pane);
+    if (!tensor || box === undefined || !this.canEdit(pane)) return;
     const only = of?.only ?? [],
       act = (to: string) => {
         if (verb === "reroute") this.post(verb, { old: tensor, to, only });
         else if (verb === "swap") this.post(verb, { a: tensor, b: to });
         else if (verb === "add_control") this.post(verb, { op: tensor, after: to });
-        else if (verb === "reroute_control") this.post(verb, { old: tensor, to });
+        else this.post(verb, { old: tensor, to });
       };
-    const second = verb === "connect" ? null : TWO_END_EDITS[verb],
+    const { other, key, order } = TWO_END_EDITS[verb],
       purpose = tensor.slice(0, 80),
-      picking = second && { purpose, how: `click ${second.other}`, ops: second.order, take: act };
+      picking = { purpose, how: `click ${other}`, ops: order, from: { verb, pane: pane.name, box }, take: act };
     // the edge that was chosen for the first end must not be the second end
-    this.store.set({
-      pendingEdit: { verb, tensor, pane: pane.name, box },
-      picking: picking && this.#once(picking),
-      candidates: null,
-      edge: null,
-    });
-    const ask = second ? `go to ${second.other} and press ${second.key ?? "Enter"}` : "go to the box that should read it and press m again";
-    this.notify(`${purpose}: ${ask}; Esc cancels.`);
+    this.store.set({ picking: this.#once(picking), connecting: null, edge: null });
+    this.notify(`${purpose}: go to ${other} and press ${key ?? "Enter"}; Esc cancels.`);
   }
 
   /** Takes the second end of an edit by a key. */
   completeEdit(pane: Pane): void {
-    const { pendingEdit, picking } = this.state,
-      end = this.canEdit(pane) && this.#end(pane, pendingEdit!.verb);
-    if (end) picking!.take(end);
+    const { from, take } = this.state.picking!,
+      end = this.canEdit(pane) && this.#end(pane, from!.verb);
+    if (end) take(end);
   }
+
+  readonly cancelConnection = (): void => this.store.set({ connecting: null });
 
   apply(): void {
     const plan = this.model.get("plan");
@@ -463,8 +469,8 @@ export class Actions {
   /** Esc cancels a connection, else a running layout, else it clears the selections. */
   escape(pane: Pane): void {
     const drags = Object.values(this.panes).map(one => one.pointer.stop());
-    if (this.state.pendingEdit || this.state.picking || drags.includes(true)) {
-      this.store.set({ pendingEdit: null, candidates: null, picking: null });
+    if (this.state.connecting || this.state.picking || drags.includes(true)) {
+      this.store.set({ connecting: null, picking: null });
       this.notify("Cancelled.");
     } else if (this.state.lens) this.store.set({ lens: null });
     else if (this.model.get("status").level === "busy" || this.api.pending()) this.post("cancel", {});

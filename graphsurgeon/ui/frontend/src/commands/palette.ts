@@ -6,12 +6,6 @@ import { type Action, KEYS } from "./keys";
 import type { Entry } from "../panels/popup";
 import { displayName } from "../state/places";
 
-interface Commands {
-  actions: Actions;
-  offers(action: Action): boolean;
-  do(action: Action): void;
-}
-
 interface Command extends Entry {
   run(): unknown;
 }
@@ -22,11 +16,10 @@ const MAX_OPS = 20,
   NOT_LISTED: Action[] = ["select", "open", "menu", "down", "first", "views", "palette", "escape", "toggle", "copy_to_clipboard"];
 
 /** Opens the palette at once, so that it gets each key; its list follows when the kernel has answered. */
-export function openPalette({ actions, offers, do: act }: Commands): void {
-  const { api, model, popup } = actions,
-    pane = actions.pane;
+export function openPalette(actions: Actions): void {
+  const { api, model, pane, popup } = actions;
   const commands: Command[] = KEYS.flatMap(([action, , sign, text]) =>
-    text && offers(action) && !NOT_LISTED.includes(action) ? [{ name: text, doc: sign!, run: () => act(action) }] : [],
+    text && actions.offers(action) && !NOT_LISTED.includes(action) ? [{ name: text, doc: sign!, run: () => actions.do(action) }] : [],
   );
   const listed = Promise.resolve(api.answers("recipes") ? recipeChoices(actions) : []).then(choices =>
     choices.flatMap(({ text, group, off, run }): Command[] => (off ? [] : [{ name: text, doc: `recipe: ${group}`, run }])),

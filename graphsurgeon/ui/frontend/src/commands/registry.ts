@@ -1,34 +1,31 @@
 // The registry of the commands: for each action of the table of keys, its effect, its label and its condition. The keys, the menus, the
 // bars, the palette and the list of shortcuts use it.
 import { Actions } from "./actions";
-import { BoxDrag } from "../canvas/drag_boxes";
-import { type ChoiceOf, Edits } from "./edits";
-import { focus } from "../panels/dom";
+import { dragBoxes } from "../canvas/drag_boxes";
+import { askAttribute, askInsert, askName, edgeMenu, editMenu, findSimilar, replaceSimilar } from "./edits";
 import { openRecipes, openRunForm, openSaveForm } from "./forms";
 import { along, below, corner, openViews, showViewNumber } from "./navigation";
 import { type Action, keyOf, KEYS, verbOf } from "./keys";
-import { Lens } from "../canvas/lens";
-import type { Changes } from "../state/changes";
+import { isolate, selectBetween, showPath, toggleLens } from "../canvas/lens";
+import { stepChange } from "../state/changes";
 import type { LinkedPanes } from "../state/linked_panes";
 import { openPalette } from "./palette";
-import type { Pane } from "../canvas/pane";
+import type { Pane, PaneEvents } from "../canvas/pane";
 import type { Drag } from "../canvas/pointer";
 import { around, edgesOf, isFold, neighbor, opens, type Step } from "../state/places";
-import { Appearance } from "./appearance";
+import { hideType, showTraining, viewMenu } from "./appearance";
 import type { Item } from "../canvas/scene";
-import type { Model } from "../model/api";
 import type { Box, Edge, Group, Mode, PaneName, Rect } from "../model/types.generated";
-import { TensorDrag } from "../canvas/drag_tensor";
+import { connect, dragTensor } from "../canvas/drag_tensor";
 import type { Choice } from "../panels/popup";
-import type { Position } from "../panels/parts";
+import { belowButton, button, type ButtonOptions, type Position } from "../panels/parts";
+import type { VNode } from "../panels/vnodes";
 import { middleOf } from "../canvas/edge_hit";
 
 const BY_KEY = new Map(KEYS.flatMap(([action, keys]) => keys.map(key => [key, action] as const)));
 
 /** Actions that are about a plan, and send nothing that must be answered. */
-const OF_PLANS: Action[] = ["plan_view", "change", "change_before"],
-  /** Actions on boxes, which do nothing while an edge is selected. */
-  ON_BOXES: Action[] = ["type", "attribute", "rename", "lens", "copy_to_clipboard", "cut", "duplicate"];
+const OF_PLANS: Action[] = ["plan_view", "change", "change_before"];
 
 type Pressed = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "shiftKey" | "altKey">;
 
@@ -56,91 +53,79 @@ type When = (pane: Pane, of?: Box | Group) => boolean | { reason: string };
 
 type Command = readonly [run: Effect, label?: Label, when?: When];
 
-export class Registry {
-  readonly actions: Actions;
-  readonly edits: Edits;
-  readonly appearance: Appearance;
-  readonly tensorDrag: TensorDrag;
-  readonly lens: Lens;
-  readonly boxDrag: BoxDrag;
+export class Registry extends Actions implements PaneEvents {
   linked!: LinkedPanes;
-  changes!: Changes;
-  readonly #table: Record<Action, Effect | Command>;
+  /** A pane has moved. */
+  move!: (pane: Pane) => void;
+  readonly #table: Record<Action, Effect | Command> = this.#commands();
 
-  constructor(model: Model) {
-    this.actions = new Actions(model);
-    this.boxDrag = new BoxDrag(this.actions);
-    this.edits = new Edits(this.actions, this.boxDrag, this.choice);
-    this.appearance = new Appearance(this.actions, this.choice);
-    this.tensorDrag = new TensorDrag(this.actions, this.edits);
-    this.lens = new Lens(this.actions);
-    this.#table = this.#commands();
+  offers(action: Action): boolean {
+    const verb = verbOf(action);
+    return (!verb || this.api.answers(verb)) && !(this.model.get("still") && OF_PLANS.includes(action));
   }
-
-  /** Whether an action is offered: a saved page answers few verbs, a stopped kernel none. */
-  offers = (action: Action): boolean => {
-    const { api, model } = this.actions,
-      verb = verbOf(action);
-    return (!verb || api.answers(verb)) && !(model.get("still") && OF_PLANS.includes(action));
-  };
 
   #command(action: Action): Command {
     const command = this.#table[action];
     return typeof command === "function" ? [command] : command;
   }
 
-  /** Does an action, by default with the current item. */
-  do = (action: Action, key = "", at?: Position, given?: Item): void => {
-    const { actions } = this,
-      pane = actions.pane,
-      { pendingEdit, picking, edge } = actions.state,
+  do(action: Action, key = "", at?: Position, given?: Item): void {
+    const { pane } = this,
+      { picking, edge } = this.state,
       item = given ?? (edge ? null : pane.current);
     const second = ["open", "reroute", "connect"].includes(action) && !(action === "open" && item && opens(item.of));
-    if (pendingEdit && picking && pane.current && second) return actions.completeEdit(pane);
-    const [run, , when] = this.#command(action),
-      can = when?.(pane, item?.of);
-    if (edge && !given && ON_BOXES.includes(action)) actions.notify("An edge is selected. Select a box first.", "warn");
-    else if (typeof can === "object") actions.notify(can.reason, "warn");
+    if (picking?.from && pane.current && second) return this.completeEdit(pane);
+    const [run] = this.#command(action),
+      can = this.#can(action, pane, item?.of);
+    if (typeof can === "object") this.notify(can.reason, "warn");
     else run(pane, item, key, at);
-  };
-
-  /** Whether the button of an action is enabled. */
-  enabled(action: Action): boolean {
-    const { pane } = this.actions,
-      [, , when] = this.#command(action);
-    return !when || when(pane, pane.current?.of) === true;
   }
 
-  label(action: Action, of?: Box | Group): string {
+  /** Whether an action can be done now, with a box of a pane. */
+  #can(action: Action, pane: Pane, of?: Box | Group): ReturnType<When> {
+    const [, , when] = this.#command(action);
+    return !when || when(pane, of);
+  }
+
+  #label(action: Action, of?: Box | Group): string {
     const [, label = ""] = this.#command(action);
     return typeof label === "string" ? label : label(of);
   }
 
-  /** An action as an item of a menu or a bar for a box of a pane; none if the action cannot be done with it. */
-  choice: ChoiceOf = (action, pane, of, more = {}) => {
-    const [, , when] = this.#command(action),
-      can = when ? when(pane, of) : true,
-      off = can !== true;
+  /** The button of an action; a menu opens below it. */
+  button(action: Action, more: ButtonOptions = {}): VNode {
+    return button({
+      label: `${this.#label(action)} (${keyOf(action).replace(/^[.,]$/, " $& ")})`,
+      verb: verbOf(action),
+      disabled: this.#can(action, this.pane, this.pane.current?.of) !== true,
+      onclick: (e: Event) => this.do(action, "", belowButton(e)),
+      ...more,
+    });
+  }
+
+  choice(action: Action, pane: Pane, of?: Box | Group, more: Partial<Choice> = {}): Choice | false {
+    const can = this.#can(action, pane, of);
     return (
       can && {
-        text: this.label(action, of),
+        text: this.#label(action, of),
         key: keyOf(action),
         verb: verbOf(action),
-        off,
+        off: can !== true,
         run: () => this.do(action, "", undefined, of && pane.drawing.find(of.name)),
         ...more,
       }
     );
-  };
+  }
 
   #commands(): Record<Action, Effect | Command> {
-    const { actions } = this,
-      { model } = actions,
+    const { model } = this,
       refused = (reason: string) => (reason ? { reason } : true),
-      editable: When = pane => refused(actions.refusal(pane)),
-      markable: When = (pane, of) => !(of && isFold(of)) && refused(actions.markRefusal(pane)),
+      editable: When = pane => refused(this.refusal(pane)),
+      boxes: When = (_pane, of) => refused(this.state.edge && !of ? "An edge is selected. Select a box first." : ""),
+      editableBoxes: When = (pane, of) => (boxes(pane, of) === true ? editable(pane) : boxes(pane, of)),
+      markable: When = (pane, of) => !(of && isFold(of)) && refused(this.markRefusal(pane)),
       inSource: When = pane => pane.name === "source",
-      two: When = pane => actions.selected[pane.name].size === 2,
+      two: When = pane => this.selected[pane.name].size === 2,
       ready = () => model.get("plan").ready,
       can = (way: "back" | "forward" | "undo" | "redo") => () => !!model.get("views")?.[way];
     const go =
@@ -159,28 +144,28 @@ export class Registry {
     const select =
       (mode: Mode): Effect =>
       (pane, item) => {
-        const { edge, picking } = actions.state;
-        if (item) actions.select(pane, [item.of.name], mode);
-        else if (edge && picking) actions.showEdge(pane, edge);
+        const { edge, picking } = this.state;
+        if (item) this.select(pane, [item.of.name], mode);
+        else if (edge && picking) this.showEdge(pane, edge);
       };
     const mark =
       (verb: "mark_input" | "mark_output"): Effect =>
       pane => {
-        const tensor = actions.tensor(pane, true);
-        if (tensor) actions.post(verb, { tensor });
+        const tensor = this.tensor(pane, true);
+        if (tensor) this.post(verb, { tensor });
       };
     const remove =
       (stitch: boolean): Effect =>
       (pane, item) =>
-        item ? this.edits.remove(pane, item.of, stitch) : menu(pane, item);
+        item ? this.post("remove", { names: this.boxesOf(pane, item.of), stitch }) : menu(pane, item);
     const menu = (pane: Pane, item: Item | null) => {
-      const of = actions.state.edge ?? item;
+      const of = this.state.edge ?? item;
       if (of) this.menu(pane, of, below(pane)!);
     };
     const onBoxes =
       (act: (names: string[], pane: PaneName) => void): Effect =>
       (pane, item) => {
-        const names = actions.boxesOf(pane, item?.of);
+        const names = this.boxesOf(pane, item?.of);
         if (names.length) act(names, pane.name);
       };
     const zoom =
@@ -201,111 +186,109 @@ export class Registry {
       open: [
         (pane, item) => {
           if (!item) this.#otherEnd(pane);
-          else if (opens(item.of)) actions.open(pane, item.of);
-          else actions.select(pane, [item.of.name], "set");
+          else if (opens(item.of)) this.open(pane, item.of);
+          else this.select(pane, [item.of.name], "set");
         },
         of => (of && "kind" in of ? "Unfold" : "Fold"),
         (_pane, of) => !!of && opens(of),
       ],
       input: [mark("mark_input"), "Mark as boundary input", markable],
       output: [mark("mark_output"), "Mark as boundary output", markable],
-      boundary: () => actions.plan.focusSummary(),
-      mark_boundary: [() => actions.post("mark_boundary", {}), "Mark the boundary of the selection", inSource],
-      copy_to_clipboard: [onBoxes((names, pane) => actions.post("copy_to_clipboard", { names, pane })), "Copy"],
-      cut: [onBoxes(names => actions.post("cut", { names })), "Cut", editable],
-      paste: [() => void actions.paste("paste", { to: null, keep_inputs: false }), "Paste"],
+      boundary: () => this.plan.focusSummary(),
+      mark_boundary: [() => this.post("mark_boundary", {}), "Mark the boundary of the selection", inSource],
+      copy_to_clipboard: [onBoxes((names, pane) => this.post("copy_to_clipboard", { names, pane })), "Copy", boxes],
+      cut: [onBoxes(names => this.post("cut", { names })), "Cut", editableBoxes],
+      paste: [() => void this.paste("paste", { to: null, keep_inputs: false }), "Paste"],
       duplicate: [
-        onBoxes(names => void actions.paste("duplicate", { names, pane: "destination", to: null, keep_inputs: true })),
+        onBoxes(names => void this.paste("duplicate", { names, pane: "destination", to: null, keep_inputs: true })),
         "Duplicate",
-        editable,
+        editableBoxes,
       ],
-      lens: [pane => this.lens.toggle(pane), "Focus on its neighborhood"],
-      isolate: pane => this.lens.isolate(pane),
-      between: [pane => this.lens.between(pane), "Select all between the two", pane => inSource(pane) && two(pane)],
-      show_path: [pane => void this.lens.showPath(pane), "Why does one need the other?", two],
+      lens: [pane => toggleLens(this, pane), "Focus on its neighborhood", boxes],
+      isolate: pane => isolate(this, pane),
+      between: [pane => selectBetween(this, pane), "Select all between the two", pane => inSource(pane) && two(pane)],
+      show_path: [pane => void showPath(this, pane), "Why does one need the other?", two],
       near: [() => void this.near(), "Boundaries nearby\u2026", inSource],
       all: pane =>
-        actions.select(
+        this.select(
           pane,
           (pane.scene?.boxes ?? []).map(box => box.name),
           "set",
         ),
       copy: [
-        () => actions.plan.copy(true),
+        () => this.plan.copy(true),
         () => (model.get("boundary").ops ? "Copy the region to scope\u2026" : "Copy to scope\u2026"),
         inSource,
       ],
       connect: [
-        pane => void this.tensorDrag.connect(pane),
-        () => (actions.state.pendingEdit ? "Connect to this op" : "Connect from here"),
+        pane => void connect(this, pane),
+        () => (this.state.connecting ? "Connect to this op" : "Connect from here"),
         (_pane, of) => !!of && !isFold(of),
       ],
-      reroute: pane => actions.startEdit(pane, "reroute"),
+      reroute: pane => this.startEdit(pane, "reroute"),
       remove: [remove(false), "Remove", editable],
       stitch: [remove(true), "Remove and reconnect", editable],
-      type: [(pane, item) => item && this.edits.type(pane, item.of), "Replace all similar ops\u2026", editable],
-      attribute: [(pane, item) => item && this.edits.attribute(pane, item.of), "Set an attribute\u2026", editable],
+      type: [(pane, item) => item && replaceSimilar(this, pane, item.of), "Replace all similar ops\u2026", editableBoxes],
+      attribute: [(pane, item) => item && askAttribute(this, pane, item.of), "Set an attribute\u2026", editableBoxes],
       rename: [
-        (_pane, item) => item && this.edits.rename(item.of.name),
+        (_pane, item) => item && askName(this, item.of.name),
         "Rename\u2026",
-        (pane, of) => !of?.name.startsWith("~") && editable(pane, of),
+        (pane, of) => !of?.name.startsWith("~") && editableBoxes(pane, of),
       ],
-      edit: [(pane, item) => (item ? this.edits.menu(pane, item.of, below(pane)!) : menu(pane, item)), "Edit\u2026", editable],
-      undo: [() => actions.post("undo", {}), "Undo", can("undo")],
-      redo: [() => actions.post("redo", {}), "Redo", can("redo")],
-      apply: [() => actions.apply(), "Apply the plan", ready],
-      save: [() => void openSaveForm(actions), "Save or export a model, a picture or a page"],
-      recipes: [(_pane, _item, _key, at) => void openRecipes(actions, at), "Recipes"],
-      search: () => actions.search.focus(),
+      edit: [(pane, item) => (item ? editMenu(this, pane, item.of, below(pane)!) : menu(pane, item)), "Edit\u2026", editable],
+      undo: [() => this.post("undo", {}), "Undo", can("undo")],
+      redo: [() => this.post("redo", {}), "Redo", can("redo")],
+      apply: [() => this.apply(), "Apply the plan", ready],
+      save: [() => void openSaveForm(this), "Save or export a model, a picture or a page"],
+      recipes: [(_pane, _item, _key, at) => void openRecipes(this, at), "Recipes"],
+      search: () => this.search.focus(),
       palette: () => openPalette(this),
-      hit: () => actions.search.step(1),
-      hit_before: () => actions.search.step(-1),
-      seen: [(pane, _item, _key, at) => this.appearance.menu(pane.name, at), "View options"],
-      train: [() => this.appearance.train(), "Show gradients and updates"],
-      run: [() => void openRunForm(actions), "Run the graph with inputs"],
-      try: [() => void openRunForm(actions, "plan"), "Apply the plan to a copy, run the copy, and compare", ready],
-      full: [() => actions.size.fill(), "Full screen"],
+      hit: () => this.search.step(1),
+      hit_before: () => this.search.step(-1),
+      seen: [(pane, _item, _key, at) => viewMenu(this, pane.name, at), "View options"],
+      train: [() => showTraining(this), "Show gradients and updates"],
+      run: [() => void openRunForm(this), "Run the graph with inputs"],
+      try: [() => void openRunForm(this, "plan"), "Apply the plan to a copy, run the copy, and compare", ready],
+      full: [() => this.size.fill(), "Full screen"],
       plan_view: () => this.linked.choose(),
-      change: () => this.changes.step(1, true),
-      change_before: () => this.changes.step(-1, true),
+      change: () => stepChange(this, this.linked, 1, true),
+      change_before: () => stepChange(this, this.linked, -1, true),
       fit: [pane => pane.fit(), "Fit to window"],
       in: [zoom(1.25), "Zoom in"],
       out: [zoom(1 / 1.25), "Zoom out"],
       actual: [pane => pane.zoom(1 / pane.view.k), "Zoom to 100 %"],
       menu,
-      producer: pane => void along(actions, pane, "producer"),
-      consumer: pane => void along(actions, pane, "consumer"),
-      back: [() => actions.post("back", {}), "Back", can("back")],
-      forward: [() => actions.post("forward", {}), "Forward", can("forward")],
-      views: [(_pane, _item, _key, at) => openViews(actions, at), "Views"],
-      view: (_pane, _item, key) => showViewNumber(actions, +key),
+      producer: pane => void along(this, pane, "producer"),
+      consumer: pane => void along(this, pane, "consumer"),
+      back: [() => this.post("back", {}), "Back", can("back")],
+      forward: [() => this.post("forward", {}), "Forward", can("forward")],
+      views: [(_pane, _item, _key, at) => openViews(this, at), "Views"],
+      view: (_pane, _item, key) => showViewNumber(this, +key),
       map: [
         () => {
-          for (const { map } of Object.values(actions.panes)) map.setVisible(!map.isWanted);
+          for (const { map } of Object.values(this.panes)) map.setVisible(!map.isWanted);
         },
         "Map of the graph",
       ],
-      escape: pane => actions.escape(pane),
-      help: [() => actions.popup.help(action => actions.api.kernelStopped || this.offers(action)), "Keyboard shortcuts and symbols"],
+      escape: pane => this.escape(pane),
+      help: [() => this.popup.help(action => this.api.kernelStopped || this.offers(action)), "Keyboard shortcuts and symbols"],
     };
   }
 
   /** Goes from the current box, or from an edge of it, to its next edge. */
   #edge(pane: Pane, by: 1 | -1): void {
-    const { actions } = this,
-      of = pane.current?.of,
+    const of = pane.current?.of,
       edges = of && pane.scene ? edgesOf(pane.scene, of) : [],
-      at = edges.indexOf(actions.state.edge!),
+      at = edges.indexOf(this.state.edge!),
       next = at < 0 && by < 0 ? edges.length - 1 : (at + by + edges.length) % edges.length,
       edge = edges[next];
-    if (!edge) return actions.notify("This box has no edges.", "warn");
-    actions.showEdge(pane, edge, `${next + 1} of ${edges.length}`);
-    focus(pane.drawing.edge);
+    if (!edge) return this.notify("This box has no edges.", "warn");
+    this.showEdge(pane, edge, `${next + 1} of ${edges.length}`);
   }
 
   /** Goes from an edge of the current box to the other end of the edge. */
   #otherEnd(pane: Pane): void {
-    const { edge } = this.actions.state,
+    const { edge } = this.state,
       id = edge?.[edge.from === pane.current?.of.id ? "to" : "from"],
       box = pane.scene?.boxes.find(one => one.id === id);
     if (box) pane.focus(pane.drawing.find(box.name)!);
@@ -313,20 +296,19 @@ export class Registry {
 
   /** Whether ops can be inserted on the edges of a pane now. */
   inserts(pane: Pane): boolean {
-    const { picking, pendingEdit } = this.actions.state;
-    return !picking && !pendingEdit && !this.actions.refusal(pane) && this.actions.api.answers("insert");
+    const { picking, connecting } = this.state;
+    return !picking && !connecting && !this.refusal(pane) && this.api.answers("insert");
   }
 
   /** The selected boxes or the selected edge of a pane, and the actions of the bar there. */
   atSelection(pane: Pane): [Rect | null, Choice[]] {
-    const { actions, edits } = this,
-      { api, model } = actions,
-      { edge, picking, pendingEdit } = actions.state,
-      boxes = [...actions.selected[pane.name]].flatMap(name => pane.drawing.find(name)?.of ?? []),
+    const { api, model } = this,
+      { edge, picking, connecting } = this.state,
+      boxes = [...this.selected[pane.name]].flatMap(name => pane.drawing.find(name)?.of ?? []),
       of = boxes.at(-1);
-    if (!pane.scene || pane !== actions.pane || picking || pendingEdit || !api.answers("rename") || (!edge && !of)) return [null, []];
+    if (!pane.scene || pane !== this.pane || picking || connecting || !api.answers("rename") || (!edge && !of)) return [null, []];
     if (edge && !pane.scene.edges.includes(edge)) return [null, []]; // it is in the other pane
-    const off = !!actions.refusal(pane),
+    const off = !!this.refusal(pane),
       place = (): Position => {
         const { left: x, bottom: y } = pane.bar.element.getBoundingClientRect();
         return { x, y };
@@ -337,8 +319,8 @@ export class Registry {
       return [
         { x, y, w: 0, h: 0 },
         [
-          { text: "Insert op\u2026", verb: "insert", off: off || !one, run: () => edits.insertOn(pane, edge) },
-          { text: "More\u2026", run: () => void edits.edgeMenu(pane, edge, place()) },
+          { text: "Insert op\u2026", verb: "insert", off: off || !one, run: () => this.insertOn(pane, edge) },
+          { text: "More\u2026", run: () => void edgeMenu(this, pane, edge, place()) },
         ],
       ];
     }
@@ -351,7 +333,7 @@ export class Registry {
         entry("copy", model.get("boundary").ops ? "Copy region\u2026" : "Copy\u2026"),
         entry("mark_boundary", "Mark boundary"),
         one &&
-          !isFold(of!) && { text: "Insert op\u2026", verb: "insert" as const, off, run: () => edits.insert(actions.tensorOf(of!.name)) },
+          !isFold(of!) && { text: "Insert op\u2026", verb: "insert" as const, off, run: () => askInsert(this, this.tensorOf(of!.name)) },
         entry("type", "Replace similar\u2026"),
         entry("stitch", "Remove"),
         one && entry("rename"),
@@ -363,22 +345,21 @@ export class Registry {
   /** The context menu of a box or an edge. */
   menu(pane: Pane, of: Item | Edge, at: Position): void {
     if ("g" in of) this.boxMenu(pane, of.of, at);
-    else void this.edits.edgeMenu(pane, of, at);
+    else void edgeMenu(this, pane, of, at);
   }
 
   boxMenu(pane: Pane, of: Box | Group, at: Position): void {
-    const { actions, appearance, edits } = this,
-      { pendingEdit, lens } = actions.state,
+    const { picking, lens } = this.state,
       entry = (action: Action, more: Partial<Choice> = {}) => this.choice(action, pane, of, more);
     /** Selects the box, unless there is a selection, before an action on the selection. */
     const selected = (act: () => unknown) => ({
       run: () => {
-        if (!actions.selected.source.size) actions.select(pane, [of.name], "set");
+        if (!this.selected.source.size) this.select(pane, [of.name], "set");
         act();
       },
     });
-    const second = pendingEdit && pendingEdit.verb !== "connect" && { verb: pendingEdit.verb, key: keyOf("open") };
-    actions.popup.choose(
+    const second = picking?.from && { verb: picking.from.verb, key: keyOf("open") };
+    this.popup.choose(
       of.label || of.name,
       [
         entry("open"),
@@ -395,17 +376,17 @@ export class Registry {
         ),
         entry("copy"),
         entry("connect", second ? { ...second, text: "Choose this op", run: () => this.do("open") } : {}),
-        pane.name === "source" && { text: "Find all similar", verb: "find_similar" as const, run: () => void edits.like(pane, of) },
+        pane.name === "source" && { text: "Find all similar", verb: "find_similar" as const, run: () => void findSimilar(this, pane, of) },
         entry("stitch"),
         entry("type"),
         entry("copy_to_clipboard"),
         entry("paste"),
         entry("duplicate"),
-        entry("lens", { on: lens?.kind === "near" }),
+        entry("lens", { on: !!lens?.near }),
         entry("between"),
         entry("show_path"),
-        ...appearance.of(of),
-        entry("edit", { run: () => edits.menu(pane, of, at) }),
+        ...hideType(this, of),
+        entry("edit", { run: () => editMenu(this, pane, of, at) }),
       ],
       at,
     );
@@ -413,27 +394,35 @@ export class Registry {
 
   /** Boundaries near the selection: each is shown while the pointer is on it. */
   async near(at?: Position): Promise<void> {
-    const { actions } = this,
-      { popup, store, panes } = actions,
-      found = await actions.send("suggest_boundaries", {});
+    const { popup, store, panes } = this,
+      found = await this.send("suggest_boundaries", {});
     if (!found) return;
     popup.choose(
       found.length ? "Boundaries near the selection" : "No boundary nearby: the selection depends on no input",
       found.map(one => ({
         text: one.text,
         shows: () => store.set({ suggestedBoundary: one }),
-        run: () => actions.post("set_boundary", { inputs: one.inputs.map(t => t.tensor), outputs: one.outputs.map(t => t.tensor) }),
+        run: () => this.post("set_boundary", { inputs: one.inputs.map(t => t.tensor), outputs: one.outputs.map(t => t.tensor) }),
       })),
       at ?? corner(panes.source),
       () => store.set({ suggestedBoundary: null }),
     );
   }
 
+  insertOn(pane: Pane, edge: Edge): void {
+    askInsert(this, edge.tensor, [this.ends(pane, edge)[1].name]);
+  }
+
+  toggleAlone(pane: Pane): void {
+    this.linked.toggleAlone(pane);
+  }
+
   /** The effect of a drag that begins here: on a port or an edge it drags a tensor. */
   drag(pane: Pane, e: PointerEvent): Drag | null {
-    if (!this.actions.api.answers("connect")) return null;
-    const found = pane.drawing.outputAt(e.target) ?? pane.itemAt(e);
+    if (!this.api.answers("connect")) return null;
+    const port = pane.drawing.portAt(e.target),
+      found = port && !port.candidate ? port : pane.itemAt(e);
     if (!found) return null;
-    return "g" in found ? this.boxDrag.begin(pane, found) : this.tensorDrag.begin(pane, found, e);
+    return "g" in found ? dragBoxes(this, pane, found) : dragTensor(this, pane, found, e);
   }
 }

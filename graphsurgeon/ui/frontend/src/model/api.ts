@@ -45,7 +45,8 @@ export class Api {
   // all views of a model receive all answers: two views must not use the same numbers
   #next = Math.floor(Math.random() * 2 ** 30) * 2 ** 20 + 1;
 
-  #stopped = false;
+  /** Whether the kernel has stopped. */
+  kernelStopped = false;
 
   constructor(
     private readonly model: Model,
@@ -56,25 +57,15 @@ export class Api {
     for (const event of CLOSE_EVENTS) model.on(event, this.#stop);
   }
 
-  /** Whether the kernel has stopped. */
-  get kernelStopped(): boolean {
-    return this.#stopped;
-  }
-
-  /** Inserts a code cell into the notebook, if that is possible. */
-  get insertCell(): Model["insertCell"] {
-    return this.model.insertCell;
-  }
-
   /** Whether a verb is answered: a saved page answers some verbs, a stopped kernel none. */
   answers(verb: keyof Verbs): boolean {
-    return !this.#stopped && (this.model.get("answers")?.includes(verb) ?? true);
+    return !this.kernelStopped && (this.model.get("answers")?.includes(verb) ?? true);
   }
 
   /** Asks Python for `verb`; rejects with Refused. */
   call<V extends keyof Verbs>(verb: V, args: Verbs[V]): Promise<Result<V>> {
     const id = this.#next++;
-    if (this.#stopped) return Promise.reject(new CommandError({ request: verb, ...NO_KERNEL }));
+    if (this.kernelStopped) return Promise.reject(new CommandError({ request: verb, ...NO_KERNEL }));
     return new Promise((done, failed) => {
       this.#waiting.set(id, { resolve: done, reject: failed, verb });
       this.#send({ v: VERSION, id, verb, args });
@@ -90,7 +81,7 @@ export class Api {
   /** Sends a message; a kernel that was shut down has no event, but its connection refuses the message. */
   #send(content: object): void {
     try {
-      if (!this.#stopped) this.model.send(content);
+      if (!this.kernelStopped) this.model.send(content);
     } catch {
       this.#stop();
     }
@@ -110,7 +101,7 @@ export class Api {
 
   /** The kernel stopped or restarted: all open requests end with an error. */
   #stop = (): void => {
-    this.#stopped = true;
+    this.kernelStopped = true;
     for (const { reject: failed, verb } of this.#waiting.values()) failed(new CommandError({ request: verb, ...NO_KERNEL }));
     this.#waiting.clear();
     this.onChange();

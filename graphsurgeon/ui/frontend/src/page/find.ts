@@ -19,53 +19,49 @@ interface Searched {
   /** Facts, such as "op:Conv2D", in lower case; made when they are needed. */ facts(): string[];
 }
 
-export class PageSearch {
-  readonly #entries: Searched[];
+type Search = (query: string, visible: (row: number) => string) => SearchResult;
 
-  constructor(data: Searchable) {
-    const folds = data.rows.flatMap(({ name, subtitle, kind }, row) =>
-      kind === "op" || kind === "variable" ? [] : [{ name, op: subtitle, row, inside: false, facts: () => [] }],
-    );
-    const ops = data.names.map((name, i): Searched => {
-      const op = data.types[data.typeOf[i]!]!,
-        row = data.holders[i]!,
-        inside = data.rows[row]?.name !== name;
-      return { name, op, row, inside, facts: () => (inside ? factsOf(op) : factsOf(op, data.details[row], data.rows[row]!.family)) };
-    });
-    this.#entries = [...folds, ...ops];
-  }
-
-  /** The row of an op, or of the box that contains it or that it helps; undefined if the graph has no such op. */
-  row(name: string): number | undefined {
-    return this.#entries.find(thing => thing.name === name)?.row;
-  }
-
-  /** The hits for the list, best first, with the visible boxes that contain them; throws if a pattern is not valid. */
-  find(query: string, visible: (row: number) => string): SearchResult {
+/** Returns the search of a graph: the hits for the list, best first, with the visible boxes that contain them. It throws if a pattern is
+ * not valid. */
+export function searchOf({ names, types, typeOf, holders, rows, details }: Searchable): Search {
+  const folds = rows.flatMap(({ name, subtitle, kind }, row) =>
+    kind === "op" || kind === "variable" ? [] : [{ name, op: subtitle, row, inside: false, facts: () => [] }],
+  );
+  const ops = names.map((name, i): Searched => {
+    const op = types[typeOf[i]!]!,
+      row = holders[i]!,
+      inside = rows[row]?.name !== name;
+    return { name, op, row, inside, facts: () => (inside ? factsOf(op) : factsOf(op, details[row], rows[row]!.family)) };
+  });
+  const entries: Searched[] = [...folds, ...ops];
+  return (query, visible) => {
     const words = query.split(/\s+/).filter(Boolean),
-      tests = words.map(word => (word.length > 1 && word.startsWith("-") ? not(test(word.slice(1))) : test(word))),
+      tests = words.map(word => {
+        const excluded = word.length > 1 && word.startsWith("-"),
+          fits = test(excluded ? word.slice(1) : word);
+        return (thing: Searched) => fits(thing) !== excluded;
+      }),
       last = (words.at(-1) ?? "").toLowerCase(),
       rank = ({ name }: Searched) => {
         const low = name.toLowerCase(),
-          leaf = low.replace(/\/$/, "").split("/").pop()!;
+          leaf = leafOf(low);
         return low === last || leaf === last ? 0 : leaf.startsWith(last) ? 1 : 2;
       };
-    const found = words.length ? this.#entries.filter(thing => tests.every(fits => fits(thing))) : [];
+    const found = words.length ? entries.filter(thing => tests.every(fits => fits(thing))) : [];
     if (!/[*?:]|^\//.test(last)) found.sort((a, b) => rank(a) - rank(b) || +a.inside - +b.inside || a.name.length - b.name.length);
     const boxes: Record<string, number> = {};
     for (const { row } of found) {
       const name = visible(row);
       if (name) boxes[name] = (boxes[name] ?? 0) + 1;
     }
-    const hits = found
-      .slice(0, 50)
-      .map(({ name, op, row }): Hit => ({ name, label: name.replace(/\/$/, "").split("/").pop()!, op, inside: visible(row) }));
+    const hits = found.slice(0, 50).map(({ name, op, row }): Hit => ({ name, label: leafOf(name), op, inside: visible(row) }));
     return { total: found.length, boxes, hits };
-  }
+  };
 }
 
-function not(fits: (thing: Searched) => boolean): (thing: Searched) => boolean {
-  return thing => !fits(thing);
+/** The last part of a name. */
+function leafOf(name: string): string {
+  return name.replace(/\/$/, "").split("/").pop()!;
 }
 
 function factsOf(op: string, { rows = [], outputs = [] }: Partial<Details> = {}, family = ""): string[] {
@@ -106,7 +102,7 @@ function test(word: string): (thing: Searched) => boolean {
 }
 
 /** The test of a pattern in which * is any text and ? any character. */
-export function glob(pattern: string): (text: string) => boolean {
+function glob(pattern: string): (text: string) => boolean {
   const escaped = pattern.replace(/[.+^${}()|[\]\\]/g, "\\$&"),
     made = new RegExp(`^${escaped.replace(/\*/g, ".*").replace(/\?/g, ".")}$`, "s");
   return text => made.test(text);

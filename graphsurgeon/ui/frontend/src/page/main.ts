@@ -1,6 +1,6 @@
 // The code of a saved page: it unpacks the graph, and shows the screen.
 import { mount } from "../app";
-import { PageModel } from "./kernel";
+import { pageModel } from "./kernel";
 import { type PackedData, type PageData, unpack } from "./data";
 
 async function read(): Promise<PageData> {
@@ -12,7 +12,7 @@ async function read(): Promise<PageData> {
 async function show(): Promise<void> {
   const host = document.getElementById("gs-host")!;
   try {
-    const model = new PageModel(await read());
+    const model = pageModel(await read());
     host.replaceChildren();
     mount(model, host);
     Object.assign(window, { graphsurgeon: model });

@@ -1,4 +1,5 @@
 // The picture of a set of open folds: the layouts of their contents, which Python has computed, inside each other.
+import { CommandError } from "../model/api";
 import type { Box, Direction, Edge, Group, Rect, Scene } from "../model/types.generated";
 import type { Point } from "../state/places";
 
@@ -15,7 +16,7 @@ export interface Inside {
   /** The width of the heading. */ heading: number;
   rects: [row: number, x: number, y: number, w: number, h: number][];
   /** Lines between rows, with the center of the label if there is one. A line to a row outside ends at the border. */
-  lines: [from: number, to: number, points: number[], lx?: number, ly?: number][];
+  lines: [from: number, to: number, path: number, lx?: number, ly?: number][];
   /** The numbers of hidden ops, by kind. */ hidden: Record<string, number>;
 }
 
@@ -25,6 +26,7 @@ type Between = [from: number, to: number, n: number, ...tensors: number[]];
 export interface Nesting {
   rows: LayoutRow[];
   inside: Record<number, Inside>;
+  /** The coordinates of lines. */ paths: number[][];
   direction: Direction;
   ops: number;
   /** The maximum number of boxes, and of control edges at a box. */ limits: { boxes: number; controls: number };
@@ -39,12 +41,6 @@ type Move = (at: number) => number;
 const GAP = 20;
 
 const round = (x: number) => Math.round(x * 10) / 10;
-
-export class TooMany extends Error {
-  constructor(readonly count: number) {
-    super(`${count} boxes`);
-  }
-}
 
 /** Moves coordinates along one axis so that each span gets its new size; the order of the coordinates stays.
  * `end` is the end of the frame, which has at least the size `least`. */
@@ -75,7 +71,6 @@ export function stretch(spans: [from: number, to: number, size: number][], end: 
 class Frame {
   x = 0;
   y = 0;
-  readonly lines: Map<string, Inside["lines"][number]>;
   readonly across: Move;
   readonly down: Move;
 
@@ -93,7 +88,6 @@ class Frame {
       rects.map(([, , y, , h], i) => [y, y + h, sizes[i]![1]]),
       size[1],
     );
-    this.lines = new Map(of.lines.map(line => [`${line[0]} ${line[1]}`, line]));
   }
 
   get size(): Point {
@@ -104,91 +98,65 @@ class Frame {
   }
 }
 
-/** Returns the picture; throws TooMany if it has too many boxes. */
-export function picture(data: Nesting, open: ReadonlySet<number>): Scene {
-  return new Picture(data, open).scene();
-}
+/** Returns the picture; refuses one with too many boxes. */
+export function picture(
+  { rows, inside, paths, direction, ops, limits, tensors, edges, controls }: Nesting,
+  open: ReadonlySet<number>,
+): Scene {
+  const frames = new Map<number, Frame>(),
+    rects = new Map<number, Rect>(),
+    boxes: Box[] = [],
+    groups: Group[] = [],
+    ids = new Map<number, string>(),
+    lines: string[] = [],
+    hidden: Record<string, number> = {},
+    lr = direction === "LR";
 
-class Picture {
-  readonly #frames = new Map<number, Frame>();
-  readonly #rects = new Map<number, Rect>();
-  readonly #boxes: Box[] = [];
-  readonly #groups: Group[] = [];
-  readonly #ids = new Map<number, string>();
-  readonly #lines: string[] = [];
-
-  readonly #data: Nesting;
-  readonly #open: ReadonlySet<number>;
-
-  constructor(data: Nesting, open: ReadonlySet<number>) {
-    this.#data = data;
-    this.#open = open;
-    const shown = (row: number): number => (open.has(row) || row < 0 ? data.inside[row]!.rects.reduce((n, r) => n + shown(r[0]), 0) : 1),
-      count = shown(-1);
-    if (count > data.limits.boxes) throw new TooMany(count);
-    this.#measure(-1);
-    this.#layOut(-1, 0, 0, -1);
-  }
-
-  scene(): Scene {
-    const [w, h] = this.#frames.get(-1)!.size.map(round) as Point,
-      edges = this.#edges(),
-      lines = this.#lines,
-      { ops, direction } = this.#data,
-      hidden: Record<string, number> = {};
-    for (const { of } of this.#frames.values()) for (const [kind, n] of Object.entries(of.hidden)) hidden[kind] = (hidden[kind] ?? 0) + n;
-    return {
-      rev: [...this.#open].sort().join(),
-      w,
-      h,
-      direction,
-      boxes: this.#boxes,
-      groups: this.#groups,
-      edges,
-      lines,
-      stats: { ops, boxes: this.#boxes.length, edges: edges.length, hidden, degraded: "" },
-    };
+  const shown = (row: number): number => (open.has(row) || row < 0 ? inside[row]!.rects.reduce((n, r) => n + shown(r[0]), 0) : 1),
+    total = shown(-1);
+  if (total > limits.boxes) {
+    const problem = `the picture would have ${total} boxes, and the limit is ${limits.boxes}`;
+    throw new CommandError({ request: "unfolding", problem, suggestion: "Fold something first" });
   }
 
   /** Finds the size of an open fold, the innermost first. */
-  #measure(row: number): Point {
-    const of = this.#data.inside[row]!,
+  function measure(row: number): Point {
+    const of = inside[row]!,
       sizes = of.rects.map(([child]): Point => {
-        const { w, h } = this.#data.rows[child]!;
-        return this.#open.has(child) ? this.#measure(child) : [w, h];
+        const { w, h } = rows[child]!;
+        return open.has(child) ? measure(child) : [w, h];
       }),
       frame = new Frame(of, sizes);
-    this.#frames.set(row, frame);
+    frames.set(row, frame);
     return frame.size;
   }
 
   /** Places the contents of an open fold, whose corner is at (x, y). */
-  #layOut(row: number, x: number, y: number, depth: number): void {
-    const frame = this.#frames.get(row)!,
-      lr = this.#data.direction === "LR";
+  function layOut(row: number, x: number, y: number, depth: number): void {
+    const frame = frames.get(row)!;
     [frame.x, frame.y] = [x, y];
+    for (const [kind, n] of Object.entries(frame.of.hidden)) hidden[kind] = (hidden[kind] ?? 0) + n;
     for (const [i, [child, left, top, wide, high]] of frame.of.rects.entries()) {
       const [w, h] = frame.sizes[i]!,
         [x0, y0] = frame.toPicture([left, top]),
         [x1, y1] = frame.toPicture([left + wide, top + high]),
         place = { x: round(lr ? x0 : (x0 + x1 - w) / 2), y: round(lr ? (y0 + y1 - h) / 2 : y0), w: round(w), h: round(h) },
-        inner = this.#frames.get(child),
-        box = this.#data.rows[child]!,
+        inner = frames.get(child),
+        box = rows[child]!,
         id = `${inner ? "g" : "b"}${child}`;
-      this.#rects.set(child, place);
+      rects.set(child, place);
       if (inner) {
-        this.#groups.push({ id, name: box.name, label: inner.of.label, count: box.count, depth: depth + 1, state: box.state, ...place });
-        this.#layOut(child, place.x, place.y, depth + 1);
+        groups.push({ id, name: box.name, label: inner.of.label, count: box.count, depth, state: box.state, ...place });
+        layOut(child, place.x, place.y, depth + 1);
       } else {
-        this.#ids.set(child, id);
-        this.#boxes.push({ ...box, ...place, id });
+        ids.set(child, id);
+        boxes.push({ ...box, ...place, id });
       }
     }
   }
 
-  #edges(): Edge[] {
-    const { edges, controls, limits, rows } = this.#data,
-      there = ([from, to]: Between) => this.#ids.has(from) && this.#ids.has(to),
+  function edgesOf(): Edge[] {
+    const there = ([from, to]: Between) => ids.has(from) && ids.has(to),
       waits = new Map<number, number>(),
       crowd = new Map<number, number>(),
       add = (map: Map<number, number>, [from, to]: Between) => {
@@ -203,18 +171,17 @@ class Picture {
     for (const edge of drawn) add(crowd, edge);
     return drawn.map((edge, i) => {
       const [from, to, n, first] = edge,
-        control = few.includes(edge),
-        [tensor, text] = this.#data.tensors[first!]!,
+        [tensor, text] = tensors[first!]!,
         quiet = [from, to].some(row => crowd.get(row)! >= rows[row]!.hub),
-        { d, at } = this.#route(from, to),
+        { d, at } = route(from, to),
         label = n > 1 ? `\u00d7${n}` : text.includes("(") ? text : "";
-      this.#lines.push(d);
+      lines.push(d);
       return {
-        from: this.#ids.get(from)!,
-        to: this.#ids.get(to)!,
+        from: ids.get(from)!,
+        to: ids.get(to)!,
         path: [i],
         count: n,
-        control,
+        control: few.includes(edge),
         quiet,
         label: at && !quiet ? label : "",
         label_x: at?.[0] ?? 0,
@@ -225,71 +192,76 @@ class Picture {
   }
 
   /** The frames around a row, outermost first, and the row. */
-  #path(row: number): number[] {
+  function pathOf(row: number): number[] {
     const path = [];
-    for (let at = row; at >= 0; at = this.#data.rows[at]!.parent) path.unshift(at);
+    for (let at = row; at >= 0; at = rows[at]!.parent) path.unshift(at);
     return path;
   }
 
   /** The path of an edge: out of the frames around its first end, across, and into the frames around the other end. */
-  #route(from: number, to: number): { d: string; at: Point | null } {
-    const up = this.#path(from),
-      down = this.#path(to),
+  function route(from: number, to: number): { d: string; at: Point | null } {
+    const up = pathOf(from),
+      down = pathOf(to),
       same = up.findIndex((row, i) => row !== down[i]),
       [a, b] = [up[same]!, down[same]!];
     const pieces = [
-      ...up.slice(same, -1).map((frame, i) => this.#piece(frame, up[same + i + 1]!, b)),
-      this.#piece(up[same - 1] ?? -1, a, b),
-      ...down.slice(same, -1).map((frame, i) => this.#piece(frame, a, down[same + i + 1]!)),
+      ...up.slice(same, -1).map((frame, i) => pieceOf(frame, up[same + i + 1]!, b)),
+      pieceOf(up[same - 1] ?? -1, a, b),
+      ...down.slice(same, -1).map((frame, i) => pieceOf(frame, a, down[same + i + 1]!)),
     ];
     const middle = up.length - 1 - same,
       out = pieces.slice(0, middle).reverse();
     pieces.splice(0, middle, ...out);
-    if (pieces.some(piece => !piece)) return { d: this.#straight(from, to), at: null };
-    const lines = pieces as Piece[],
+    if (pieces.some(piece => !piece)) return { d: straight(rects.get(from)!, rects.get(to)!, lr), at: null };
+    const parts = pieces as Piece[],
       // lines inside a frame end where they cross its border; a line between frames moves to these places
       borders = [
-        this.#extended(lines[0]!, from, 0),
-        ...lines.slice(0, middle).map(piece => piece.points.at(-1)!),
-        ...lines.slice(middle + 1).map(piece => piece.points[0]!),
-        this.#extended(lines.at(-1)!, to, -1),
+        extended(parts[0]!, from, 0),
+        ...parts.slice(0, middle).map(piece => piece.points.at(-1)!),
+        ...parts.slice(middle + 1).map(piece => piece.points[0]!),
+        extended(parts.at(-1)!, to, -1),
       ];
-    const joined = lines.flatMap(({ points }, i) => bent(points, borders[i]!, borders[i + 1]!).slice(i ? 1 : 0)),
+    const joined = parts.flatMap(({ points }, i) => bent(points, borders[i]!, borders[i + 1]!).slice(i ? 1 : 0)),
       [start, ...rest] = joined.map(([x, y]) => `${round(x)},${round(y)}`),
-      { label } = lines[middle]!;
-    return { d: `${start}C${rest.join(" ")}`, at: lines.length === 1 && label ? (label.map(round) as Point) : null };
+      { label } = parts[middle]!;
+    return { d: `${start}C${rest.join(" ")}`, at: parts.length === 1 && label ? (label.map(round) as Point) : null };
   }
 
-  #piece(frame: number, from: number, to: number): Piece | null {
-    const of = this.#frames.get(frame)!,
-      line = of.lines.get(`${from} ${to}`);
-    if (!line || line[2].length < 8) return null;
-    const [, , flat, lx, ly] = line,
+  function pieceOf(row: number, from: number, to: number): Piece | null {
+    const frame = frames.get(row)!,
+      [, , path, lx, ly] = frame.of.lines.find(line => line[0] === from && line[1] === to) ?? [],
+      flat = paths[path ?? -1] ?? [],
       points: Point[] = [];
-    for (let i = 0; i < flat.length; i += 2) points.push(of.toPicture([flat[i]!, flat[i + 1]!]));
+    if (flat.length < 8) return null;
+    for (let i = 0; i < flat.length; i += 2) points.push(frame.toPicture([flat[i]!, flat[i + 1]!]));
     return {
-      frame: of,
+      frame,
       ends: [flat.slice(0, 2) as Point, flat.slice(-2) as Point],
       points,
-      label: lx === undefined ? null : of.toPicture([lx, ly!]),
+      label: lx === undefined ? null : frame.toPicture([lx, ly!]),
     };
   }
 
   /** The end of a line at a box: at the same share of its border as in the layout of Python. */
-  #extended(piece: Piece, row: number, end: 0 | -1): Point {
+  function extended(piece: Piece, row: number, end: 0 | -1): Point {
     const [x, y] = piece.ends.at(end)!,
       [, left, top, wide, high] = piece.frame.of.rects.find(rect => rect[0] === row)!,
-      place = this.#rects.get(row)!;
+      place = rects.get(row)!;
     return [place.x + ((x - left) / wide) * place.w, place.y + ((y - top) / high) * place.h];
   }
 
-  #straight(from: number, to: number): string {
-    const [a, b] = [this.#rects.get(from)!, this.#rects.get(to)!],
-      lr = this.#data.direction === "LR",
-      [x0, y0, x1, y1] = lr ? [a.x + a.w, a.y + a.h / 2, b.x, b.y + b.h / 2] : [a.x + a.w / 2, a.y + a.h, b.x + b.w / 2, b.y];
-    const share = (t: number) => `${round(x0 + (x1 - x0) * t)},${round(y0 + (y1 - y0) * t)}`;
-    return `${share(0)}C${share(1 / 3)} ${share(2 / 3)} ${share(1)}`;
-  }
+  const [w, h] = measure(-1).map(round) as Point;
+  layOut(-1, 0, 0, 0);
+  const drawn = edgesOf(),
+    stats = { ops, boxes: boxes.length, edges: drawn.length, hidden, degraded: "" };
+  return { rev: [...open].sort().join(), w, h, direction, boxes, groups, edges: drawn, lines, stats };
+}
+
+/** A line from box to box, in the reading direction. */
+function straight(a: Rect, b: Rect, lr: boolean): string {
+  const [x0, y0, x1, y1] = lr ? [a.x + a.w, a.y + a.h / 2, b.x, b.y + b.h / 2] : [a.x + a.w / 2, a.y + a.h, b.x + b.w / 2, b.y];
+  const share = (t: number) => `${round(x0 + (x1 - x0) * t)},${round(y0 + (y1 - y0) * t)}`;
+  return `${share(0)}C${share(1 / 3)} ${share(2 / 3)} ${share(1)}`;
 }
 
 interface Piece {

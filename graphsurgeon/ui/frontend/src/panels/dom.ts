@@ -109,14 +109,9 @@ export function figure(n: number): string {
   return FIGURES.format(n);
 }
 
-/** "1 op", "2 ops". */
-export function count(n: number, one: string, many = one + "s"): string {
-  return `${figure(n)} ${n === 1 ? one : many}`;
-}
-
 /** "1 constant", "2 constants". */
 export function countOf(n: number, many: string): string {
-  return count(n, many.replace(/ies\b/, "y").replace(/s\b/, ""), many);
+  return `${figure(n)} ${n === 1 ? many.replace(/ies\b/, "y").replace(/s\b/, "") : many}`;
 }
 
 /** Focuses an element without scrolling. */

@@ -1,8 +1,8 @@
 // The inspector on the right: the selection, its tensors, and their mark buttons.
-import { count, figure, focus } from "./dom";
-import type { Actions } from "../commands/actions";
+import { figure, focus } from "./dom";
+import { askDevice, askName, askValue } from "../commands/edits";
 import type { Registry } from "../commands/registry";
-import { below, button, copyButton, image, link, muted, sends, small } from "./parts";
+import { belowButton, button, copyButton, image, link, muted, sends, small } from "./parts";
 import { type Child, make, draw, h, type VNode } from "./vnodes";
 import { displayName, opOf, sharedScope } from "../state/places";
 import type { Attributes, Details, EdgeTensors, Histogram, Numbers, TensorText, TensorValues } from "../model/types.generated";
@@ -10,57 +10,46 @@ import { SIGN } from "../model/drawing.generated";
 
 const MOST = 60;
 
-export class Inspector {
-  readonly element = make("aside");
-  #chosenOutputs = new Map<string, string>();
-  #scope = "";
-  #current = "";
-  #body: () => Child = () => null;
+/** Makes the inspector. */
+export function inspectorPanel(id: string, commands: Registry) {
+  const element = make("aside");
+  const chosenOutputs = new Map<string, string>();
+  let scope = "",
+    current = "",
+    body: () => Child = () => null,
+    fetchedValue: Numbers | null = null,
+    /** whether the shown tensors can be marked */ canMark = true;
   /** The values that were fetched on request: of a tensor in the run, or of the shown op. */
-  #fetched = new Map<string, TensorValues>();
-  #value: Numbers | null = null;
-  /** Whether the shown tensors can be marked. */
-  marks = true;
-
-  constructor(
-    private readonly id: string,
-    private readonly commands: Registry,
-  ) {
-    this.nothing();
-  }
-
-  get #actions(): Actions {
-    return this.commands.actions;
-  }
+  const fetched = new Map<string, TensorValues>();
 
   /** Whether the shown ops can be changed. */
-  get #isEditable(): boolean {
-    return this.#actions.api.answers("set_attr") && !this.#actions.refusal(this.#actions.pane);
+  function isEditable(): boolean {
+    return commands.api.answers("set_attr") && !commands.refusal(commands.pane);
   }
 
-  #reveal = (name: string): void => this.#actions.reveal(this.#actions.state.active, name);
+  const reveal = (name: string): void => commands.reveal(commands.state.active, name);
 
   /** The tensor that i and o mark for an op: the one chosen here, or its first output. */
-  tensorOf(op: string): string {
-    return this.#chosenOutputs.get(op) ?? `${op}:0`;
+  function tensorOf(op: string): string {
+    return chosenOutputs.get(op) ?? `${op}:0`;
   }
 
   /** Nothing is selected: shows the model in one line. */
-  nothing(): void {
-    this.#set("", () => {
-      const { model } = this.#actions.model.get("titles");
+  function nothing(): void {
+    setBody("", () => {
+      const { model } = commands.model.get("titles");
       return [model && h("p", model), muted("Select an op to see its type, its attributes and its tensors.")];
     });
   }
 
-  waiting(name: string): void {
-    if (this.#current === name) return; // it is shown already, and an update follows
-    this.#set("\u2026", () => [this.#heading(name, ""), muted("\u2026")]);
+  function waiting(name: string): void {
+    if (current === name) return; // it is shown already, and an update follows
+    setBody("\u2026", () => [heading(name, ""), muted("\u2026")]);
   }
 
-  several(names: string[], about: Attributes | null = null): void {
-    this.#scope = sharedScope(names.map(displayName));
-    this.#set(names.join(), () => [
+  function several(names: string[], about: Attributes | null = null): void {
+    scope = sharedScope(names.map(displayName));
+    setBody(names.join(), () => [
       h("h3.gs-inspect-title", `${names.length} selected`),
       h(
         "div.gs-row",
@@ -68,42 +57,44 @@ export class Inspector {
           text: "Boundary of the selection",
           verb: "mark_boundary",
           title: "Shift+B",
-          onclick: () => this.#actions.post("mark_boundary", {}),
+          onclick: () => commands.post("mark_boundary", {}),
         }),
       ),
-      about && this.#facts(names, [["types", about.types.map(([t, n]) => `${figure(n)} ${t}`).join(", ")]], about),
-      this.#list("", names, n => this.#link(n)),
+      about && editableFacts(names, [["types", about.types.map(([t, n]) => `${figure(n)} ${t}`).join(", ")]], about),
+      listOf("", names, n => opLink(n)),
     ]);
   }
 
-  edge(title: string, way: string, { tensors, values }: EdgeTensors, more: number): void {
-    this.#scope = sharedScope(tensors.map(t => opOf(t.tensor)));
-    this.#set("\u2192", () => [
+  function showEdge(title: string, way: string, { tensors, values }: EdgeTensors, more: number, marks: boolean): void {
+    canMark = marks;
+    scope = sharedScope(tensors.map(t => opOf(t.tensor)));
+    setBody("\u2192", () => [
       h("h3.gs-inspect-title", { title }, h("span.gs-leaf", title)),
       h("p.gs-doc.gs-way", way),
-      this.#list("", tensors, t => this.#tensor(t)),
+      listOf("", tensors, t => tensorLine(t)),
       more > 0 && muted(`and ${more} more`),
-      values.map(one => this.#runValues(one, one.tensor)),
+      values.map(one => runValues(one, one.tensor)),
     ]);
   }
 
-  show(name: string, d: Details, isOp: boolean): void {
-    this.#scope = isOp ? name.slice(0, name.lastIndexOf("/") + 1) : name;
-    this.#set(name, () => [
-      this.#heading(name, d.title),
+  function show(name: string, d: Details, isOp: boolean, marks: boolean): void {
+    canMark = marks;
+    scope = isOp ? name.slice(0, name.lastIndexOf("/") + 1) : name;
+    setBody(name, () => [
+      heading(name, d.title),
       d.doc && h("p.gs-doc", d.doc),
-      this.#facts([name], d.rows, d),
+      editableFacts([name], d.rows, d),
       histogram(d.histogram),
-      d.value && this.#valueOf(name),
-      (d.run ?? []).map(one => this.#runValues(one)),
-      this.#list("Outputs", d.outputs, t => this.#tensor(t, isOp ? name : "", d.outputs.length > 1), d.totals.outputs),
-      this.#list("Inputs", d.inputs, t => this.#tensor(t), d.totals.inputs),
-      this.#list("Control inputs", d.control_inputs, n => this.#link(n), d.totals.control_inputs),
-      this.#list("Consumers", d.consumers, n => this.#link(n), d.totals.consumers),
+      d.value && valuePart(name),
+      (d.run ?? []).map(one => runValues(one)),
+      listOf("Outputs", d.outputs, t => tensorLine(t, isOp ? name : "", d.outputs.length > 1), d.totals.outputs),
+      listOf("Inputs", d.inputs, t => tensorLine(t), d.totals.inputs),
+      listOf("Control inputs", d.control_inputs, n => opLink(n), d.totals.control_inputs),
+      listOf("Consumers", d.consumers, n => opLink(n), d.totals.consumers),
       !!d.python &&
         h(
           "div.gs-row",
-          copyButton(d.python, `Copied: ${d.python.slice(0, 80)}`, this.#actions.notify, {
+          copyButton(d.python, `Copied: ${d.python.slice(0, 80)}`, commands.notify, {
             text: "Copy Python",
             kind: "small",
             title: d.python,
@@ -112,34 +103,34 @@ export class Inspector {
     ]);
   }
 
-  /** Shows a body for the selection `current`. */
-  #set(current: string, body: () => Child): void {
-    this.#current = current;
-    this.#body = body;
-    this.#fetched.clear();
-    this.#value = null;
-    this.draw();
+  /** Shows a body for a selection. */
+  function setBody(selection: string, content: () => Child): void {
+    current = selection;
+    body = content;
+    fetched.clear();
+    fetchedValue = null;
+    redraw();
   }
 
-  draw(): void {
+  function redraw(): void {
     draw(
-      this.element,
+      element,
       h(
         "aside.gs-inspector",
-        { "aria-label": "Inspector", class: !this.#current && "gs-idle" },
-        h("div.gs-inspect-body", { key: this.#current }, this.#body()),
+        { "aria-label": "Inspector", class: !current && "gs-idle" },
+        h("div.gs-inspect-body", { key: current }, body()),
       ),
     );
   }
 
   /** The values of a tensor in the run; all elements of a large one are fetched on request. */
-  #runValues(given: TensorValues, title = `:${/\d+$/.exec(given.tensor)?.[0] ?? 0}`): VNode {
-    const of = this.#fetched.get(given.tensor) ?? given;
+  function runValues(given: TensorValues, title = `:${/\d+$/.exec(given.tensor)?.[0] ?? 0}`): VNode {
+    const of = fetched.get(given.tensor) ?? given;
     const fetch = async () => {
-      const found = await this.#actions.send("fetch", { tensor: of.tensor });
+      const found = await commands.send("fetch", { tensor: of.tensor });
       if (!found) return;
-      this.#fetched.set(of.tensor, { ...found, more: false });
-      this.draw();
+      fetched.set(of.tensor, { ...found, more: false });
+      redraw();
     };
     return h(
       "section.gs-inspect-list.gs-held",
@@ -152,9 +143,9 @@ export class Inspector {
   }
 
   /** Rows of facts; a fact that can be changed is a button. */
-  #facts(names: string[], rows: string[][], about: Partial<Attributes>): Child {
+  function editableFacts(names: string[], rows: string[][], about: Partial<Attributes>): Child {
     const of = new Map((about.attributes ?? []).map(a => [a.name, a] as const)),
-      edits = this.#isEditable && about.device !== undefined,
+      edits = isEditable() && about.device !== undefined,
       known = new Set(rows.map(([key]) => key));
     const all = [
       ...rows,
@@ -167,29 +158,29 @@ export class Inspector {
       if (!edits || !(a || isDevice || (key === "type" && names.length === 1))) return text;
       const value = a?.previous ? `${a.value} ${SIGN.changed} was ${a.previous}` : isDevice ? about.device || "any" : text;
       const change = (e: Event) => {
-        if (a) this.commands.edits.setAttribute(names, a, below(e));
-        else if (isDevice) this.commands.edits.place(names, about.device ?? "");
-        else this.commands.do("type");
+        if (a) askValue(commands, names, a, belowButton(e));
+        else if (isDevice) askDevice(commands, names, about.device ?? "");
+        else commands.do("type");
       };
       return h("button.gs-link.gs-set", { "data-verb": "set_attr", "aria-label": `${key}: ${value}, change it`, onclick: change }, value);
     });
   }
 
   /** A value is fetched on request only. */
-  #valueOf(name: string): VNode {
+  function valuePart(name: string): VNode {
     const fetch = async () => {
-      this.#value = await this.#actions.send("value", { name });
-      this.draw();
-      focus(this.element.querySelector<HTMLElement>(".gs-value"));
+      fetchedValue = await commands.send("value", { name });
+      redraw();
+      focus(element.querySelector<HTMLElement>(".gs-value"));
     };
     return h(
       "div.gs-value",
       { tabindex: -1 },
-      this.#value ? [facts(this.#value.rows), histogram(this.#value.histogram)] : small("Fetch the value", fetch, { verb: "value" }),
+      fetchedValue ? [facts(fetchedValue.rows), histogram(fetchedValue.histogram)] : small("Fetch the value", fetch, { verb: "value" }),
     );
   }
 
-  #heading(key: string, title: string): VNode {
+  function heading(key: string, title: string): VNode {
     const name = displayName(key),
       leaf = name.replace(/\/$/, "").split("/").pop() ?? name,
       path = name.slice(0, name.length - leaf.length).replace(/^\/$/, "");
@@ -201,19 +192,19 @@ export class Inspector {
         path && path !== name && !name.endsWith("/") && h("span.gs-path", path),
         h("span.gs-leaf", name.endsWith("/") ? name : leaf),
       ),
-      copyButton(name, "Name copied.", this.#actions.notify, { icon: "copy", label: "Copy name", kind: "quiet" }),
-      this.#isEditable && !key.startsWith("~") && small("Rename", () => this.commands.edits.rename(key), { verb: "rename" }),
+      copyButton(name, "Name copied.", commands.notify, { icon: "copy", label: "Copy name", kind: "quiet" }),
+      isEditable() && !key.startsWith("~") && small("Rename", () => askName(commands, key), { verb: "rename" }),
       title && title !== name.replace(/\/$/, "") && h("div.gs-type", title),
     );
   }
 
   /** A name without the scopes that it shares with the shown op. */
-  #short(name: string): string {
-    const at = this.#scope.length;
-    return at && name.startsWith(this.#scope) && name.length > at ? `\u2026/${name.slice(at)}` : name;
+  function shortName(name: string): string {
+    const at = scope.length;
+    return at && name.startsWith(scope) && name.length > at ? `\u2026/${name.slice(at)}` : name;
   }
 
-  #list<T>(title: string, items: T[], show: (item: T) => VNode, total = items.length): Child {
+  function listOf<T>(title: string, items: T[], show: (item: T) => VNode, total = items.length): Child {
     if (!items.length) return null;
     const rest = total - Math.min(items.length, MOST);
     return h(
@@ -222,41 +213,41 @@ export class Inspector {
       h(
         "ul",
         items.slice(0, MOST).map(item => h("li", show(item))),
-        rest > 0 && h("li.gs-muted", `and ${count(rest, "more", "more")}`),
+        rest > 0 && h("li.gs-muted", `and ${figure(rest)} more`),
       ),
     );
   }
 
-  #link(name: string): VNode {
-    return link(name, this.#reveal, this.#short(displayName(name)));
+  function opLink(name: string): VNode {
+    return link(name, reveal, shortName(displayName(name)));
   }
 
   /** A tensor. An output of the op is only shown by its number; if there are several outputs, one is chosen for i and o. */
-  #tensor({ tensor, text }: TensorText, op = "", choice = false): VNode {
+  function tensorLine({ tensor, text }: TensorText, op = "", choice = false): VNode {
     const index = `:${/:(\d+)$/.exec(tensor)?.[1] ?? "0"}`,
       own = op && tensor.startsWith(op + ":");
     const radio = () =>
       h("input", {
         type: "radio",
-        name: this.id + "-output",
-        checked: this.tensorOf(op) === tensor,
-        onchange: () => this.#chosenOutputs.set(op, tensor),
+        name: id + "-output",
+        checked: tensorOf(op) === tensor,
+        onchange: () => chosenOutputs.set(op, tensor),
       });
     return h(
       "div.gs-tensor",
       !own
-        ? h("button.gs-link.gs-tensor-name", { title: tensor, onclick: () => this.#reveal(opOf(tensor)) }, this.#short(tensor))
+        ? h("button.gs-link.gs-tensor-name", { title: tensor, onclick: () => reveal(opOf(tensor)) }, shortName(tensor))
         : choice
           ? h("label.gs-tensor-name", radio(), index)
           : h("span.gs-tensor-name", { title: tensor }, index),
       text && h("span.gs-tensor-text", text),
-      !tensor.startsWith("^") && this.marks && h("span.gs-tensor-marks", this.#mark(tensor, "input"), this.#mark(tensor, "output")),
+      !tensor.startsWith("^") && canMark && h("span.gs-tensor-marks", markButton(tensor, "input"), markButton(tensor, "output")),
     );
   }
 
-  #mark(tensor: string, as: "input" | "output"): VNode {
-    const on = this.#actions.model.get("boundary")[`${as}s`].some(t => t.tensor === tensor);
-    return sends(this.#actions.post, on ? "unmark" : `mark_${as}`, { tensor }, "", {
+  function markButton(tensor: string, as: "input" | "output"): VNode {
+    const on = commands.model.get("boundary")[`${as}s`].some(t => t.tensor === tensor);
+    return sends(commands.post, on ? "unmark" : `mark_${as}`, { tensor }, "", {
       icon: as,
       kind: as === "input" ? "mark-in" : "mark-out",
       verb: `mark_${as}`,
@@ -264,6 +255,10 @@ export class Inspector {
       "aria-pressed": on,
     });
   }
+
+  nothing();
+
+  return { element, nothing, waiting, several, show, edge: showEdge, tensorOf, draw: redraw };
 }
 
 function facts(rows: string[][], shown: (key: string, text: string) => Child = (_, text) => text): VNode | false {

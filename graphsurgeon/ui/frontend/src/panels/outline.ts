@@ -5,44 +5,42 @@ import { icon } from "./icons";
 import { make, draw, h, type VNode } from "./vnodes";
 import type { Mode, Row } from "../model/types.generated";
 
-export class Outline {
-  readonly element = make("nav");
-  #rows: Row[] = [];
-  #selected: ReadonlySet<string> = new Set();
-  /** The row that is the Tab stop. */
-  #active = "";
-
-  constructor(private readonly actions: Actions) {}
+/** Makes the outline. */
+export function outlinePanel(actions: Actions) {
+  const element = make("nav");
+  let shownRows: Row[] = [],
+    shownSelection: ReadonlySet<string> = new Set(),
+    /** the row that is the Tab stop */ active = "";
 
   /** Draws the rows if they or the selection have changed. */
-  draw(): void {
-    const rows = this.actions.model.get("outline").rows ?? [],
-      selected = this.actions.selected.source;
-    if (rows === this.#rows && selected === this.#selected) return;
-    const had = hasFocus(this.element);
-    this.#rows = rows;
-    this.#selected = selected;
-    if (!rows.some(r => r.name === this.#active)) this.#active = rows[0]?.name ?? "";
-    this.#draw();
-    if (had) this.#entry("[tabindex='0']")?.focus();
-    this.#scroll();
+  function update(): void {
+    const rows = actions.model.get("outline").rows ?? [],
+      selected = actions.selected.source;
+    if (rows === shownRows && selected === shownSelection) return;
+    const had = hasFocus(element);
+    shownRows = rows;
+    shownSelection = selected;
+    if (!rows.some(r => r.name === active)) active = rows[0]?.name ?? "";
+    redraw();
+    if (had) entryAt("[tabindex='0']")?.focus();
+    scrollToSelection();
   }
 
   /** The selection of the picture is visible here, too. Positions are read when all panels are drawn: the page is laid out once. */
-  #scroll(): void {
+  function scrollToSelection(): void {
     requestAnimationFrame(() => {
-      const first = this.#entry(".gs-selected");
-      if (first && !hasFocus(this.element)) scrollToEntry(first, this.element);
+      const first = entryAt(".gs-selected");
+      if (first && !hasFocus(element)) scrollToEntry(first, element);
     });
   }
 
-  #entry(which: string): HTMLElement | null {
-    return this.element.querySelector(`.gs-entry${which}`);
+  function entryAt(which: string): HTMLElement | null {
+    return element.querySelector(`.gs-entry${which}`);
   }
 
-  #draw(): void {
+  function redraw(): void {
     draw(
-      this.element,
+      element,
       h(
         "nav.gs-outline",
         { "aria-label": "Outline" },
@@ -53,34 +51,34 @@ export class Outline {
             role: "tree",
             "aria-label": "Outline of scopes",
             "aria-multiselectable": "true",
-            onkeydown: (e: KeyboardEvent) => this.#key(e),
+            onkeydown: (e: KeyboardEvent) => press(e),
           },
-          this.#rows.map(row => this.#line(row)),
+          shownRows.map(row => lineOf(row)),
         ),
       ),
     );
   }
 
-  #line(row: Row): VNode {
+  function lineOf(row: Row): VNode {
     const folds = isScope(row),
-      toggle = () => this.#toggle(row);
+      toggle = () => toggleRow(row);
     return h(
       "div.gs-entry",
       {
         key: row.name,
-        class: `gs-entry-${folds ? "scope" : "op"}${this.#selected.has(row.name) ? " gs-selected" : ""}`,
+        class: `gs-entry-${folds ? "scope" : "op"}${shownSelection.has(row.name) ? " gs-selected" : ""}`,
         role: "treeitem",
-        tabindex: row.name === this.#active ? 0 : -1,
+        tabindex: row.name === active ? 0 : -1,
         "aria-level": row.depth + 1,
-        "aria-selected": this.#selected.has(row.name),
+        "aria-selected": shownSelection.has(row.name),
         "aria-expanded": folds ? row.open : undefined,
         title: row.name,
         style: `--gs-level:${Math.min(row.depth, 12)}`,
-        onfocusin: () => this.#stopAt(row.name),
+        onfocusin: () => stopAt(row.name),
         onclick: (e: MouseEvent) => {
           (e.currentTarget as HTMLElement).focus();
-          if (e.ctrlKey || e.metaKey) this.#select(row, "toggle");
-          else this.#reveal(row);
+          if (e.ctrlKey || e.metaKey) select(row, "toggle");
+          else reveal(row);
         },
         ondblclick: folds && toggle,
       },
@@ -102,40 +100,40 @@ export class Outline {
     );
   }
 
-  #toggle({ name, open }: Row): void {
-    this.actions.post(open ? "outline_close" : "outline_open", { name });
+  function toggleRow({ name, open }: Row): void {
+    actions.post(open ? "outline_close" : "outline_open", { name });
   }
 
-  #reveal({ name }: Row): void {
-    this.actions.reveal("source", name, false);
+  function reveal({ name }: Row): void {
+    actions.reveal("source", name, false);
   }
 
-  #select({ name }: Row, mode: Mode): void {
-    this.actions.select(this.actions.panes.source, [name], mode);
+  function select({ name }: Row, mode: Mode): void {
+    actions.select(actions.panes.source, [name], mode);
   }
 
-  #stopAt(name: string): void {
-    if (name === this.#active) return;
-    this.#active = name;
-    this.#draw();
+  function stopAt(name: string): void {
+    if (name === active) return;
+    active = name;
+    redraw();
   }
 
-  #key(e: KeyboardEvent): void {
-    const rows = this.#rows,
-      at = rows.findIndex(r => r.name === this.#active),
+  function press(e: KeyboardEvent): void {
+    const rows = shownRows,
+      at = rows.findIndex(r => r.name === active),
       row = rows[at];
     if (!row || e.ctrlKey || e.metaKey || e.altKey) return;
     const folds = isScope(row),
       go = (to: number) => {
-        this.#stopAt(rows[Math.max(0, Math.min(rows.length - 1, to))]!.name);
-        this.#entry("[tabindex='0']")!.focus();
+        stopAt(rows[Math.max(0, Math.min(rows.length - 1, to))]!.name);
+        entryAt("[tabindex='0']")!.focus();
       },
       parent = () => {
         let to = at;
         while (to > 0 && rows[to]!.depth >= row.depth) to--;
         return rows[to]!.depth < row.depth ? to : at;
       },
-      toggle = () => this.#toggle(row);
+      toggle = () => toggleRow(row);
     const act = {
       ArrowDown: () => go(at + 1),
       ArrowUp: () => go(at - 1),
@@ -143,13 +141,15 @@ export class Outline {
       End: () => go(rows.length - 1),
       ArrowRight: () => folds && (row.open ? go(at + 1) : toggle()),
       ArrowLeft: () => (folds && row.open ? toggle() : go(parent())),
-      Enter: () => this.#reveal(row),
-      " ": () => this.#select(row, "set"),
+      Enter: () => reveal(row),
+      " ": () => select(row, "set"),
     }[e.key];
     if (!act) return;
     act();
     consume(e);
   }
+
+  return { element, draw: update };
 }
 
 function isScope({ kind }: Row): boolean {

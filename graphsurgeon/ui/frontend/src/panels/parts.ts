@@ -40,7 +40,7 @@ export function small(text: string, onclick: () => unknown, more: ButtonOptions 
 }
 
 /** The place of a menu below the button of an event. */
-export function below(e: Event): Position {
+export function belowButton(e: Event): Position {
   const { left, bottom } = (e.currentTarget as Element).getBoundingClientRect();
   return { x: left, y: bottom + 4 };
 }

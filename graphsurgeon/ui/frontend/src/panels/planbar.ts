@@ -1,15 +1,13 @@
 // The bar at the bottom: the boundary and the copy, if a tensor is marked; the tabs and their details; the buttons of the plan. The tabs
 // have their own line if there is a plan. The buttons are next to the status.
-import { consume, count, figure, focused, hasFocus, rove } from "./dom";
-import type { Actions } from "../commands/actions";
+import { consume, countOf, figure, focused, hasFocus, rove } from "./dom";
 import { openRunForm } from "../commands/forms";
 import type { Registry } from "../commands/registry";
 import { icon } from "./icons";
 import { button, copyButton, field, group, muted, select, sends } from "./parts";
-import { does } from "./command_button";
 import { tables } from "./plantabs";
 import { type Child, make, draw, h, type VNode } from "./vnodes";
-import type { MarkedBoundary, PaneName, Plan, Report, Unmapped, Waits } from "../model/types.generated";
+import type { MarkedBoundary, Plan, Report, Unmapped, Waits } from "../model/types.generated";
 import { runPanel } from "./runpanel";
 
 const LOST = "The kernel stopped. Copy this code, run the cell again, then run the code in a new cell.";
@@ -34,67 +32,54 @@ interface Tab {
   body(): VNode;
 }
 
-export class PlanBar {
-  readonly element = make("section");
-  /** The buttons, which are after the status. */
-  readonly buttons = make("div");
-  #openTab = "";
-  #shownTab: string | undefined;
-  #tabList: Tab[] = [];
-  #faults = 0;
-  /** the code of the applied plans, and the history that it is for */
-  #historyCode: { past: unknown; code: string } | null = null;
-
-  constructor(
-    private readonly id: string,
-    private readonly commands: Registry,
-  ) {}
-
-  get #actions(): Actions {
-    return this.commands.actions;
-  }
-
-  #reveal = (name: string, pane?: PaneName): void => {
-    this.#actions.reveal(pane ?? this.#actions.run?.pane ?? "source", name);
-  };
+/** Makes the bar. */
+export function planBar(id: string, commands: Registry) {
+  const element = make("section"),
+    /** the buttons, which are after the status */ buttons = make("div"),
+    panelId = `${id}-panel`;
+  let openTab = "",
+    shownTab: string | undefined,
+    tabList: Tab[] = [],
+    lastFaults = 0,
+    /** the code of the applied plans, and the history that it is for */ historyCode: { past: unknown; code: string } | null = null;
 
   /** Opens a tab of the panel; the errors of a plan open when a step adds them. */
-  show(id: string, focus = false): void {
-    this.#openTab = id;
-    this.draw();
-    if (focus) this.#focusTab();
+  function show(id: string, focus = false): void {
+    openTab = id;
+    redraw();
+    if (focus) focusTab();
   }
 
   /** The kernel stopped: nothing can be applied, and the plan is shown as code. */
-  stopKernel(): void {
-    if (this.#tabList.some(t => t.id === "code")) this.#openTab = "code";
-    this.draw();
+  function stopKernel(): void {
+    if (tabList.some(t => t.id === "code")) openTab = "code";
+    redraw();
   }
 
-  focusSummary(): void {
-    if (isMarked(this.#actions.model.get("boundary"))) this.show("boundary", true);
-    else this.#actions.notify(UNMARKED);
+  function focusSummary(): void {
+    if (isMarked(commands.model.get("boundary"))) show("boundary", true);
+    else commands.notify(UNMARKED);
   }
 
-  copy(byKey = false, control: Waits = "auto"): void {
-    const [to, unmapped] = [".gs-copy-to", ".gs-copying select"].map(
-      fields => this.element.querySelector<HTMLInputElement>(fields)!.value,
-    ) as [string, Unmapped];
-    void this.#actions.copy({ to: to.trim() || null, unmapped, control }, byKey);
+  function copyRegion(byKey = false, control: Waits = "auto"): void {
+    const [to, unmapped] = [".gs-copy-to", ".gs-copying select"].map(fields => element.querySelector<HTMLInputElement>(fields)!.value) as [
+      string,
+      Unmapped,
+    ];
+    void commands.copy({ to: to.trim() || null, unmapped, control }, byKey);
   }
 
   /** Focuses the first source field of the tab Mapping. */
-  focusMapping(): void {
-    this.element.querySelector<HTMLElement>("td .gs-entered")?.focus();
+  function focusMapping(): void {
+    element.querySelector<HTMLElement>("td .gs-entered")?.focus();
   }
 
-  #focusTab(): void {
-    this.element.querySelector<HTMLElement>('[role="tab"][tabindex="0"]')?.focus();
+  function focusTab(): void {
+    element.querySelector<HTMLElement>('[role="tab"][tabindex="0"]')?.focus();
   }
 
-  #tabs(): Tab[] {
-    const { model, post, pick, notify, api, run } = this.#actions,
-      edit = (step: number) => void this.commands.edits.editStep(step),
+  function allTabs(): Tab[] {
+    const { model, api, run } = commands,
       boundary = model.get("boundary"),
       plan = model.get("plan"),
       { saved, history: past, steps } = plan,
@@ -109,7 +94,7 @@ export class PlanBar {
           "ul.gs-rows",
           lines.map(line => h("li", line)),
         ),
-        this.#code(code, 0),
+        codeOf(code, 0),
       );
     const tabs = [
       isMarked(boundary) &&
@@ -117,51 +102,44 @@ export class PlanBar {
           "boundary",
           "Boundary",
           boundary.inputs.length + boundary.outputs.length,
-          () => tables.boundary(boundary, post, plan.same, control => this.copy(false, control)),
+          () => tables.boundary(boundary, commands, control => copyRegion(false, control)),
           boundary.leaks.length + boundary.control_leaks.length > 0,
         ),
       faults + warnings > 0 &&
-        tab("problems", faults ? "Errors" : "Warnings", faults || warnings, () => tables.problems(plan, post, edit, this.#reveal), true),
+        tab("problems", faults ? "Errors" : "Warnings", faults || warnings, () => tables.problems(plan, commands), true),
       steps.length > 0 && [
         plan.inputs.length + Object.keys(plan.scopes).length > 0 &&
-          tab("mapping", "Mapping", plan.inputs.length, () => tables.mapping(plan, post, pick)),
-        tab("steps", "Steps", steps.length, () => tables.steps(plan, post, edit)),
-        tab("variables", "Variables", plan.rows, () => tables.variables(plan, post)),
-        tab("names", "New ops", plan.counts.ops, () => tables.names(plan, post)),
+          tab("mapping", "Mapping", plan.inputs.length, () => tables.mapping(plan, commands)),
+        tab("steps", "Steps", steps.length, () => tables.steps(plan, commands)),
+        tab("variables", "Variables", plan.rows, () => tables.variables(plan, commands)),
+        tab("names", "New ops", plan.counts.ops, () => tables.names(plan, commands)),
         tab("connections", "Connections", plan.counts.connections, () => tables.connections(plan)),
       ],
-      steps.length + applied > 0 && tab("code", "Code", 0, () => this.#code(plan.code, applied, past, api.kernelStopped ? LOST : "")),
-      past.length > 0 && tab("history", "History", past.length, () => tables.history(past, post)),
+      steps.length + applied > 0 && tab("code", "Code", 0, () => codeOf(plan.code, applied, past, api.kernelStopped ? LOST : "")),
+      past.length > 0 && tab("history", "History", past.length, () => tables.history(past, commands)),
       "lines" in saved && tab("saved", saved.title, 0, () => report(saved as Report)),
-      run &&
-        tab(
-          "run",
-          "Run",
-          0,
-          () => runPanel(run, post, model.get("look")?.name ?? "", this.#reveal, notify),
-          !!(run.bad || run.stop_reason),
-        ),
+      run && tab("run", "Run", 0, () => runPanel(run, commands), !!(run.bad || run.stop_reason)),
     ];
     return tabs.flat().filter(one => !!one);
   }
 
-  draw(): void {
-    const boundary = this.#actions.model.get("boundary"),
-      plan = this.#actions.model.get("plan"),
+  function redraw(): void {
+    const boundary = commands.model.get("boundary"),
+      plan = commands.model.get("plan"),
       faults = plan.faults.length,
-      inTabs = hasFocus(this.element) && focused().closest(".gs-tabs, .gs-panel");
+      inTabs = hasFocus(element) && focused().closest(".gs-tabs, .gs-panel");
     // new errors are shown at once, not only counted
-    if (faults && !this.#faults) this.#openTab = "problems";
-    this.#faults = faults;
-    this.#tabList = this.#tabs();
-    const open = this.#tabList.find(t => t.id === this.#openTab),
-      canCopy = !!(boundary.ops || this.#actions.state.selected.source.size),
+    if (faults && !lastFaults) openTab = "problems";
+    lastFaults = faults;
+    tabList = allTabs();
+    const open = tabList.find(t => t.id === openTab),
+      canCopy = !!(boundary.ops || commands.state.selected.source.size),
       copy = button({
         text: "Copy to scope\u2026",
         label: "Copy the region to a scope (c)",
         verb: "copy",
         hidden: !canCopy,
-        onclick: () => this.copy(),
+        onclick: () => copyRegion(),
       }),
       marked = isMarked(boundary),
       planned = plan.steps.length > 0,
@@ -169,61 +147,57 @@ export class PlanBar {
         "div.gs-panel",
         {
           key: "panel",
-          id: this.#panelId,
+          id: panelId,
           role: "tabpanel",
           tabindex: 0,
           hidden: !open,
-          "aria-labelledby": open && `${this.id}-tab-${open.id}`,
+          "aria-labelledby": open && `${id}-tab-${open.id}`,
         },
         open && { ...open.body(), key: open.id },
       );
-    const isOther = this.#shownTab !== open?.id;
-    this.#shownTab = open?.id;
-    this.#openTab = open?.id ?? "";
+    const isOther = shownTab !== open?.id;
+    shownTab = open?.id;
+    openTab = open?.id ?? "";
     draw(
-      this.element,
+      element,
       h(
         "section.gs-plan",
         { "aria-label": "Plan", class: planned && "gs-planned" },
         h(
           "div.gs-plan-row",
           { hidden: !marked },
-          h("div.gs-summary", { tabindex: -1, role: "group", "aria-label": "Boundary" }, marked && this.#summary(boundary)),
-          h("div.gs-copying", { hidden: !canCopy }, this.#copyFields(), marked && copy),
+          h("div.gs-summary", { tabindex: -1, role: "group", "aria-label": "Boundary" }, marked && summary(boundary)),
+          h("div.gs-copying", { hidden: !canCopy }, copyFields(), marked && copy),
         ),
         // without a plan, the tabs are in the last line, below the panel; the order of Tab is that of the screen
-        planned && this.#tabBar(open),
+        planned && tabBar(open),
         panel,
-        !planned && this.#tabBar(open),
+        !planned && tabBar(open),
       ),
     );
-    if (isOther) this.element.querySelector(".gs-panel")!.scrollTop = 0;
-    draw(this.buttons, group("div.gs-row.gs-doing", "Plan actions", !marked && copy, this.#buttons(plan)));
-    if (inTabs && !hasFocus(this.element)) this.#focusTab();
+    if (isOther) element.querySelector(".gs-panel")!.scrollTop = 0;
+    draw(buttons, group("div.gs-row.gs-doing", "Plan actions", !marked && copy, planButtons(plan)));
+    if (inTabs && !hasFocus(element)) focusTab();
   }
 
-  get #panelId(): string {
-    return `${this.id}-panel`;
-  }
-
-  #tabBar(open: Tab | undefined): VNode {
-    const stop = open ?? this.#tabList[0];
+  function tabBar(open: Tab | undefined): VNode {
+    const stop = open ?? tabList[0];
     return h(
       "div.gs-tabs",
       { key: "tabs", role: "tablist", "aria-label": "Plan", onkeydown: rove },
-      this.#tabList.map(t =>
+      tabList.map(t =>
         h(
           "button.gs-tab",
           {
             key: t.id,
             role: "tab",
             class: t.warn && "gs-warn",
-            id: `${this.id}-tab-${t.id}`,
+            id: `${id}-tab-${t.id}`,
             "aria-selected": t === open,
-            "aria-controls": t === open ? this.#panelId : undefined,
+            "aria-controls": t === open ? panelId : undefined,
             tabindex: t === stop ? 0 : -1,
             "data-tab": t.id,
-            onclick: () => this.show(t === open ? "" : t.id),
+            onclick: () => show(t === open ? "" : t.id),
           },
           t.warn && icon("warn"),
           t.text,
@@ -233,7 +207,7 @@ export class PlanBar {
     );
   }
 
-  #copyFields(): VNode[] {
+  function copyFields(): VNode[] {
     return [
       h("span.gs-word", "Scope:"),
       field({
@@ -244,7 +218,7 @@ export class PlanBar {
         onkeydown: (e: KeyboardEvent) => {
           if (e.key !== "Enter" || e.ctrlKey || e.metaKey) return;
           consume(e);
-          this.copy();
+          copyRegion();
         },
       }),
       h("span.gs-word.gs-unmapped", { title: UNMAPPED }, "Other inputs:"),
@@ -256,9 +230,8 @@ export class PlanBar {
     ];
   }
 
-  #buttons(plan: Plan): VNode[] {
-    const { commands } = this,
-      empty = !plan.steps.length;
+  function planButtons(plan: Plan): VNode[] {
+    const empty = !plan.steps.length;
     // those that come and go are on the left, so that the others do not move
     return [
       button({
@@ -266,60 +239,62 @@ export class PlanBar {
         verb: "run",
         label: "Run the graph before and after the last plan, and compare",
         hidden: !empty || !plan.applied,
-        onclick: () => void openRunForm(this.#actions, "applied"),
+        onclick: () => void openRunForm(commands, "applied"),
       }),
-      does(commands, "try", { text: "Try", hidden: empty }),
-      does(commands, "save", { text: "Save" }),
-      does(commands, "undo", { icon: "undo", kind: "quiet" }),
-      does(commands, "redo", { icon: "redo", kind: "quiet" }),
-      does(commands, "apply", { text: "Apply", kind: "primary" }),
+      commands.button("try", { text: "Try", hidden: empty }),
+      commands.button("save", { text: "Save" }),
+      commands.button("undo", { icon: "undo", kind: "quiet" }),
+      commands.button("redo", { icon: "redo", kind: "quiet" }),
+      commands.button("apply", { text: "Apply", kind: "primary" }),
     ];
   }
 
-  #summary(b: MarkedBoundary): Child[] {
+  function summary(b: MarkedBoundary): Child[] {
     const leaks = b.leak_count;
     return [
       h("span.gs-tag.gs-tag-in", `\u25b7 ${b.inputs.length} in`),
       h("span.gs-tag.gs-tag-out", `\u25c1 ${b.outputs.length} out`),
-      h("span.gs-figure", { title: REGION }, count(b.ops, "op")),
-      b.variables > 0 && h("span.gs-figure", count(b.variables, "variable")),
+      h("span.gs-figure", { title: REGION }, countOf(b.ops, "ops")),
+      b.variables > 0 && h("span.gs-figure", countOf(b.variables, "variables")),
       leaks > 0 &&
-        h("button.gs-tag.gs-tag-leak", { title: LEAK, onclick: () => this.show("boundary", true) }, `\u26a0 ${count(leaks, "leak")}`),
+        h("button.gs-tag.gs-tag-leak", { title: LEAK, onclick: () => show("boundary", true) }, `\u26a0 ${countOf(leaks, "leaks")}`),
       b.problem && h("span.gs-problem", { class: !b.outputs.length && "gs-muted", title: b.problem }, b.problem),
-      b.is_reversed && sends(this.#actions.post, "swap_boundary", {}, "Swap", { title: "Swap inputs and outputs" }),
-      sends(this.#actions.post, "clear_boundary", {}, "", { icon: "close", kind: "quiet", label: "Clear the boundary" }),
+      b.is_reversed && sends(commands.post, "swap_boundary", {}, "Swap", { title: "Swap inputs and outputs" }),
+      sends(commands.post, "clear_boundary", {}, "", { icon: "close", kind: "quiet", label: "Clear the boundary" }),
     ];
   }
 
   /** Code with its copy button. After applied plans there is the code of the whole history too: at once if the plan is empty. */
-  #code(text: string, applied: number, past: unknown = null, note = ""): VNode {
-    const history = !!past && this.#historyCode?.past === past && this.#historyCode.code,
+  function codeOf(text: string, applied: number, past: unknown = null, note = ""): VNode {
+    const history = !!past && historyCode?.past === past && historyCode.code,
       code = history || text,
-      { insertCell } = this.#actions.api;
-    if (applied && !text && !history && !this.#actions.api.kernelStopped) void this.#fetchHistory(past);
+      { insertCell } = commands.model;
+    if (applied && !text && !history && !commands.api.kernelStopped) void fetchHistory(past);
     return h(
       "div.gs-code",
       note && muted(note),
       h(
         "div.gs-row",
-        !!code && copyButton(code, "Code copied.", this.#actions.notify, { icon: "copy", text: "Copy code" }),
+        !!code && copyButton(code, "Code copied.", commands.notify, { icon: "copy", text: "Copy code" }),
         !!code && !!insertCell && button({ text: "Insert into a new cell", onclick: () => insertCell(code) }),
         applied > 0 &&
           !history &&
-          button({ text: `Code of ${count(applied, "applied plan")}`, verb: "history_code", onclick: () => this.#fetchHistory(past) }),
+          button({ text: `Code of ${countOf(applied, "applied plans")}`, verb: "history_code", onclick: () => fetchHistory(past) }),
       ),
       !!code && h("pre", { tabindex: 0, role: "region", "aria-label": "Python code" }, code),
     );
   }
 
-  async #fetchHistory(past: unknown): Promise<void> {
-    if (this.#historyCode?.past === past) return;
-    this.#historyCode = { past, code: "" };
-    const code = (await this.#actions.send("history_code", {}))?.code;
-    if (this.#historyCode.past !== past) return;
-    this.#historyCode = code ? { past, code } : null;
-    if (code) this.draw();
+  async function fetchHistory(past: unknown): Promise<void> {
+    if (historyCode?.past === past) return;
+    historyCode = { past, code: "" };
+    const code = (await commands.send("history_code", {}))?.code;
+    if (historyCode.past !== past) return;
+    historyCode = code ? { past, code } : null;
+    if (code) redraw();
   }
+
+  return { element, buttons, show, stopKernel, focusSummary, copy: copyRegion, focusMapping, draw: redraw };
 }
 
 function isMarked(b: MarkedBoundary): boolean {

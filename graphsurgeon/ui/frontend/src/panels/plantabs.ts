@@ -1,7 +1,9 @@
 // The details below the plan bar: tables of the boundary and of the plan's effects.
-import { count, figure } from "./dom";
+import { countOf, figure } from "./dom";
 import { enterField, group, link, muted, type Option, select, sends, small, valueOf } from "./parts";
 import { type Child, h, type VNode } from "./vnodes";
+import type { Actions } from "../commands/actions";
+import { askStep } from "../commands/edits";
 import { kindsOf } from "../state/places";
 import type { Post } from "../model/api";
 import type { Boundary, PaneName, Plan, Policy, TensorText, Verbs, Waits } from "../model/types.generated";
@@ -22,7 +24,7 @@ const MODES: Record<string, string> = {
 const CURES = 4;
 
 export const tables = {
-  boundary(b: Boundary, post: Post, same: boolean, copy: (control: Waits) => void): VNode {
+  boundary(b: Boundary, { post, isSingleGraph }: Actions, copy: (control: Waits) => void): VNode {
     if (!b.inputs.length && !b.outputs.length && !b.leaks.length && !b.control_leaks.length) return muted("No tensor is marked.");
     const rows = (list: TensorText[], kind: "in" | "out" | "leak", sign: string, act: (t: string) => Child) =>
       list.map((t, i) =>
@@ -57,7 +59,7 @@ export const tables = {
         h(
           "li",
           h("span.gs-muted", "The region"),
-          waits.slice(same ? 0 : 1).map(([control, text]) => small(text, () => copy(control), { verb: "copy" })),
+          waits.slice(isSingleGraph ? 0 : 1).map(([control, text]) => small(text, () => copy(control), { verb: "copy" })),
         ),
       rows(b.inputs, "in", "\u25b7 in", drop),
       rows(b.outputs, "out", "\u25c1 out", drop),
@@ -65,7 +67,7 @@ export const tables = {
   },
 
   /** The table of the inputs of copies with their sources, and of the consumers of their outputs. */
-  mapping(plan: Plan, post: Post, pick: (ask: string, take: (tensor: string) => void) => void): VNode {
+  mapping(plan: Plan, { post, pick }: Actions): VNode {
     const scopes = Object.entries(plan.scopes).map(([step, to]) =>
       h(
         "label.gs-row",
@@ -116,8 +118,9 @@ export const tables = {
     return h("div.gs-mapping", scopes, rows.length > 0 && table(["Copy's input", "dtype, shape", "Source"], rows));
   },
 
-  steps(plan: Plan, post: Post, edit: (step: number) => void): VNode {
-    const c = plan.counts,
+  steps(plan: Plan, actions: Actions): VNode {
+    const { post } = actions,
+      c = plan.counts,
       last = plan.steps.length - 1;
     return h(
       "div",
@@ -133,7 +136,7 @@ export const tables = {
               h(off ? "s" : "span", text),
               h(
                 "div.gs-row",
-                small("Edit", () => edit(step), { label: `Edit: ${text}`, verb: "step_form" }),
+                small("Edit", () => askStep(actions, step), { label: `Edit: ${text}`, verb: "step_form" }),
                 sends(post, "mute_step", { step, on: !off }, "Mute", {
                   "aria-label": `Mute: ${text}`,
                   "aria-pressed": off,
@@ -150,12 +153,12 @@ export const tables = {
       plan.also_copied.map(a => muted(`Also copied: ${a}`)),
       muted(
         [
-          count(c.ops, "new op"),
-          count(c.variables, "variable"),
-          count(c.placeholders, "placeholder"),
-          count(c.connections, "connection"),
-          c.changed && count(c.changed, "op changed", "ops changed"),
-          c.removed && count(c.removed, "op removed", "ops removed"),
+          countOf(c.ops, "new ops"),
+          countOf(c.variables, "variables"),
+          countOf(c.placeholders, "placeholders"),
+          countOf(c.connections, "connections"),
+          c.changed && countOf(c.changed, "ops changed"),
+          c.removed && countOf(c.removed, "ops removed"),
         ]
           .filter(Boolean)
           .join(" \u00b7 "),
@@ -164,7 +167,7 @@ export const tables = {
     );
   },
 
-  variables(plan: Plan, post: Post): VNode {
+  variables(plan: Plan, { post }: Actions): VNode {
     if (!plan.variables.length) return muted("The plan touches no variables.");
     const rows = plan.variables.map(v => [
       ["share", "replace"].includes(v.policy) ? v.name : nameField(v.name, post),
@@ -185,14 +188,14 @@ export const tables = {
     );
   },
 
-  names(plan: Plan, post: Post): VNode {
+  names(plan: Plan, { post }: Actions): VNode {
     if (!plan.new.length) return muted("The plan makes no new ops.");
     const rows = plan.new.map(n => [nameField(n.name, post), n.original, n.op]);
     return h("div", table(["New", "Original", "Op"], rows), moreRows(plan.counts.ops - rows.length));
   },
 
   /** The steps of the history in a row. A click on a step shows the graph after it; later steps stay available. */
-  history(steps: Required<Plan>["history"], post: Post): VNode {
+  history(steps: Plan["history"], { post }: Actions): VNode {
     const now = steps.filter(one => !one.ahead).at(-1)?.step ?? 0;
     return group(
       "div.gs-row.gs-measures",
@@ -215,9 +218,12 @@ export const tables = {
   },
 
   /** Errors and warnings, each with a suggestion; the names in them are links. */
-  problems(plan: Plan, post: Post, edit: (step: number) => void, go: (name: string, pane: PaneName) => void): VNode {
-    const linked = (text: string) =>
-      (plan.links[text] ?? [[text]]).map(([part = "", name, pane]) => (name ? link(name, () => go(name, pane as PaneName), part) : part));
+  problems(plan: Plan, actions: Actions): VNode {
+    const { post } = actions,
+      linked = (text: string) =>
+        (plan.links[text] ?? [[text]]).map(([part = "", name, pane]) =>
+          name ? link(name, () => actions.reveal(pane as PaneName, name), part) : part,
+        );
     return h(
       "ul.gs-rows.gs-problems",
       plan.faults.map(({ request, problem, suggestion, fixes, step }, fault) =>
@@ -237,7 +243,7 @@ export const tables = {
             group(
               "span.gs-row",
               "The step with this error",
-              small("Edit this step", () => edit(step), { verb: "step_form" }),
+              small("Edit this step", () => askStep(actions, step), { verb: "step_form" }),
               sends(post, "remove_step", { step }, "Remove this step"),
             ),
         ),

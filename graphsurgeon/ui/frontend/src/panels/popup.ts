@@ -66,52 +66,33 @@ const SYMBOLS: [sign: string, text: string, tag?: string][] = [
   ["+1 \u22121", "connections of this edge that the plan adds and removes"],
 ];
 
+export type Popup = ReturnType<typeof popupLayer>;
+
 /** Shows one floating thing at a time; Esc or a click elsewhere closes it. */
-export class Popup {
-  readonly layer = make("div");
-  #content: (() => VNode) | null = null;
-  /** The number of popups so far: each has new elements. */
-  #count = 0;
-  #back: Element | null = null;
-  #shut: (() => void) | null = null;
-  /** Whether the rest of the screen is covered. */
-  #isDialog = false;
+export function popupLayer(host: HTMLElement, id: string, api: Pick<Api, "answers" | "kernelStopped">) {
+  const layer = make("div");
+  let current: (() => VNode) | null = null,
+    /** the number of popups so far: each has new elements */ serial = 0,
+    lastFocus: HTMLElement | null = null,
+    onClose: (() => void) | null = null,
+    /** whether the rest of the screen is covered */ covers = false;
 
-  constructor(
-    private readonly host: HTMLElement,
-    private readonly id: string,
-    private readonly api: Pick<Api, "answers" | "kernelStopped">,
-  ) {
-    this.#draw();
-    host.addEventListener(
-      "pointerdown",
-      e => {
-        if (!this.layer.contains(e.target as Node)) this.close(false);
-      },
-      true,
-    );
-  }
-
-  get open(): boolean {
-    return !!this.#content;
-  }
-
-  close(restore = true): void {
-    if (!this.open) return;
-    const inside = hasFocus(this.layer),
-      shut = this.#shut;
-    this.#content = this.#shut = null;
-    this.#draw();
-    if (restore && inside) focus(this.#back as HTMLElement | null);
+  function close(restore = true): void {
+    if (!current) return;
+    const inside = hasFocus(layer),
+      shut = onClose;
+    current = onClose = null;
+    redraw();
+    if (restore && inside) focus(lastFocus);
     shut?.();
   }
 
   /** A list of choices at a point of the window, or in the middle. `shut` is called when it closes, before the chosen action.
    * A saved page leaves out choices that it cannot do; without a kernel they are gray. */
-  choose(title: string, given: (Choice | false)[], at?: Position, shut: (() => void) | null = null): void {
+  function choose(title: string, given: (Choice | false)[], at?: Position, shut: (() => void) | null = null): void {
     const all = given.filter(c => !!c),
-      unanswered = ({ verb }: Choice) => !!verb && !this.api.answers(verb),
-      choices = all.filter(c => this.api.kernelStopped || !unanswered(c)).map(c => ({ ...c, off: !!c.off || unanswered(c) }));
+      unanswered = ({ verb }: Choice) => !!verb && !api.answers(verb),
+      choices = all.filter(c => api.kernelStopped || !unanswered(c)).map(c => ({ ...c, off: !!c.off || unanswered(c) }));
     if (all.length && !choices.length) return;
     const names = [...new Set(choices.map(c => c.group))],
       groups = names.map(name => [name, choices.filter(c => c.group === name)] as const),
@@ -129,7 +110,7 @@ export class Popup {
           onfocus: () => c.shows?.(),
           onpointerenter: (e: Event) => c.shows && focus(e.target as HTMLElement),
           onclick: () => {
-            this.close();
+            close();
             c.run();
           },
         },
@@ -143,7 +124,7 @@ export class Popup {
           role: "menu",
           class: at && "gs-placed",
           "aria-label": title,
-          onkeydown: (e: KeyboardEvent) => walk(e, [...this.layer.querySelectorAll<HTMLElement>(LIVE)], texts, typed),
+          onkeydown: (e: KeyboardEvent) => walk(e, [...layer.querySelectorAll<HTMLElement>(LIVE)], texts, typed),
         },
         h("div.gs-popup-title", { role: "presentation" }, title),
         // items under their headings, in two columns if there is room; without headings, a plain list
@@ -157,52 +138,59 @@ export class Popup {
               ),
             ),
       );
-    this.#show(menu, LIVE, false);
+    display(menu, LIVE, false);
     if (at) {
-      const r = this.host.getBoundingClientRect(),
-        { style, offsetWidth, offsetHeight } = this.layer.firstElementChild as HTMLElement;
+      const r = host.getBoundingClientRect(),
+        { style, offsetWidth, offsetHeight } = layer.firstElementChild as HTMLElement;
       style.left = `${Math.max(4, Math.min(at.x - r.left, r.width - offsetWidth - 8))}px`;
       style.top = `${Math.max(4, Math.min(at.y - r.top, r.height - offsetHeight - 8))}px`;
     }
-    this.#shut = shut;
+    onClose = shut;
   }
 
   /** The fields of the open form. */
-  get #inputs(): (HTMLInputElement | HTMLSelectElement)[] {
-    return [...this.layer.querySelectorAll<HTMLInputElement | HTMLSelectElement>(".gs-asks .gs-field")];
+  function inputs(): (HTMLInputElement | HTMLSelectElement)[] {
+    return [...layer.querySelectorAll<HTMLInputElement | HTMLSelectElement>(".gs-asks .gs-field")];
   }
 
   /** A question with fields to fill in; Enter answers it. `note` explains it; a list is of warnings. `alert` is a warning above the
    * fields. If `run` is refused, the form opens again, with the typed texts and the reason. */
-  form(title: string, fields: FormField[], yes: string, run: (values: Values) => unknown, note: string | string[] = "", alert = ""): void {
+  function form(
+    title: string,
+    fields: FormField[],
+    yes: string,
+    run: (values: Values) => unknown,
+    note: string | string[] = "",
+    alert = "",
+  ): void {
     // in a form without other text fields, a click on an entry is the answer
     const choosing = fields.every(f => f.find || f.options),
-      texts = (): Record<string, string> => Object.fromEntries(fields.map((f, i) => [f.name, this.#inputs[i]!.value.trim()])),
+      texts = (): Record<string, string> => Object.fromEntries(fields.map((f, i) => [f.name, inputs()[i]!.value.trim()])),
       read = (texts: Record<string, string>): Values =>
         Object.fromEntries(fields.map(({ name, type }) => [name, type ? READERS[type](texts[name]!) : texts[name]])),
       finders = fields.map(
         (f, i) =>
           f.find &&
-          new Finder(
+          finder(
             f,
-            `${this.id}-found-${i}`,
-            () => this.#inputs[i],
+            `${id}-found-${i}`,
+            () => inputs()[i],
             () => read(texts()),
-            () => this.#draw(),
+            () => redraw(),
           ),
       );
-    const lacks = () => choosing && finders.some(finder => finder?.isEmpty);
+    const lacks = () => choosing && finders.some(finder => finder?.isEmpty());
     let typed: Record<string, string> = Object.fromEntries(fields.map(f => [f.name, f.value ?? ""])),
       problem = "",
       invalid = -1;
     const answer = async () => {
       typed = texts();
-      this.close();
+      close();
       try {
         await run(read(typed));
       } catch (error) {
         if (!(error instanceof CommandError)) throw error;
-        if (this.open) return; // another question is open by now
+        if (current) return; // another question is open by now
         const { argument } = error.parts,
           at = Math.max(
             0,
@@ -230,8 +218,8 @@ export class Popup {
         return field({
           "data-value": typed[f.name],
           placeholder: f.hint,
-          list: f.names?.length ? `${this.id}-list-${i}` : undefined,
-          ...finders[i]?.attributes,
+          list: f.names?.length ? `${id}-list-${i}` : undefined,
+          ...finders[i]?.attributes(),
           ...attributes,
         });
       const options = f.options.map(([value, text]) => [value, text, { defaultSelected: value === typed[f.name] }] as const);
@@ -261,7 +249,7 @@ export class Popup {
                 !!f.names?.length &&
                   h(
                     "datalist",
-                    { id: `${this.id}-list-${i}` },
+                    { id: `${id}-list-${i}` },
                     f.names.map(value => h("option", { value })),
                   ),
               ),
@@ -270,30 +258,30 @@ export class Popup {
         h("p.gs-alert", { role: "alert", hidden: !problem }, problem),
         h(
           "div.gs-row.gs-end",
-          button({ text: "Cancel", onclick: () => this.close() }),
+          button({ text: "Cancel", onclick: () => close() }),
           button({ text: yes, kind: "primary", disabled: lacks(), onclick: answer }),
         ),
       );
     const show = (at: number) => {
-      this.#show(content, ".gs-primary");
-      focus(this.#inputs[at]);
+      display(content, ".gs-primary");
+      focus(inputs()[at]);
     };
     show(0);
-    const [first] = this.#inputs;
+    const [first] = inputs();
     if (first instanceof HTMLInputElement)
       first.setSelectionRange(fields[0]!.isName ? first.value.lastIndexOf("/") + 1 : 0, first.value.length);
     for (const finder of finders) finder?.ask();
   }
 
   /** The keys of actions that are offered. */
-  help(offers: (action: Action) => boolean): void {
+  function help(offers: (action: Action) => boolean): void {
     const groups: [string, [sign: string, text: string, tag?: string][]][] = GROUPS.map(([group, keys]) => [
       group,
       keys.flatMap(([action, , show, text]) => (show && offers(action) ? [[show, text!]] : [])),
     ]);
     groups.push(["Symbols", SYMBOLS.filter(([sign]) => sign === SIGN.orphan || offers("apply"))]);
     const content = () => {
-      const words = (this.layer.querySelector("input")?.value ?? "").toLowerCase().split(/\s+/),
+      const words = (layer.querySelector("input")?.value ?? "").toLowerCase().split(/\s+/),
         fits = ([sign, text]: [string, string, string?]) => words.every(word => `${sign} ${text}`.toLowerCase().includes(word)),
         shown = groups.map(([title, rows]) => [title, rows.filter(fits)] as const).filter(([, rows]) => rows.length);
       return h(
@@ -305,7 +293,7 @@ export class Popup {
           class: "gs-field",
           placeholder: "Filter",
           "aria-label": "Filter the list",
-          oninput: () => this.#draw(),
+          oninput: () => redraw(),
         }),
         h(
           "div.gs-help-scroll",
@@ -324,50 +312,57 @@ export class Popup {
             ),
           ),
         ),
-        h("div.gs-row.gs-end", button({ text: "Close", onclick: () => this.close() })),
+        h("div.gs-row.gs-end", button({ text: "Close", onclick: () => close() })),
       );
     };
-    this.#show(content, "input");
+    display(content, "input");
   }
 
   /** Shows a popup, with the focus on the first element of a selector; a dialog covers the rest of the screen. */
-  #show(content: () => VNode, first: string, isDialog = true): void {
-    if (!this.open) this.#back = focused();
-    this.#content = content;
-    this.#isDialog = isDialog;
-    this.#count++;
-    this.#draw();
-    focus(this.layer.querySelector<HTMLElement>(first));
+  function display(content: () => VNode, first: string, isDialog = true): void {
+    if (!current) lastFocus = focused();
+    current = content;
+    covers = isDialog;
+    serial++;
+    redraw();
+    focus(layer.querySelector<HTMLElement>(first));
   }
 
-  #draw(): void {
-    const shown = this.#content?.();
+  function redraw(): void {
+    const shown = current?.();
     draw(
-      this.layer,
-      h(
-        "div.gs-popups",
-        { class: this.#isDialog && "gs-behind", onkeydown: (e: KeyboardEvent) => this.#key(e) },
-        shown && { ...shown, key: this.#count },
-      ),
+      layer,
+      h("div.gs-popups", { class: covers && "gs-behind", onkeydown: (e: KeyboardEvent) => press(e) }, shown && { ...shown, key: serial }),
     );
   }
 
-  #key(e: KeyboardEvent): void {
+  function press(e: KeyboardEvent): void {
     if (e.key === "Escape") {
       e.preventDefault();
-      this.close();
-    } else if (e.key === "Tab") this.#trap(e);
+      close();
+    } else if (e.key === "Tab") trap(e);
     // no key reaches the drawing below
     e.stopPropagation();
   }
 
-  #trap(e: KeyboardEvent): void {
-    const stops = [...this.layer.querySelectorAll<HTMLElement>("button:not([disabled]), input, select, [tabindex='0']")],
+  function trap(e: KeyboardEvent): void {
+    const stops = [...layer.querySelectorAll<HTMLElement>("button:not([disabled]), input, select, [tabindex='0']")],
       [from, to] = e.shiftKey ? [stops[0], stops.at(-1)] : [stops.at(-1), stops[0]];
     if (focused() !== from) return;
     e.preventDefault();
     to?.focus();
   }
+
+  redraw();
+  host.addEventListener(
+    "pointerdown",
+    e => {
+      if (!layer.contains(e.target as Node)) close(false);
+    },
+    true,
+  );
+
+  return { layer, close, choose, form, help };
 }
 
 /** The items of a menu that can be chosen. */
@@ -392,48 +387,46 @@ function walk(e: KeyboardEvent, items: HTMLElement[], texts: string[], typed: { 
 }
 
 /** The entries of a field, which are searched while the user types. */
-class Finder {
-  #entries: Entry[] = [];
-  #answered = false;
-  #index = 0;
-  #last: Promise<void> | undefined;
+function finder(
+  field: FormField,
+  id: string,
+  input: () => HTMLInputElement | HTMLSelectElement | undefined,
+  values: () => Values,
+  redraw: () => void,
+) {
+  let entries: Entry[] = [],
+    answered = false,
+    index = 0,
+    answer: Promise<void> | undefined;
 
-  constructor(
-    private readonly field: FormField,
-    private readonly id: string,
-    private readonly input: () => HTMLInputElement | HTMLSelectElement | undefined,
-    private readonly values: () => Values,
-    private readonly redraw: () => void,
-  ) {}
-
-  get attributes(): Attributes {
-    return { ...combobox(this.id, !this.isEmpty, this.#index), oninput: () => this.ask() };
+  function attributes(): Attributes {
+    return { ...combobox(id, !isEmpty(), index), oninput: ask };
   }
 
   /** Whether there is nothing to choose, or not yet. */
-  get isEmpty(): boolean {
-    return !this.#entries.length;
+  function isEmpty(): boolean {
+    return !entries.length;
   }
 
   /** The list of the entries; a click on one takes it, and calls `chosen`. */
-  list(chosen: () => void): Child {
-    if (this.#answered && this.isEmpty) return h("p.gs-docs.gs-muted", "Nothing found.");
+  function list(chosen: () => void): Child {
+    if (answered && isEmpty()) return h("p.gs-docs.gs-muted", "Nothing found.");
     return h(
       "div.gs-hits.gs-docs",
-      { id: this.id, role: "listbox", "aria-label": this.field.label, hidden: this.isEmpty },
-      this.#entries.map((entry, i) =>
+      { id, role: "listbox", "aria-label": field.label, hidden: isEmpty() },
+      entries.map((entry, i) =>
         option(
-          this.id,
+          id,
           i,
-          this.#index,
+          index,
           {
             onpointerdown: (e: PointerEvent) => {
               e.preventDefault();
               if (entry.drag && !e.button && e.pointerType !== "touch") dragFrom(e, entry.drag);
             },
             onclick: () => {
-              this.input()!.value = entry.name;
-              this.#point(i);
+              input()!.value = entry.name;
+              point(i);
               chosen();
             },
           },
@@ -444,38 +437,40 @@ class Finder {
     );
   }
 
-  key(e: KeyboardEvent): void {
+  function key(e: KeyboardEvent): void {
     const step = { ArrowDown: 1, ArrowUp: -1 }[e.key],
-      n = this.#entries.length;
+      n = entries.length;
     if (!step || !n) return;
     e.preventDefault();
-    this.#point((this.#index + step + n) % n);
+    point((index + step + n) % n);
   }
 
   /** Waits for the list, and takes the highlighted entry, unless the typed text is an entry itself, or matches no entry. */
-  async settle(): Promise<void> {
-    await this.#last;
-    const on = this.#entries[this.#index],
-      input = this.input()!;
-    if (on && !this.#entries.some(e => e.name === input.value.trim())) input.value = on.name;
+  async function settle(): Promise<void> {
+    await answer;
+    const on = entries[index],
+      shown = input()!;
+    if (on && !entries.some(e => e.name === shown.value.trim())) shown.value = on.name;
   }
 
   /** Searches the typed text. */
-  ask(): void {
-    const typed = () => this.input()?.value.trim(),
+  function ask(): void {
+    const typed = () => input()?.value.trim(),
       query = typed() ?? "";
-    this.#last = this.field.find!(query, this.values).then(found => {
+    answer = field.find!(query, values).then(found => {
       if (query !== typed() || !found) return;
-      this.#answered = true;
-      this.#entries = found;
-      this.#point(0);
+      answered = true;
+      entries = found;
+      point(0);
     });
   }
 
-  #point(at: number): void {
-    this.#index = at;
-    this.redraw();
-    const on = document.getElementById(`${this.id}-${at}`);
+  function point(at: number): void {
+    index = at;
+    redraw();
+    const on = document.getElementById(`${id}-${at}`);
     if (on) scrollToEntry(on, on.parentElement!);
   }
+
+  return { attributes, isEmpty, list, key, settle, ask };
 }

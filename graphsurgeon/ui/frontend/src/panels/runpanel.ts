@@ -1,7 +1,7 @@
 // The panel of a run below the plan: the outputs, the source of the first NaN, the colors, the most expensive ops.
 import { copyButton, group, image, link, muted, sends } from "./parts";
 import { h, type VNode } from "./vnodes";
-import type { Post } from "../model/api";
+import type { Actions } from "../commands/actions";
 import type { ColorBy, RunReport } from "../model/types.generated";
 import { opOf } from "../state/places";
 
@@ -20,8 +20,11 @@ export function measures(run: RunReport): [ColorBy, string][] {
   return run.first_difference ? [DIFFERENCE, ...MEASURES] : MEASURES;
 }
 
-export function runPanel(run: RunReport, post: Post, by: string, go: (name: string) => void, say: (text: string) => void): VNode {
-  const { bad, first_difference: apart } = run;
+export function runPanel(run: RunReport, actions: Actions): VNode {
+  const { bad, first_difference: apart, pane } = run,
+    { notify, post } = actions,
+    by = actions.model.get("look")?.name ?? "",
+    go = (name: string) => actions.reveal(pane, name);
   return h(
     "div.gs-run",
     h(
@@ -46,7 +49,7 @@ export function runPanel(run: RunReport, post: Post, by: string, go: (name: stri
       "div.gs-row.gs-measures",
       "Color by",
       measures(run).map(([key, text]) => sends(post, "paint", { by: by === key ? "family" : key }, text, { "aria-pressed": by === key })),
-      copyButton(run.code, "Code copied.", say, { text: "Copy Python", kind: "small", title: run.code }),
+      copyButton(run.code, "Code copied.", notify, { text: "Copy Python", kind: "small", title: run.code }),
       sends(post, "clear_run", {}, "Clear the run"),
     ),
     bad &&

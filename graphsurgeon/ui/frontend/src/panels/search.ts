@@ -1,7 +1,7 @@
 // The search box with its list of hits of both panes; the list stays until it is hidden, above the inspector, which it does not cover.
 import type { Actions } from "../commands/actions";
 import { CommandError } from "../model/api";
-import { consume, count, figure, focused, scrollToEntry } from "./dom";
+import { consume, countOf, figure, focused, scrollToEntry } from "./dom";
 import { icon } from "./icons";
 import { button, combobox, field, option } from "./parts";
 import { type Child, make, draw, h } from "./vnodes";
@@ -12,11 +12,8 @@ const WAIT = 160,
   QUERIES = "net/*, op:Conv2D, shape:?x8, attr:padding=SAME";
 
 /** The hits of one pane. */
-export interface PaneHits {
+interface PaneHits {
   pane: PaneName;
-  title: string;
-  /** Whether it is the graph of the source pane after the plan, with mostly the same ops. */
-  becomes: boolean;
   result: SearchResult;
 }
 interface HitLine {
@@ -29,166 +26,140 @@ interface HitLine {
   head: string | false;
 }
 
-export class Search {
-  readonly element = make("div");
-  readonly #drop = make("div");
-  #hits: HitLine[] = [];
-  #total = 0;
-  #note = "";
-  #open = false;
-  #index = 0;
-  #timer = 0;
-  #query = "";
-  #hitsQuery = ""; // the query of the hits
-  #markedPanes: PaneName[] = [];
-  #isDocked = false;
+/** The hits of a query, their number, and the note below them. */
+interface HitList {
+  query: string;
+  hits: HitLine[];
+  total: number;
+  note: string;
+}
+const EMPTY: HitList = { query: "", hits: [], total: 0, note: "" };
 
-  constructor(
-    private readonly id: string,
-    private readonly actions: Actions,
-  ) {
-    this.#draw();
-    this.element.append(this.#drop);
-  }
+/** Makes the search box. */
+export function searchBox(id: string, actions: Actions) {
+  const element = make("div"),
+    drop = make("div");
+  let shown = EMPTY,
+    /** the last query */ wanted = "",
+    isOpen = false,
+    isDocked = false,
+    index = 0,
+    timer = 0,
+    markedPanes: PaneName[] = [];
 
   /** Searches the graphs of both panes. */
-  #find(query: string): Promise<PaneHits[]> {
-    const { api, model, panes } = this.actions;
+  function find(query: string): Promise<PaneHits[]> {
+    const { api, panes } = actions;
     return Promise.all(
       (["source", "destination"] as const)
         .filter(pane => pane === "source" || panes[pane].scene)
-        .map(async pane => ({
-          pane,
-          title: model.get("titles")[pane] ?? pane,
-          becomes: pane === "destination" && this.actions.isSingleGraph,
-          result: await api.call("find", { query, pane }),
-        })),
+        .map(async pane => ({ pane, result: await api.call("find", { query, pane }) })),
     );
   }
 
-  #reveal({ pane, name }: HitLine, keyboard: boolean): void {
-    this.actions.reveal(pane, name, keyboard);
+  function input(): HTMLInputElement {
+    return element.querySelector("input")!;
   }
 
-  get #input(): HTMLInputElement {
-    return this.element.querySelector("input")!;
-  }
-
-  focus(): void {
-    this.#input.focus();
-    this.#input.select();
-  }
-  /** The element for a permanent list that covers nothing; without one the list opens below the search field. */
-  dock(place: HTMLElement | null): void {
-    if (!!place === this.#isDocked) return;
-    this.#isDocked = !!place;
-    (place ?? this.element)[place ? "prepend" : "append"](this.#drop);
-    this.#unroll(this.#hits.length > 0 && (this.#isDocked || focused() === this.#input));
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
-  }
-
-  /** Whether hits are marked in the pictures. */
-  get on(): boolean {
-    return this.#markedPanes.length > 0;
-  }
-
-  /** Removes the hits from the pictures. */
-  clear(): void {
-    this.#input.value = this.#query = "";
-    this.#close();
+  function focus(): void {
+    input().focus();
+    input().select();
   }
 
   /** Goes to the next hit, or with -1 to the previous one. */
-  step(by: number): void {
-    if (!this.#hits.length) return this.focus();
-    this.#point(this.#index + by);
-    this.#reveal(this.#hits[this.#index]!, focused() !== this.#input);
+  function step(by: number): void {
+    if (!shown.hits.length) return focus();
+    point(index + by);
+    const { pane, name } = shown.hits[index]!;
+    actions.reveal(pane, name, focused() !== input());
   }
 
   /** Searches again after a picture has changed: its boxes and its ops may differ. The list stays at its hit. */
-  refresh(): void {
-    if (!this.on || !this.#query) return;
-    const query = this.#query,
-      old = this.#hits[this.#index];
-    void this.#find(query)
+  function refresh(): void {
+    if (!markedPanes.length || !wanted) return;
+    const query = wanted,
+      old = shown.hits[index];
+    void find(query)
       .then(all => {
-        if (query !== this.#query) return;
-        this.#mark(all);
-        if (query !== this.#hitsQuery) return;
-        this.#list(all);
-        this.#point(
+        if (query !== wanted) return;
+        mark(all);
+        if (query !== shown.query) return;
+        shown = listOf(query, all);
+        point(
           Math.max(
             0,
-            this.#hits.findIndex(hit => hit.pane === old?.pane && hit.name === old.name),
+            shown.hits.findIndex(hit => hit.pane === old?.pane && hit.name === old.name),
           ),
         );
       })
       .catch(() => {});
   }
 
-  async #search(): Promise<void> {
-    const query = this.#input.value.trim();
-    this.#query = query;
-    if (!query) return this.#close();
+  async function search(): Promise<void> {
+    const query = (wanted = input().value.trim());
+    if (!query) return close();
     try {
-      const all = await this.#find(query);
+      const all = await find(query);
       // ignore the answer to an old query
-      if (query !== this.#query) return;
-      this.#mark(all);
-      this.#hitsQuery = query;
-      this.#list(all);
+      if (query !== wanted) return;
+      mark(all);
+      shown = listOf(query, all);
     } catch (error) {
       // a pattern may be invalid while it is being typed
-      if (query !== this.#query) return;
-      this.#list([], error instanceof CommandError ? error.message : "");
+      if (query !== wanted) return;
+      shown = listOf(shown.query, [], error instanceof CommandError ? error.message : "");
     }
-    this.#open = true;
-    this.#point(0);
+    isOpen = true;
+    point(0);
   }
 
-  #mark(all: PaneHits[]): void {
-    this.#markedPanes = all.map(({ pane }) => pane);
-    for (const { pane, result: found } of all) this.actions.panes[pane].drawing.markHits(found.boxes);
+  function mark(all: PaneHits[]): void {
+    markedPanes = all.map(({ pane }) => pane);
+    for (const { pane, result } of all) actions.panes[pane].drawing.markHits(result.boxes);
   }
 
-  /** Takes the lines of the list, and the note below it. */
-  #list(all: PaneHits[], wrong = ""): void {
+  function listOf(query: string, all: PaneHits[], wrong = ""): HitList {
     // a preview has mostly the ops of its source: they are listed once
     const names = new Set(all[0]?.result.hits.map(hit => hit.name)),
-      parts = all.flatMap(({ pane, title, becomes, result: { hits: found } }) => {
-        const hits = found.filter(hit => !becomes || !names.has(hit.name));
-        return hits.length ? [{ pane, title, hits, found: found.length }] : [];
+      { model, isSingleGraph } = actions,
+      parts = all.flatMap(({ pane, result: { hits: found } }) => {
+        const hits = found.filter(hit => pane === "source" || !isSingleGraph || !names.has(hit.name));
+        return hits.length ? [{ pane, hits, found: found.length }] : [];
       }),
       total = Math.max(0, ...all.map(({ result }) => result.total)),
-      plain = /^\w+$/.test(this.#query) ? ` by name; op:${this.#query} searches by type` : "";
-    this.#hits = parts.flatMap(({ pane, title, hits }) => {
-      const shown = distinct(hits.map(hit => hit.name));
-      return hits.map(({ name, op }, i) => ({ pane, name, op, text: shown[i]!, head: !i && parts.length > 1 && title }));
+      plain = /^\w+$/.test(wanted) ? ` by name; op:${wanted} searches by type` : "";
+    const hits = parts.flatMap(({ pane, hits }) => {
+      const texts = distinct(hits.map(hit => hit.name));
+      return hits.map(({ name, op }, i) => ({
+        pane,
+        name,
+        op,
+        text: texts[i]!,
+        head: !i && parts.length > 1 && model.get("titles")[pane],
+      }));
     });
-    this.#total = total;
-    this.#note =
+    const note =
       wrong ||
       (!parts.length
         ? `Nothing found${plain}. Try ${QUERIES}, -word, /regex/, dtype:, device:, layer:, is:unknown`
         : total > Math.max(...parts.map(part => part.found))
           ? `${figure(parts[0]!.found)} of ${figure(total)}: type more to narrow it down.`
           : "");
+    return { query, hits, total, note };
   }
 
-  #draw(): void {
-    const list = `${this.id}-hits`,
-      some = this.#open && this.#hits.length > 0,
-      noted = this.#open && !!this.#note,
-      [names, types] = searchWords(this.#hitsQuery);
-    const close = () => {
-      this.clear();
-      this.actions.focusPane();
+  function redraw(): void {
+    const list = `${id}-hits`,
+      { hits, total, note, query } = shown,
+      some = isOpen && hits.length > 0,
+      noted = isOpen && !!note,
+      [names, types] = searchWords(query);
+    const hide = () => {
+      clear();
+      actions.focusPane();
     };
     draw(
-      this.element,
+      element,
       h(
         "div.gs-search",
         icon("search"),
@@ -196,105 +167,134 @@ export class Search {
           type: "search",
           placeholder: "Search ( / )",
           "aria-label": "Search ops",
-          "aria-describedby": `${this.id}-queries`,
+          "aria-describedby": `${id}-queries`,
           "data-verb": "find",
-          ...combobox(list, some, this.#index),
+          ...combobox(list, some, index),
           oninput: () => {
-            clearTimeout(this.#timer);
-            this.#timer = window.setTimeout(() => this.#search(), WAIT);
+            clearTimeout(timer);
+            timer = window.setTimeout(search, WAIT);
           },
-          onkeydown: (e: KeyboardEvent) => this.#key(e),
-          onfocus: () => this.#unroll(this.#hits.length > 0),
+          onkeydown: press,
+          onfocus: () => unroll(shown.hits.length > 0),
           onblur: () =>
             window.setTimeout(() => {
-              if (focused() !== this.#input && !this.#isDocked) this.#unroll(false);
+              if (focused() !== input() && !isDocked) unroll(false);
             }, 150),
         }),
-        h("div.gs-queries", { id: `${this.id}-queries` }, `name, ${QUERIES}`),
+        h("div.gs-queries", { id: `${id}-queries` }, `name, ${QUERIES}`),
       ),
     );
     draw(
-      this.#drop,
+      drop,
       h(
         "div.gs-drop",
-        { hidden: !some && !noted, class: this.#isDocked && "gs-docked" },
+        { hidden: !some && !noted, class: isDocked && "gs-docked" },
         h(
           "div.gs-hits-head",
-          h("span.gs-muted", count(this.#total, "hit")),
-          button({ icon: "close", label: "Hide results (Esc)", kind: "quiet", onclick: close }),
+          h("span.gs-muted", countOf(total, "hits")),
+          button({ icon: "close", label: "Hide results (Esc)", kind: "quiet", onclick: hide }),
         ),
         h(
           "div.gs-hits",
           { id: list, role: "listbox", "aria-label": "Search results", hidden: !some },
-          this.#hits.map(({ name, text, op, head }, i) => {
+          hits.map(({ name, text, op, head }, i) => {
             const cut = text.replace(/\/$/, "").lastIndexOf("/") + 1;
             return [
               head && h("div.gs-hits-of", { role: "presentation" }, head),
               option(
                 list,
                 i,
-                this.#index,
-                { title: name, onpointerdown: (e: Event) => e.preventDefault(), onclick: () => this.#take(i, this.#isDocked) },
+                index,
+                { title: name, onpointerdown: (e: Event) => e.preventDefault(), onclick: () => take(i, isDocked) },
                 h("span.gs-hit-name", h("span.gs-hit-path", bold(text.slice(0, cut), names)), bold(text.slice(cut), names)),
                 h("span.gs-hit-op", bold(op, types)),
               ),
             ];
           }),
         ),
-        h("div.gs-hits-note", { hidden: !noted }, this.#note),
+        h("div.gs-hits-note", { hidden: !noted }, note),
       ),
     );
   }
 
   /** Highlights a hit; after the last one, the first one again. */
-  #point(to: number): void {
-    const n = this.#hits.length;
-    this.#index = n && (to + n) % n;
-    this.#draw();
-    const on = this.#drop.querySelector(".gs-on");
+  function point(to: number): void {
+    const n = shown.hits.length;
+    index = n && (to + n) % n;
+    redraw();
+    const on = drop.querySelector(".gs-on");
     if (on) scrollToEntry(on, on.parentElement!);
   }
 
-  #take(i: number, keyboard: boolean): void {
-    const hit = this.#hits[i];
+  function take(i: number, keyboard: boolean): void {
+    const hit = shown.hits[i];
     if (!hit) return;
-    if (keyboard && !this.#isDocked) this.#open = false;
-    this.#point(i);
-    this.#reveal(hit, keyboard);
-    if (keyboard) this.actions.focusPane();
+    if (keyboard && !isDocked) isOpen = false;
+    point(i);
+    actions.reveal(hit.pane, hit.name, keyboard);
+    if (keyboard) actions.focusPane();
   }
 
   /** Shows or hides the list; the hits stay. */
-  #unroll(on: boolean): void {
-    this.#open = on;
-    this.#draw();
+  function unroll(on: boolean): void {
+    isOpen = on;
+    redraw();
   }
 
-  #close(): void {
-    this.#hits = [];
-    this.#hitsQuery = "";
-    this.#unroll(false);
-    for (const pane of this.#markedPanes) this.actions.panes[pane].drawing.markHits({});
-    this.#markedPanes = [];
+  /** Removes the hits from the pictures. */
+  function clear(): void {
+    input().value = wanted = "";
+    close();
   }
 
-  #key(e: KeyboardEvent): void {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
+  function close(): void {
+    shown = EMPTY;
+    unroll(false);
+    for (const pane of markedPanes) actions.panes[pane].drawing.markHits({});
+    markedPanes = [];
+  }
+
+  function press(e: KeyboardEvent): void {
+    const by = { ArrowDown: 1, ArrowUp: -1 }[e.key];
     if (e.key === "Escape") {
-      if (this.#open && (this.#hits.length || this.#note)) this.#close();
-      else this.actions.focusPane();
-    } else if (e.key === "F3") this.step(e.shiftKey ? -1 : 1);
+      if (isOpen && (shown.hits.length || shown.note)) close();
+      else actions.focusPane();
+    } else if (e.key === "F3") step(e.shiftKey ? -1 : 1);
     else if (e.key === "Enter") {
       // if Enter comes before the answer, it takes the first hit of the answer
-      if (this.#hits.length && this.#input.value.trim() === this.#hitsQuery) this.#take(this.#index, true);
+      if (shown.hits.length && input().value.trim() === shown.query) take(index, true);
       else {
-        clearTimeout(this.#timer);
-        void this.#search().then(() => this.#take(0, true));
+        clearTimeout(timer);
+        void search().then(() => take(0, true));
       }
-    } else if (step) this.#point(this.#index + step);
+    } else if (by) point(index + by);
     else return;
     consume(e);
   }
+
+  redraw();
+  element.append(drop);
+  return {
+    element,
+    focus,
+    step,
+    refresh,
+    clear,
+    /** Whether hits are marked in the pictures. */
+    get on(): boolean {
+      return markedPanes.length > 0;
+    },
+    /** The element for a permanent list that covers nothing; without one the list opens below the search field. */
+    dock(place: HTMLElement | null): void {
+      if (!!place === isDocked) return;
+      isDocked = !!place;
+      (place ?? element)[place ? "prepend" : "append"](drop);
+      unroll(shown.hits.length > 0 && (isDocked || focused() === input()));
+    },
+    stop(): void {
+      clearTimeout(timer);
+    },
+  };
 }
 
 /** The maximum number of characters of a name in a list; the middle of longer names is elided. */

@@ -7,9 +7,16 @@ const KEY = "graphsurgeon.height",
   LEAST = 360,
   STEP = 40;
 
-export class WidgetSize {
+export type WidgetSize = ReturnType<typeof widgetSize>;
+
+/** Makes the size adjustable. */
+export function widgetSize(
+  root: HTMLElement,
+  /** Whether the page has only the widget: then the page sets the height. */ still: boolean,
+  onChange: (full: boolean) => void,
+) {
   /** The edge at the bottom, which is moved by a drag or by arrow keys. */
-  readonly grip = make("div.gs-grip", {
+  const grip = make("div.gs-grip", {
     role: "separator",
     "aria-orientation": "horizontal",
     "aria-label": "Height of the widget",
@@ -17,42 +24,17 @@ export class WidgetSize {
     tabindex: 0,
     title: "Drag to change the height; double-click to reset",
   });
-  #view: Element | null = null;
-  #observer: ResizeObserver | null = null;
+  let outputView: Element | null = null,
+    observer: ResizeObserver | null = null;
 
-  constructor(
-    private readonly root: HTMLElement,
-    /** Whether the page has only the widget: then the page sets the height. */ private readonly still: boolean,
-    private readonly onChange: (full: boolean) => void,
-  ) {
-    if (!still) this.#set(storedHeight());
-    const begin = ({ button, clientY }: PointerEvent) => {
-      const height = root.offsetHeight;
-      return button ? null : (e: PointerEvent) => this.#set(height + e.clientY - clientY);
-    };
-    onDrag(this.grip, begin, () => storeHeight(root.offsetHeight));
-    this.grip.addEventListener("dblclick", () => {
-      this.#set(0);
-      storeHeight(0);
-    });
-    this.grip.addEventListener("keydown", e => {
-      const by = { ArrowUp: -STEP, ArrowDown: STEP }[e.key];
-      if (!by) return;
-      consume(e);
-      this.#set(root.offsetHeight + by);
-      storeHeight(root.offsetHeight);
-    });
-  }
-
-  get full(): boolean {
-    return this.root.matches(".gs-full");
+  function isFull(): boolean {
+    return root.matches(".gs-full");
   }
 
   /** Switches full screen on or off; in the top layer, because elements around a cell may clip it. */
-  fill(on = !this.full): void {
-    const root = this.root,
-      held = focused();
-    if (on === this.full) return;
+  function fill(on = !isFull()): void {
+    const held = focused();
+    if (on === isFull()) return;
     root.classList.toggle("gs-full", on);
     if (on) {
       setAttribute(root, "popover", "manual");
@@ -62,31 +44,59 @@ export class WidgetSize {
       root.removeAttribute("popover");
     }
     if (held && root.contains(held)) focus(held);
-    this.onChange(on);
+    onChange(on);
   }
 
   /** Called once the widget is on the page: in a separate output view it takes all space. */
-  attach(): void {
-    setAttribute(this.grip, "aria-valuenow", this.root.offsetHeight);
-    const view = this.still || this.#view ? null : this.root.closest(".jp-LinkedOutputView");
+  function attach(): void {
+    setAttribute(grip, "aria-valuenow", root.offsetHeight);
+    const view = still || outputView ? null : root.closest(".jp-LinkedOutputView");
     if (!view) return;
-    this.#view = view;
-    this.root.classList.add("gs-own-view");
-    this.#observer = new ResizeObserver(() => {
-      const above = this.root.getBoundingClientRect().top - view.getBoundingClientRect().top + view.scrollTop;
-      if (!this.full) this.root.style.height = `${Math.max(LEAST, view.clientHeight - above - 8)}px`;
+    outputView = view;
+    root.classList.add("gs-own-view");
+    observer = new ResizeObserver(() => {
+      const above = root.getBoundingClientRect().top - view.getBoundingClientRect().top + view.scrollTop;
+      if (!isFull()) root.style.height = `${Math.max(LEAST, view.clientHeight - above - 8)}px`;
     });
-    this.#observer.observe(view);
+    observer.observe(view);
   }
 
-  stop(): void {
-    this.#observer?.disconnect();
+  function stop(): void {
+    observer?.disconnect();
   }
 
   /** Sets the height in px; 0 for the height of the style sheet. */
-  #set(height: number): void {
-    this.root.style.height = height ? `${Math.max(LEAST, Math.round(height))}px` : "";
+  function setHeight(height: number): void {
+    root.style.height = height ? `${Math.max(LEAST, Math.round(height))}px` : "";
   }
+
+  if (!still) setHeight(storedHeight());
+  const begin = ({ button, clientY }: PointerEvent) => {
+    const height = root.offsetHeight;
+    return button ? null : (e: PointerEvent) => setHeight(height + e.clientY - clientY);
+  };
+  onDrag(grip, begin, () => storeHeight(root.offsetHeight));
+  grip.addEventListener("dblclick", () => {
+    setHeight(0);
+    storeHeight(0);
+  });
+  grip.addEventListener("keydown", e => {
+    const by = { ArrowUp: -STEP, ArrowDown: STEP }[e.key];
+    if (!by) return;
+    consume(e);
+    setHeight(root.offsetHeight + by);
+    storeHeight(root.offsetHeight);
+  });
+
+  return {
+    grip,
+    attach,
+    stop,
+    fill,
+    get full() {
+      return isFull();
+    },
+  };
 }
 
 function storedHeight(): number {

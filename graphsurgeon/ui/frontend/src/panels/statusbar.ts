@@ -10,63 +10,61 @@ const SLOW = 300,
 
 const LATER = "The kernel has not answered for 10 s: it is busy or has stopped. The picture does not change.";
 
-export class StatusBar {
-  readonly element = make("div");
-  #kernelStatus: Status | null = null;
-  #pageStatus: Status | null = null;
-  #timers: number[] = [];
-  /** 1: the kernel is slow, 2: it may have stopped */
-  #slowness = 0;
+/** Makes the line of messages. */
+export function statusBar(actions: Actions) {
+  const element = make("div");
+  let kernelStatus: Status | null = null,
+    pageStatus: Status | null = null,
+    timers: number[] = [],
+    /** 1: the kernel is slow, 2: it may have stopped */ slowness = 0;
 
-  constructor(private readonly actions: Actions) {}
-
-  show(text: string, level: Status["level"] = "info"): void {
-    this.#pageStatus = { text, level };
-    this.draw();
+  function show(text: string, level: Status["level"] = "info"): void {
+    pageStatus = { text, level };
+    redraw();
   }
 
   /** The number of requests that wait for the kernel. */
-  pending(n: number): void {
+  function pending(n: number): void {
     const wait = (how: number, after: number) =>
       window.setTimeout(() => {
-        this.#slowness = how;
-        this.draw();
+        slowness = how;
+        redraw();
       }, after);
-    this.close();
-    this.#timers = n ? [wait(1, SLOW), wait(2, LONG)] : [];
-    this.#slowness = n && Math.min(this.#slowness, 1);
-    if (!n) this.draw();
+    close();
+    timers = n ? [wait(1, SLOW), wait(2, LONG)] : [];
+    slowness = n && Math.min(slowness, 1);
+    if (!n) redraw();
   }
 
-  close(): void {
-    for (const timer of this.#timers) clearTimeout(timer);
+  function close(): void {
+    for (const timer of timers) clearTimeout(timer);
   }
 
-  draw(): void {
-    const latest = this.actions.model.get("status");
+  function redraw(): void {
+    const latest = actions.model.get("status");
     // a message of Python replaces the message of the page
-    if (latest !== this.#kernelStatus) this.#pageStatus = null;
-    this.#kernelStatus = latest;
-    const status = this.#pageStatus ?? this.#kernelStatus;
-    const busy = !!this.#slowness || this.#kernelStatus?.level === "busy";
+    if (latest !== kernelStatus) pageStatus = null;
+    kernelStatus = latest;
+    const status = pageStatus ?? kernelStatus;
+    const busy = !!slowness || kernelStatus?.level === "busy";
     const { text, level } =
-      this.#slowness && status?.level !== "busy"
-        ? { text: this.#slowness > 1 ? LATER : "Waiting for the kernel\u2026", level: "busy" }
+      slowness && status?.level !== "busy"
+        ? { text: slowness > 1 ? LATER : "Waiting for the kernel\u2026", level: "busy" }
         : (status ?? { text: "", level: "info" });
     draw(
-      this.element,
+      element,
       h(
         `div.gs-status.gs-level-${level}`,
         h("div.gs-status-text", { role: "status", "aria-live": "polite", title: text }, text),
-        sends(this.actions.post, "cancel", {}, "Cancel", { hidden: !busy }),
-        this.#colors(),
+        sends(actions.post, "cancel", {}, "Cancel", { hidden: !busy }),
+        legend(),
       ),
     );
   }
 
   /** The legend; a click on an entry fades its boxes. */
-  #colors(): VNode {
-    const { source, destination } = this.actions.model.get("scenes"),
+  function legend(): VNode {
+    const { source, destination } = actions.model.get("scenes"),
       legends = [source, destination].flatMap(scene => scene?.legend ?? []),
       painted = legends.find(l => l.by !== "family"),
       faded = new Set(legends.flatMap(l => l.faded)),
@@ -87,7 +85,7 @@ export class StatusBar {
               title: `${faded.has(key) ? "Show" : "Fade"} ${text}`,
               onclick: () => {
                 if (!faded.delete(key)) faded.add(key);
-                this.actions.fade([...faded]);
+                actions.fade([...faded]);
               },
             },
             h("span.gs-swatch", { style: painted && `--gs-hue: ${safeColor(color)}` }),
@@ -97,4 +95,6 @@ export class StatusBar {
       ),
     );
   }
+
+  return { element, show, pending, close, draw: redraw };
 }

@@ -1,10 +1,9 @@
 // Steps through the changes of a plan.
 import type { Actions } from "../commands/actions";
 import type { LinkedPanes } from "./linked_panes";
-import { count } from "../panels/dom";
+import { countOf } from "../panels/dom";
 import { button } from "../panels/parts";
-import { draw, h, make } from "../panels/vnodes";
-import type { Pane } from "../canvas/pane";
+import { draw, h } from "../panels/vnodes";
 import { centre, contains } from "./places";
 import type { Box, Group, Mark, PaneName, Scene } from "../model/types.generated";
 
@@ -49,57 +48,41 @@ export function changes(shown: { pane: PaneName; scene: Scene }[]): Change[] {
     .map(({ pane, name, state }) => ({ pane, name, state }));
 }
 
-export class Changes {
-  readonly element = make("div");
+/** The changed items of all pictures: new ones first; and the number of the current one, or -1. */
+function allChanges({ panes, state }: Actions): [all: Change[], at: number] {
+  const { destination, source } = panes,
+    all = changes([destination, source].flatMap(({ name: pane, scene }) => (scene ? [{ pane, scene }] : [])));
+  return [all, all.findIndex(one => one.name === state.change?.name && one.pane === state.change.pane)];
+}
 
-  constructor(
-    private readonly actions: Actions,
-    private readonly linked: LinkedPanes,
-  ) {}
+/** Draws the number of changes, and the number of the current change, into an element. */
+export function drawChanges(element: HTMLElement, actions: Actions, linked: LinkedPanes): void {
+  const [all, at] = allChanges(actions),
+    move = (by: 1 | -1, icon: "back" | "forward", label: string) =>
+      button({ icon, label, kind: "quiet", onclick: () => stepChange(actions, linked, by, false) });
+  draw(
+    element,
+    h(
+      "div.gs-changes",
+      { role: "group", "aria-label": "Changes", hidden: !all.length },
+      move(-1, "back", "Previous change (Shift+Z)"),
+      h("span.gs-muted.gs-change-at", at < 0 ? countOf(all.length, "changes") : `${at + 1} of ${all.length}`),
+      move(1, "forward", "Next change (z)"),
+    ),
+  );
+}
 
-  /** The changed items of all pictures: new ones first. */
-  get #all(): Change[] {
-    const { destination, source } = this.actions.panes;
-    return changes([destination, source].flatMap(({ name: pane, scene }) => (scene ? [{ pane, scene }] : [])));
-  }
-
-  /** Shows the number of changes, and the number of the current change. */
-  update(): void {
-    const all = this.#all,
-      at = this.#at(all),
-      move = (by: 1 | -1, icon: "back" | "forward", label: string) =>
-        button({ icon, label, kind: "quiet", onclick: () => this.step(by, false) });
-    draw(
-      this.element,
-      h(
-        "div.gs-changes",
-        { role: "group", "aria-label": "Changes", hidden: !all.length },
-        move(-1, "back", "Previous change (Shift+Z)"),
-        h("span.gs-muted.gs-change-at", at < 0 ? count(all.length, "change") : `${at + 1} of ${all.length}`),
-        move(1, "forward", "Next change (z)"),
-      ),
-    );
-  }
-
-  #at(all: Change[]): number {
-    const { change } = this.actions.state;
-    return change ? all.findIndex(one => one.name === change.name && one.pane === change.pane) : -1;
-  }
-
-  /** Goes to the next change, or with -1 to the previous one; `keyboard` moves the focus there. */
-  step(by: 1 | -1, keyboard: boolean): void {
-    const { store, panes, notify } = this.actions,
-      all = this.#all,
-      at = this.#at(all);
-    if (!all.length) return notify("None of the plan's changes are in this picture.", "warn");
-    const next = at < 0 ? (by > 0 ? 0 : all.length - 1) : (at + by + all.length) % all.length,
-      change = all[next]!;
-    this.linked.activate(change.pane);
-    store.set({ change });
-    const pane: Pane = panes[change.pane];
-    pane.goTo(change.name, keyboard, true);
-    pane.arrive();
-    this.update();
-    notify(`Change ${next + 1} of ${all.length}: ${change.name.replace(/^~/, "").slice(0, 80)} ${WORDS[change.state]}.`);
-  }
+/** Goes to the next change, or with -1 to the previous one; `keyboard` moves the focus there. */
+export function stepChange(actions: Actions, linked: LinkedPanes, by: 1 | -1, keyboard: boolean): void {
+  const { store, panes, notify } = actions,
+    [all, at] = allChanges(actions);
+  if (!all.length) return notify("None of the plan's changes are in this picture.", "warn");
+  const next = at < 0 ? (by > 0 ? 0 : all.length - 1) : (at + by + all.length) % all.length,
+    change = all[next]!,
+    pane = panes[change.pane];
+  linked.activate(change.pane);
+  store.set({ change });
+  pane.goTo(change.name, keyboard, true);
+  pane.arrive();
+  notify(`Change ${next + 1} of ${all.length}: ${change.name.replace(/^~/, "").slice(0, 80)} ${WORDS[change.state]}.`);
 }

@@ -45,7 +45,7 @@ export function capital(text: string): string {
 }
 
 /** The point of a box or frame that stays fixed when the picture changes: the middle of the side at which edges enter. */
-export function entry(of: Rect, direction: Direction): [number, number] {
+export function entry(of: Rect, direction: Direction): Point {
   return direction === "LR" ? [of.x, of.y + of.h / 2] : [of.x + of.w / 2, of.y];
 }
 
@@ -124,7 +124,7 @@ export function nearest<T extends Rect>(from: Rect, items: T[], weight: [number,
   return best;
 }
 
-export function centre(r: Rect): [number, number] {
+export function centre(r: Rect): Point {
   return [r.x + r.w / 2, r.y + r.h / 2];
 }
 

@@ -1,15 +1,22 @@
-// The view state: state that the page changes before Python, or without it. Listeners receive each change.
+// The view state: state that the page changes before Python, or without it.
 import type { Boundary, Edge, InputCandidates, PaneName, Verbs } from "../model/types.generated";
 
 /** An edit with two ends: the first arms it, the second completes it. */
-export type TwoEnds = Extract<keyof Verbs, "connect" | "reroute" | "swap" | "add_control" | "reroute_control">;
+export type TwoEndEdit = Extract<keyof Verbs, "reroute" | "swap" | "add_control" | "reroute_control">;
+
+/** A tensor that is being connected, the box that makes it, and its possible consumers after the answer of the kernel. */
+export interface Connecting {
+  tensor: string;
+  pane: PaneName;
+  box: string;
+  candidates?: InputCandidates | undefined;
+}
 
 /** The only boxes that a pane shows: boxes of some names, or all up to a number of steps from them. */
 export interface LensOf {
-  kind: "near" | "alone";
   pane: PaneName;
   names: string[];
-  near: number;
+  /** The number of steps; 0 for the boxes alone. */ near: number;
   text: string;
 }
 
@@ -18,21 +25,14 @@ export interface Picking {
   purpose: string;
   /** what to click */ how: string;
   /** whether ops are chosen, not tensors */ ops?: true | undefined;
+  /** the first end, if the second end of an edit is requested */ from?: { verb: TwoEndEdit; pane: PaneName; box: string };
   take(chosen: string): void;
 }
 
 export interface ViewState {
   /** The selection of each pane. For the source it is Python's `selected`, with the changes that Python has not answered yet. */
   selected: Record<PaneName, ReadonlySet<string>>;
-  /** The first of two ends: the tensor of a connection, or the op or tensor of an edit. */
-  pendingEdit: {
-    verb: TwoEnds;
-    tensor: string;
-    pane: PaneName;
-    box: string;
-  } | null;
-  /** The possible consumers of the tensor of a connection, after the answer of the kernel. */
-  candidates: InputCandidates | null;
+  connecting: Connecting | null;
   /** The only boxes that are not faded. */
   lens: LensOf | null;
   /** A suggested boundary that is previewed. */
@@ -56,10 +56,9 @@ export interface ViewState {
 }
 
 export class Store {
-  #state: ViewState = {
+  state: Readonly<ViewState> = {
     selected: { source: new Set(), destination: new Set() },
-    pendingEdit: null,
-    candidates: null,
+    connecting: null,
     lens: null,
     suggestedBoundary: null,
     picking: null,
@@ -71,24 +70,17 @@ export class Store {
     sides: { outline: true, inspector: true, plan: true },
     alone: false,
   };
-  #listeners: (() => void)[] = [];
+  /** Is called after each change. */
+  onChange = (): void => {};
 
-  get state(): Readonly<ViewState> {
-    return this.#state;
-  }
-
-  /** Changes parts of the state; each listener is called once. */
+  /** Changes parts of the state. */
   set(changes: Partial<ViewState>): void {
-    this.#state = { ...this.#state, ...changes };
-    for (const call of this.#listeners) call();
+    this.state = { ...this.state, ...changes };
+    this.onChange();
   }
 
   /** Changes the selection of one pane. */
   select(pane: PaneName, names: Iterable<string>, more: Partial<ViewState> = {}): void {
-    this.set({ ...more, selected: { ...this.#state.selected, [pane]: new Set(names) } });
-  }
-
-  listen(call: () => void): void {
-    this.#listeners.push(call);
+    this.set({ ...more, selected: { ...this.state.selected, [pane]: new Set(names) } });
   }
 }
