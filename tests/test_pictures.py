@@ -10,6 +10,7 @@ from importlib.metadata import version
 import nbformat
 import pytest
 
+from graphsurgeon.errors import counted
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
@@ -72,7 +73,11 @@ def test_a_mark_is_that_of_its_box():
 @pytest.mark.parametrize("direction", ["TB", "LR"])
 def test_edges_lead_where_they_do(graph, unfolded, direction):
     placed = place(build(Tree(graph), frozenset(unfolded)), direction=direction).to_dict()
-    named = {box["id"]: box["detail"] or box["name"] for box in placed["boxes"]}
+    helped = {box["id"]: ", ".join(counted(n, kind) for kind, n in box["hidden"].items()) for box in placed["boxes"]}
+    named = {
+        box["id"]: " · ".join([box["name"], box["subtitle"], *[f"with {helped[box['id']]}"] * bool(helped[box["id"]])])
+        for box in placed["boxes"]
+    }
     wanted = sorted(f"{named[e['from']]} -> {named[e['to']]}" for e in placed["edges"])
     lines = [line for line in meaning(to_svg(placed)) if line.startswith("edge ")]
     assert wanted

@@ -136,7 +136,7 @@ def _state(graph: Graph, nesting: Nesting, theme: str) -> dict[str, Any]:
 def _columns(nesting: Nesting) -> dict[str, list[Any]]:
     """Returns key -> its value in each row, which takes less space than rows that each have all keys."""
     boxes = nesting.rows
-    keys = ("kind", "name", "label", "subtitle", "count", "family", "state", "outputs", "hidden", "detail", "w", "h")
+    keys = ("kind", "name", "label", "subtitle", "count", "family", "state", "outputs", "hidden", "w", "h")
     return {
         **{key: list(map(attrgetter(key), boxes)) for key in keys},
         "lines": [lines if len(lines := box.lines) > 1 else None for box in boxes],

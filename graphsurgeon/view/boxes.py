@@ -311,7 +311,6 @@ class Box:
     state: page_types.Mark = ""
     outputs: int = 0
     hidden: dict[str, int] = field(default_factory=dict)
-    detail: str = ""
     x: float = 0.0
     y: float = 0.0
     w: float = 0.0

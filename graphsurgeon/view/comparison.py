@@ -160,7 +160,6 @@ def _mark_box(box: Box, states: Counter[str], neighbor_states: Counter[str], tex
         texts.append(f"{count_text(neighbor_states)} hidden")
     if texts:
         box.subtitle = " · ".join([box.subtitle, *texts])
-        box.detail = " · ".join([box.detail, *texts])
 
 
 def _mark_groups(scene: Scene) -> None:

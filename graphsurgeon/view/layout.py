@@ -86,7 +86,7 @@ def box_data(box: Box) -> page_types.Box:
     data: page_types.Box = {
         "id": box.id, "kind": box.kind, "name": box.name, "label": box.label, "subtitle": box.subtitle,
         "count": box.count, "family": box.family, "state": box.state, "outputs": box.outputs, "hidden": box.hidden,
-        "detail": box.detail, "x": box.x, "y": box.y, "w": box.w, "h": box.h,
+        "x": box.x, "y": box.y, "w": box.w, "h": box.h,
     }  # fmt: skip
     if len(box.lines) > 1:
         data["lines"] = box.lines

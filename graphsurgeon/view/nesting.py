@@ -17,7 +17,7 @@ from .edge_paths import CONTROL_MOST, CROSSROADS, HUB, TENSORS, Pair, by_pair
 from .helper_ops import KINDS, behind
 from .layout import Key, Lines, PlacedScene, insides, measure
 from .plan_marks import Marks, mark
-from .scene import Scene, boxed, detail, framed, hidden_ops
+from .scene import Scene, boxed, framed, hidden_ops
 from .tree import Tree
 
 DEPTH = 40
@@ -124,7 +124,6 @@ def nest(tree: Tree, first: Scene, layout: PlacedScene, marks: Marks | None, lim
         for row, (item, fold) in enumerate(items, start):
             box = out.rows[row]
             box.hidden = hidden.get(row, {})
-            box.detail = detail(box)
             below = tree.inside(item) if item.keys and depth < DEPTH else []
             if below and item.name not in open_first and len(out.rows) + len(inner) + len(below) > limit:
                 out.closed_count += 1

@@ -48,7 +48,6 @@ class Box(Rect):
     state: Mark
     outputs: int
     hidden: dict[str, int]
-    detail: str
     lines: NotRequired[list[str]]
     paint: NotRequired[Paint]
 

@@ -178,8 +178,6 @@ def build(
         kinds = of_marks(graph, marks)
     if kinds is not None:
         mark_edges(graph, kinds, boxes, edges, op_box)
-    for box in boxes:
-        box.detail = detail(box)
     undone = sum(name in graph.index for name in tree.filters.hidden_orphans)
     stats: page_types.SceneStats = {
         "ops": graph.size - undone, "boxes": len(boxes), "edges": len(edges), "hidden": hidden, "degraded": "",
@@ -388,12 +386,6 @@ def _variable(graph: Graph, op: int) -> str:
         return f"{name} {shape_text(dims)}"
     info = graph.declared_info(op, 0)
     return f"{info.dtype.removesuffix('_ref')} {shape_text(info.shape)}" if info else ""
-
-
-def detail(box: Box) -> str:
-    """Returns the text of the tooltip of a box."""
-    helped = ", ".join(counted(n, kind) for kind, n in box.hidden.items())
-    return " · ".join(part for part in (elide(box.name, 400), box.subtitle, f"with {helped}" if helped else "") if part)
 
 
 def hidden_ops(tree: Tree, boxes: int, op_box: Ints) -> tuple[Ints, dict[str, int], dict[int, dict[str, int]]]:

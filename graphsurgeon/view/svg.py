@@ -271,7 +271,9 @@ def _box(b: Mapping[str, Any], selected: bool, in_region: bool, faded: bool) -> 
     color, dash = STATES.get(b["state"], (ink.line, ""))
     text = f" · {paint['text']}" if paint and paint["text"] else ""
     fading = ' opacity="0.22"' if faded else ""
-    out = [f"<g{fading}><title>{escape((b['detail'] or b['name']) + text)}</title>"]
+    helped = ", ".join(counted(n, kind) for kind, n in b["hidden"].items())
+    parts = (elide(b["name"], 400), b["subtitle"], f"with {helped}" if helped else "")
+    out = [f"<g{fading}><title>{escape(' · '.join(filter(None, parts)) + text)}</title>"]
     if selected:
         out.append(_rect(x - 4, y - 4, w + 8, h + 8, radius + 4, fill="none", stroke=SELECTED, stroke_width="3"))
     if b["state"] == "conflict":

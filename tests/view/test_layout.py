@@ -141,7 +141,7 @@ def test_dict_is_json_and_always_the_same():
     one, two = (layout.place(build(Tree(network()), {"densea/"})).to_dict() for _ in range(2))
     assert json.dumps(one) == json.dumps(two)
     assert set(one) == {"rev", "w", "h", "direction", "boxes", "groups", "edges", "lines", "stats", "columns"}
-    keys = "id kind name label subtitle count family x y w h state outputs hidden detail"
+    keys = "id kind name label subtitle count family x y w h state outputs hidden"
     assert set(one["boxes"][0]) == set(keys.split())
     assert set(one["groups"][0]) == {"id", "name", "label", "count", "x", "y", "w", "h", "depth", "state"}
     assert set(one["edges"][0]) >= {"from", "to", "path", "count", "tensor"}

@@ -7,7 +7,9 @@ from graphsurgeon.errors import LayoutError
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.graph.layers import Layer
 from graphsurgeon.view.first_picture import first_unfolded
+from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
+from graphsurgeon.view.svg import to_svg
 from graphsurgeon.view.tree import Tree
 from tests.view.graphs import boxes, chain, network, node
 
@@ -26,7 +28,7 @@ def test_helpers_are_hidden_and_are_counted_where_they_help():
     assert scene.boxes[1].hidden == {"variables": 1}
     assert scene.boxes[2].hidden == {"constants": 1}
     assert scene.stats["hidden"] == {"constants": 1, "variables": 1, "saving ops": 3, "no-ops": 1}
-    assert "with 1 variable" in scene.boxes[1].detail
+    assert "<title>densea/MatMul · MatMul · with 1 variable</title>" in to_svg(place(scene).to_dict())
 
 
 def test_every_op_is_in_a_box_or_counted():

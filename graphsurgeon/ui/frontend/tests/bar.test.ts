@@ -124,5 +124,7 @@ test("without a free place nearby, it is at the bottom of the pane, but not on t
   selection.place(scene(boxes), view, [600, 900]);
   expect([selection.element.style.visibility, selection.element.style.transform]).toEqual(["", "translate(200px,864px)"]);
   selection.place(scene(boxes), view, [600, 900], { x: 300, y: 800, w: 150, h: 100 });
+  expect(selection.element.style.transform).toBe("translate(10px,864px)");
+  selection.place(scene([...boxes, at(635, 300)]), view, [600, 900]);
   expect(selection.element.style.visibility).toBe("hidden");
 });

@@ -69,7 +69,6 @@ export function box(name: string, more: Partial<Box> = {}): Box {
     state: "",
     outputs: 1,
     hidden: {},
-    detail: "",
     ...more,
   };
 }

@@ -43,8 +43,8 @@ export class SelectionBar {
     this.#texts = texts;
   }
 
-  /** Moves the bar to a free place: at a side of its part of the picture, or else as near as possible, or else at the bottom of the
-   * pane. It covers no box, no heading and not the map: without a free place, it is not shown. */
+  /** Moves the bar to a free place: at a side of its part of the picture, or else as near as possible, or else at the bottom or top
+   * of the pane. It covers no box, no heading and not the map: without a free place, it is not shown. */
   place(scene: Scene, view: View, [width, height]: Size, map: Rect | null = null): void {
     if (!this.#at || !width) return;
     if (!this.#size[0]) this.#size = [this.element.offsetWidth, this.element.offsetHeight];
@@ -66,7 +66,7 @@ export class SelectionBar {
     ];
     const away = (x: number, left: number, right: number) => Math.max(left - x, x - right, 0),
       steps = (to: number) => Array.from({ length: Math.ceil(to / STEP) }, (_, i) => i * STEP + GAP);
-    const bottom: Point = [(width - w) / 2, height - hh - GAP];
+    const edges = [height - hh - GAP, GAP].flatMap(y => [(width - w) / 2, GAP, width - w - GAP].map((x): Point => [x, y]));
     /** The places near it, the nearest first. */
     const others = () =>
       steps(width - w)
@@ -75,7 +75,7 @@ export class SelectionBar {
         .filter(([, far]) => far < FAR)
         .sort(([, a], [, b]) => a - b)
         .map(([at]) => at);
-    const found = overlap(r, { x: 0, y: 0, w: width, h: height }) && (sides.find(free) ?? [...others(), bottom].find(free));
+    const found = overlap(r, { x: 0, y: 0, w: width, h: height }) && (sides.find(free) ?? [...others(), ...edges].find(free));
     this.element.style.visibility = found ? "" : "hidden";
     if (found) this.element.style.transform = `translate(${found.map(v => `${Math.round(v)}px`).join()})`;
   }

@@ -49,7 +49,6 @@ export interface Box extends Rect {
   state: Mark;
   outputs: number;
   hidden: Record<string, number>;
-  detail: string;
   lines?: string[];
   paint?: Paint;
 }
