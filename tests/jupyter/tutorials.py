@@ -269,9 +269,10 @@ def follow(page: Any, lab: Any, number: str, images: Path | None = None) -> None
         page: the Playwright page.
         lab: the server.
         number: the notebook's.
-        images: where the widget's picture after each step is kept, as `NUMBER_STEP.png`.
+        images: where the pictures that the notebook shows are kept, each of the widget after a step: `NUMBER_STEP.png`.
     """
     file, steps = path_of(number), TUTORIALS[number]
+    text = file.read_text(encoding="utf-8")
     shutil.copy(file, lab.root / file.name)
     shutil.copytree(IMAGES, lab.root / IMAGES.name, dirs_exist_ok=True)
     opened = open_file(page, lab, file.name, run=False)
@@ -288,7 +289,8 @@ def follow(page: Any, lab: Any, number: str, images: Path | None = None) -> None
             assert step == left.pop(0)
             left_to_do = f"bool({condition(cell.source)})"
             assert opened.ask(left_to_do), f"step {step} of {file.name} is done before it begins"
-            _by_hand(page, shown, steps[step], images and images / f"{number}_{step}.png")
+            name = f"{number}_{step}.png"
+            _by_hand(page, shown, steps[step], images / name if images and f"images/{name}" in text else None)
             assert not opened.ask(left_to_do), f"step {step} of {file.name} is not done by its gestures"
         printed = page.evaluate(_RUN, index)
         assert printed == _text(cell), f"cell {index} of {file.name} prints {printed}"
