@@ -131,3 +131,18 @@ def test_all_editors_of_a_graph_see_what_one_of_them_undoes():
     two.undo()
     two.undo()
     assert two.orphans == one.orphans == frozenset(done.ops)
+
+
+def test_the_ops_in_a_call_that_is_undone_are_found_only_if_orphans_are_shown():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        tf.identity(tf.function(lambda a: tf.negative(tf.exp(a)))(x), name="y")
+    ed = gs.open(graph)
+    found = ed.screen.find("op:Exp")["total"]
+    assert found == 1
+    ed.apply(ed.plan().copy(ed.select(), to="left", unmapped="placeholder"))
+    assert ed.screen.find("op:Exp")["total"] == 2
+    ed.undo()
+    assert ed.screen.find("op:Exp")["total"] == 1
+    ed.screen.show_helpers("orphans")
+    assert ed.screen.find("op:Exp")["total"] == 2

@@ -354,23 +354,19 @@ def hits_data(
     return {"hits": first, "total": len(ops), "boxes": boxes}
 
 
-def scope_hits(graph: Graph, query: str, hidden: Mask, orphans: Set[str] = frozenset()) -> list[page_types.Hit]:
+def scope_hits(graph: Graph, query: str, hidden: Mask) -> list[page_types.Hit]:
     """Returns the name scopes whose path equals a query, or ends with it; up to `_SCOPES`, outer scopes first.
 
-    A scope with the name of an op only contains helpers of the op, and is left out, as are scopes of orphans. Scopes
-    that the picture hides, such as those of variables, are left out if there are others.
+    A scope with the name of an op only contains helpers of the op, and is left out. Scopes that the picture hides, such
+    as those of variables, are left out if there are others.
 
     Args:
         graph: the graph.
         query: the query.
         hidden: the ops that the picture hides.
-        orphans: the names of those that undone plans have left.
     """
     path = query.strip().strip("/")
     scope_names = [n for n in graph.scopes.named(path) if n not in graph.index] if path else []
-    if orphans:
-        gone = graph.mask(graph.index[name] for name in orphans if name in graph.index)
-        scope_names = [n for n in scope_names if not gone[graph.scopes.ops_below(graph.scopes.index[n])].all()]
     visible = [n for n in scope_names if not hidden[graph.scopes.ops_below(graph.scopes.index[n])].all()]
     return [
         {

@@ -14,6 +14,7 @@ from ...graph.search import search_hits
 from ...plan.plan_result import OpChange
 from ...view import page_types
 from ...view.first_picture import first_unfolded, folds_to_depth
+from ...view.helper_ops import ORPHAN
 from ...view.scene import MAX_BOXES
 from ...view.tree import find_item, keys_to, ops_named
 from ..inspector import details_of, layer_rows, ops_inside, reasons
@@ -182,13 +183,12 @@ def find(
     context.draw(state, pane)
     layers, picture = context.layers(context.graph(state, pane)), context.picture(state, pane)
     spots, tree = searchable.positions_in(picture), context.tree(state, pane)
-    hidden = (spots >= 0) & (tree.helpers.kind[spots] > 0) & (not tree.is_fully_shown)
-    graph, orphans = searchable.graph, tree.filters.hidden_orphans
+    graph, kind = searchable.graph, tree.helpers.kind[spots] * (spots >= 0)
+    hidden, orphans = (kind > 0) & (not tree.is_fully_shown), kind == ORPHAN
     # this may make the live graph of a file
-    ops = search_hits(graph, query, context.facts.attribute_text, layers, hidden)
-    ops = [op for op in ops if graph.names[op] not in orphans] if orphans else ops
+    ops = [op for op in search_hits(graph, query, context.facts.attribute_text, layers, hidden) if not orphans[op]]
     shown_hits = hits_data(graph, ops, context.panes[pane].scene, spots[ops])
-    scopes = scope_hits(graph, query, hidden, orphans)
+    scopes = [hit for hit in scope_hits(graph, query, hidden) if not orphans[graph.scope_mask(hit["name"])].all()]
     return state, {**shown_hits, "hits": scopes + shown_hits["hits"], "total": len(scopes) + shown_hits["total"]}
 
 
