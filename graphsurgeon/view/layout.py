@@ -34,7 +34,7 @@ PAD = 10.0
 HEAD = 20.0
 """Height of the heading of a frame, px."""
 
-_EFFORTS = (  # limits for Graphviz, their description, and their share of the time; more iterations avoid no crossings
+_EFFORTS = (  # limits for Graphviz, their description, and their share of the time; higher ones avoid no more crossings
     ("nslimit=2 nslimit1=2 mclimit=0.5", "", 0.5),
     ("nslimit=0.1 nslimit1=0.1 mclimit=0.1", "a coarser layout, because a better one took too long", 1.0),
 )

@@ -66,7 +66,7 @@ export class SelectionBar {
     ];
     const away = (x: number, left: number, right: number) => Math.max(left - x, x - right, 0),
       steps = (to: number) => Array.from({ length: Math.ceil(to / STEP) }, (_, i) => i * STEP + GAP);
-    const edges = [height - hh - GAP, GAP].flatMap(y => [(width - w) / 2, GAP, width - w - GAP].map((x): Point => [x, y]));
+    const borders = [height - hh - GAP, GAP].flatMap(y => [(width - w) / 2, GAP, width - w - GAP].map((x): Point => [x, y]));
     /** The places near it, the nearest first. */
     const others = () =>
       steps(width - w)
@@ -75,7 +75,7 @@ export class SelectionBar {
         .filter(([, far]) => far < FAR)
         .sort(([, a], [, b]) => a - b)
         .map(([at]) => at);
-    const found = overlap(r, { x: 0, y: 0, w: width, h: height }) && (sides.find(free) ?? [...others(), ...edges].find(free));
+    const found = overlap(r, { x: 0, y: 0, w: width, h: height }) && (sides.find(free) ?? [...others(), ...borders].find(free));
     this.element.style.visibility = found ? "" : "hidden";
     if (found) this.element.style.transform = `translate(${found.map(v => `${Math.round(v)}px`).join()})`;
   }
